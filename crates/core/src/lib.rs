@@ -1,5 +1,6 @@
 //! core
 pub mod civil;
 pub mod nearest;
+pub mod schedule;
 pub mod time;
 pub mod zone;

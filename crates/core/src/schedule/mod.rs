@@ -1,0 +1,3 @@
+//! A job's rule of recurrence.
+
+pub mod cron;
