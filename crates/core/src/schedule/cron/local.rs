@@ -92,13 +92,25 @@ impl CronPlan {
     #[inline]
     pub(super) fn for_each_local(&self, from: i64, to: i64, mut f: impl FnMut(i64)) {
         let Some(days) = Days::of(from, to) else { return };
+        let mut on_day = |day: i64| {
+            let midnight = day * DAY_S;
+            let begin = if day == days.first { from - midnight } else { 0 };
+            let end = if day == days.last { to - midnight } else { DAY_S };
+            self.for_each_time(begin, end, |second| f(midnight + second));
+        };
+        // An agenda asks for an hour at a time, and most plans have nothing in it: neither they nor
+        // those of every day need the calendar.
+        let midnight = days.first * DAY_S;
+        if days.first == days.last && !self.has_hour_in(from - midnight, to - midnight) {
+            return;
+        }
+        if self.is_every_day() {
+            (days.first..=days.last).for_each(on_day);
+            return;
+        }
         for (day_zero, set) in self.months(days) {
             for day_of_month in Bits(u64::from(set)) {
-                let day = day_zero + day_of_month;
-                let midnight = day * DAY_S;
-                let begin = if day == days.first { from - midnight } else { 0 };
-                let end = if day == days.last { to - midnight } else { DAY_S };
-                self.for_each_time(begin, end, |second| f(midnight + second));
+                on_day(day_zero + day_of_month);
             }
         }
     }

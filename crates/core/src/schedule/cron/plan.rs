@@ -32,6 +32,8 @@ const _: () = assert!(size_of::<CronPlan>() <= 48, "a million plans must fit int
 
 /// The bit among a weekday's six that means the last of the month.
 const LAST_BIT: u8 = 5;
+/// Months 1 to 12.
+const EVERY_MONTH: u16 = 0x1ffe;
 const EVERY_WEEKDAY: u8 = 0x7f;
 /// Days 1 to 31.
 const EVERY_DAY: u32 = u32::MAX << 1;
@@ -79,6 +81,11 @@ impl CronPlan {
     /// Adds the last such weekday of a month.
     pub(super) fn insert_last_weekday(&mut self, weekday: u8) {
         self.nth_weekdays |= 1 << (6 * (weekday % 7) + LAST_BIT);
+    }
+
+    /// Whether every day of every year matches, as the day fields are written.
+    pub(super) fn is_every_day(&self) -> bool {
+        self.months == EVERY_MONTH && self.days == EVERY_DAY && self.weekdays == EVERY_WEEKDAY
     }
 
     /// The days of a month that match, from bit 1.

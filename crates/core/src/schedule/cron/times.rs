@@ -37,6 +37,11 @@ impl CronPlan {
         Some(hour * 3600 + minute * 60 + second)
     }
 
+    /// Whether an hour that `[from, to)` touches, which lies within one day, is among the hours.
+    pub(super) fn has_hour_in(&self, from: i64, to: i64) -> bool {
+        u64::from(self.hours) & not_below(from / 3600) & not_above((to - 1) / 3600) != 0
+    }
+
     /// Calls `f` with each of them in `[from, to)`, which lies within one day.
     #[inline]
     pub(super) fn for_each_time(&self, from: i64, to: i64, mut f: impl FnMut(i64)) {

@@ -22,8 +22,10 @@ fn brute_force(spec: &Spec, zone: &TimeZone, from_s: i64, to_s: i64, tick_s: i64
         let at = TimeZone::UTC.to_datetime(jiff::Timestamp::from_second(local_s).unwrap());
         spec.matches(at)
     };
-    let mut shown = i64::MIN;
-    for utc_s in (from_s - 3 * DAY_S..from_s).step_by(usize::try_from(tick_s).unwrap()) {
+    // Before the window the last tick of each minute is enough: clocks change on whole minutes here.
+    let mut shown = local_at(from_s - tick_s);
+    let lead_in_s = (from_s - 3 * DAY_S).div_euclid(60) * 60;
+    for utc_s in (lead_in_s + 60 - tick_s..from_s).step_by(60) {
         shown = shown.max(local_at(utc_s));
     }
     let mut due = Vec::new();

@@ -33,7 +33,7 @@ fn any_instant() -> impl Strategy<Value = Timestamp> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn croner_agrees(spec in any_spec(Dialect::Croner), after in any_instant()) {
