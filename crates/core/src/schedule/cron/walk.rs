@@ -1,5 +1,7 @@
 //! A plan in a zone: where the straight lines of local time meet, and what happens there.
 
+use std::ops::Range;
+
 use super::CronPlan;
 use crate::civil::DAY_S;
 use crate::time::{TimeWindow, Timestamp};
@@ -60,11 +62,22 @@ impl CronPlan {
 
     /// Calls `f` with every occurrence in the window, ascending.
     pub fn for_each_in(&self, zone: &Zone, window: TimeWindow, mut f: impl FnMut(Timestamp)) {
-        for it in self.stretches(zone, window) {
-            if let Some(at_s) = it.moved_s {
-                f(Timestamp::from_second(at_s));
-            }
-            self.for_each_local(it.from, it.to, |local_s| f(Timestamp::from_second(local_s - it.offset_s)));
+        let Range { start, end } = seconds_of(window);
+        self.for_each_second(zone, start, end, |at_s| f(Timestamp::from_second(at_s)));
+    }
+
+    /// Calls `f` with every occurrence in the UTC seconds `[from_s, to_s)`, ascending.
+    #[inline]
+    pub(super) fn for_each_second(
+        &self,
+        clocks: &impl Clocks,
+        from_s: i64,
+        to_s: i64,
+        mut f: impl FnMut(i64),
+    ) {
+        for it in Stretches::new(self, clocks, from_s, to_s) {
+            it.moved_s.into_iter().for_each(&mut f);
+            self.for_each_local(it.from, it.to, |local_s| f(local_s - it.offset_s));
         }
     }
 
@@ -125,11 +138,28 @@ impl CronPlan {
         None
     }
 
-    fn stretches<'a>(&'a self, zone: &'a Zone, window: TimeWindow) -> Stretches<'a> {
-        // Occurrences are whole seconds: the first at or after either end.
-        let rounded_up = |at: Timestamp| (at.as_millis() + 999).div_euclid(1000);
-        Stretches::new(self, zone, rounded_up(window.start()), rounded_up(window.end()))
+    fn stretches<'a>(&'a self, zone: &'a Zone, window: TimeWindow) -> Stretches<'a, Zone> {
+        let Range { start, end } = seconds_of(window);
+        Stretches::new(self, zone, start, end)
     }
+}
+
+/// Where segments come from: a zone, or clocks that a test has made up.
+pub(super) trait Clocks {
+    /// The segment that a UTC second lies in.
+    fn segment_at(&self, utc_s: i64) -> Segment;
+}
+
+impl Clocks for Zone {
+    fn segment_at(&self, utc_s: i64) -> Segment {
+        Zone::segment_at(self, utc_s)
+    }
+}
+
+/// The whole seconds inside of a window.
+fn seconds_of(window: TimeWindow) -> Range<i64> {
+    let rounded_up = |at: Timestamp| (at.as_millis() + 999).div_euclid(1000);
+    rounded_up(window.start())..rounded_up(window.end())
 }
 
 /// Part of a segment in which every match of a straight line of local time is an occurrence.
@@ -143,9 +173,9 @@ struct Stretch {
 }
 
 /// The stretches of the UTC seconds `[at_s, end_s)`, in order.
-struct Stretches<'a> {
+struct Stretches<'a, C> {
     plan: &'a CronPlan,
-    zone: &'a Zone,
+    clocks: &'a C,
     at_s: i64,
     end_s: i64,
     segment: Segment,
@@ -154,16 +184,17 @@ struct Stretches<'a> {
     shown_until: Option<i64>,
 }
 
-impl<'a> Stretches<'a> {
-    fn new(plan: &'a CronPlan, zone: &'a Zone, at_s: i64, end_s: i64) -> Stretches<'a> {
-        let segment = zone.segment_at(at_s);
+impl<'a, C: Clocks> Stretches<'a, C> {
+    fn new(plan: &'a CronPlan, clocks: &'a C, at_s: i64, end_s: i64) -> Stretches<'a, C> {
+        let segment = clocks.segment_at(at_s);
         let is_near_change = at_s < segment.start_s.saturating_add(LOOK_BACK_S);
-        let shown_until = if plan.wall_clock && is_near_change { shown_before(zone, segment) } else { None };
-        Stretches { plan, zone, at_s, end_s, segment, shown_until }
+        let shown_until =
+            if plan.wall_clock && is_near_change { shown_before(clocks, segment) } else { None };
+        Stretches { plan, clocks, at_s, end_s, segment, shown_until }
     }
 }
 
-impl Iterator for Stretches<'_> {
+impl<C: Clocks> Iterator for Stretches<'_, C> {
     type Item = Stretch;
 
     #[inline]
@@ -186,13 +217,12 @@ impl Iterator for Stretches<'_> {
             }
             this.from = this.from.max(shown_until);
         }
-        if until_s < self.end_s
-            && let Some(next) = self.zone.segment_after(segment)
-        {
+        // More of the window is left, so the segment ended first and there is a next one.
+        if until_s < self.end_s {
             if self.plan.wall_clock {
                 self.shown_until = self.shown_until.max(Some(segment.local_end()));
             }
-            self.segment = next;
+            self.segment = self.clocks.segment_at(until_s);
         }
         self.at_s = until_s;
         Some(this)
@@ -200,12 +230,12 @@ impl Iterator for Stretches<'_> {
 }
 
 /// How far the clocks on the wall had been before a segment began, as far back as it matters.
-fn shown_before(zone: &Zone, segment: Segment) -> Option<i64> {
+fn shown_before(clocks: &impl Clocks, segment: Segment) -> Option<i64> {
     let oldest_s = segment.start_s.saturating_sub(LOOK_BACK_S);
     let mut shown_until = None;
     let mut start_s = segment.start_s;
     while oldest_s < start_s {
-        let earlier = zone.segment_at(start_s - 1);
+        let earlier = clocks.segment_at(start_s - 1);
         shown_until = shown_until.max(Some(earlier.local_end()));
         start_s = earlier.start_s;
     }

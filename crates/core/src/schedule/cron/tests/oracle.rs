@@ -7,17 +7,16 @@
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use proptest::prelude::*;
 
+use super::super::walk::Clocks;
 use super::spec::{Dialect, Spec, any_spec};
 use super::{ODD_ZONES, all_in, plan};
 use crate::time::{TimeWindow, Timestamp};
-use crate::zone::Zone;
+use crate::zone::{Segment, Zone};
 
 const DAY_S: i64 = 86_400;
 
-fn brute_force(spec: &Spec, zone: &TimeZone, from_s: i64, to_s: i64, tick_s: i64) -> Vec<i64> {
-    let local_at = |utc_s: i64| {
-        utc_s + i64::from(zone.to_offset(jiff::Timestamp::from_second(utc_s).unwrap()).seconds())
-    };
+fn brute_force(spec: &Spec, offset_at: impl Fn(i64) -> i64, from_s: i64, to_s: i64, tick_s: i64) -> Vec<i64> {
+    let local_at = |utc_s: i64| utc_s + offset_at(utc_s);
     let matches = |local_s: i64| {
         let at = TimeZone::UTC.to_datetime(jiff::Timestamp::from_second(local_s).unwrap());
         spec.matches(at)
@@ -67,7 +66,8 @@ fn any_change() -> impl Strategy<Value = (&'static str, i64)> {
 
 fn check(spec: &Spec, zone: &str, from_s: i64, to_s: i64, tick_s: i64) -> Result<(), TestCaseError> {
     let theirs = TimeZoneDatabase::bundled().get(zone).unwrap();
-    let expected = brute_force(spec, &theirs, from_s, to_s, tick_s);
+    let offset_at = |utc_s| theirs.to_offset(jiff::Timestamp::from_second(utc_s).unwrap()).seconds().into();
+    let expected = brute_force(spec, offset_at, from_s, to_s, tick_s);
     let window = TimeWindow::new(Timestamp::from_second(from_s), Timestamp::from_second(to_s));
     let found = all_in(&plan(&spec.to_string()), &Zone::named(zone).unwrap(), window);
     let found: Vec<i64> = found.into_iter().map(Timestamp::as_second).collect();
@@ -100,7 +100,56 @@ proptest! {
     }
 }
 
-/// Days on which the clocks of these zones changed twice within two days, and by a whole day.
+/// Clocks that no country would stand for: any number of changes within hours. Each is the UTC
+/// second from which an offset holds.
+#[derive(Debug)]
+struct MadeUpClocks(Vec<(i64, i64)>);
+
+impl Clocks for MadeUpClocks {
+    fn segment_at(&self, utc_s: i64) -> Segment {
+        let next = self.0.partition_point(|(start_s, _)| *start_s <= utc_s);
+        let end_s = self.0.get(next).map_or(i64::MAX, |(start_s, _)| *start_s);
+        let (start_s, offset_s) = self.0[next - 1];
+        Segment { start_s, end_s, offset_s }
+    }
+}
+
+/// Offsets of whole quarters of an hour, up to 14 hours, in a week that begins on 1 June 2026.
+fn any_clocks() -> impl Strategy<Value = MadeUpClocks> {
+    let quarter_s = 900;
+    let changes = proptest::collection::btree_map(0..7 * 96_i64, -56..=56_i64, 1..8);
+    (-4..=8_i64, changes).prop_map(move |(first, changes)| {
+        let later = changes.into_iter().map(|(at, offset)| (JUNE_S + at * quarter_s, offset * quarter_s));
+        let mut clocks: Vec<(i64, i64)> =
+            std::iter::once((i64::MIN, first * quarter_s)).chain(later).collect();
+        clocks.dedup_by_key(|(_, offset_s)| *offset_s);
+        MadeUpClocks(clocks)
+    })
+}
+
+/// 2026-06-01T00:00:00Z.
+const JUNE_S: i64 = 1_780_272_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn several_changes_within_days(
+        mut spec in any_spec(Dialect::Ours),
+        clocks in any_clocks(),
+        from_min in 0..4 * 1440_i64,
+        n_minutes in 1..6 * 1440_i64,
+    ) {
+        spec.second = None;
+        let (from_s, to_s) = (JUNE_S + from_min * 60, JUNE_S + (from_min + n_minutes) * 60);
+        let expected = brute_force(&spec, |utc_s| clocks.segment_at(utc_s).offset_s, from_s, to_s, 60);
+        let mut found = Vec::new();
+        plan(&spec.to_string()).for_each_second(&clocks, from_s, to_s, |at_s| found.push(at_s));
+        prop_assert_eq!(found, expected, "`{}`", spec);
+    }
+}
+
+/// Clocks of the past that were changed by a whole day, by a moon, or by decree.
 #[test]
 fn rare_changes_of_the_past() {
     use proptest::strategy::ValueTree;
