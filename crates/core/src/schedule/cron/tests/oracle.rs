@@ -139,13 +139,22 @@ proptest! {
         clocks in any_clocks(),
         from_min in 0..4 * 1440_i64,
         n_minutes in 1..6 * 1440_i64,
+        part_min in 10..300_usize,
     ) {
         spec.second = None;
         let (from_s, to_s) = (JUNE_S + from_min * 60, JUNE_S + (from_min + n_minutes) * 60);
         let expected = brute_force(&spec, |utc_s| clocks.segment_at(utc_s).offset_s, from_s, to_s, 60);
+        let plan = plan(&spec.to_string());
         let mut found = Vec::new();
-        plan(&spec.to_string()).for_each_second(&clocks, from_s, to_s, |at_s| found.push(at_s));
-        prop_assert_eq!(found, expected, "`{}`", spec);
+        plan.for_each_second(&clocks, from_s, to_s, |at_s| found.push(at_s));
+        prop_assert_eq!(&found, &expected, "`{}`", spec);
+        // Each part must find out for itself what the clocks had shown before it.
+        let mut found_in_parts = Vec::new();
+        for start_s in (from_s..to_s).step_by(part_min * 60) {
+            let end_s = to_s.min(start_s + i64::try_from(part_min * 60).unwrap());
+            plan.for_each_second(&clocks, start_s, end_s, |at_s| found_in_parts.push(at_s));
+        }
+        prop_assert_eq!(&found_in_parts, &expected, "`{}` in parts of {} min", spec, part_min);
     }
 }
 
