@@ -1,4 +1,5 @@
 //! core
+pub mod blackout;
 pub mod civil;
 pub mod nearest;
 pub mod schedule;
