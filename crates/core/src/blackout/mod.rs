@@ -12,6 +12,8 @@ mod calendar;
 mod error;
 mod period;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod sample;
 mod time_of_day;
 mod week;
