@@ -432,7 +432,8 @@ def main():
         import tzdata
     except ImportError:
         sys.exit("the package `tzdata` is missing (scripts/dst-oracle-env prepares a python that has it)")
-    print("version", tzdata.IANA_VERSION, sep="\t")
+    # At once: whoever has other data need not wait for the rest.
+    print("version", tzdata.IANA_VERSION, sep="\t", flush=True)
 
     check_known()
 
@@ -467,4 +468,10 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough; python would complain once more while it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit("the oracle's reader went away")
