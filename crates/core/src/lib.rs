@@ -1,7 +1,57 @@
-//! core
-pub mod blackout;
-pub mod civil;
+//! Every decision of Evenbeat, and nothing else: no I/O, no clock, no randomness, no locks.
+//!
+//! # The words
+//!
+//! | Word | Meaning |
+//! |---|---|
+//! | [job](job::Job) | a recurring duty: what to run, when, within which limits |
+//! | [schedule](schedule::Schedule) | its rule of recurrence: `every`, `fresh`, `cron`, `once`, `manual` |
+//! | [placement](schedule::Placement) | where the rule was set down on the time line |
+//! | [rhythm](schedule::Rhythm) | both together: instants that can be walked and counted |
+//! | occurrence | one due moment of one job, `(job, due_at)` |
+//! | [run](run) | one attempt at an occurrence |
+//! | [outcome](run::Outcome) | how a run ended |
+//! | [condition](condition::Condition) | `ok`, `warning`, `error`, always with a reason |
+//!
+//! # Which way data flows
+//!
+//! ```text
+//!   what people wrote         what is remembered          what time it is
+//!     value -> spec -> Job         JobState                    now
+//!                       \             |             ________/
+//!                        v            v            v
+//!          urgency: deadline, can_start_by, should_start_by, planned start
+//!                                     |
+//!                                     v
+//!                   condition: ok / warning / error, with reasons
+//! ```
+//!
+//! Modules stand in the order of their dependence, which is the order to read them in: each uses
+//! only those above it (a test holds them to it).
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "a test knows how small its numbers are"
+    )
+)]
+
 pub mod nearest;
-pub mod schedule;
+pub mod ids;
 pub mod time;
+pub mod civil;
 pub mod zone;
+pub mod value;
+pub mod schedule;
+pub mod blackout;
+pub mod estimate;
+pub mod run;
+pub mod retry;
+pub mod missed;
+pub mod job;
+pub mod unsatisfiable;
+pub mod urgency;
+pub mod condition;

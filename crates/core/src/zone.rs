@@ -30,6 +30,8 @@ struct Table {
     zone: TimeZone,
     /// Where each segment begins, in UTC seconds, and its offset; the first begins at `i64::MIN`.
     segments: Box<[(i64, i32)]>,
+    /// Where the last of them ends.
+    end_s: i64,
 }
 
 /// A stretch of time over which a zone's offset from UTC does not change.
@@ -69,7 +71,8 @@ pub struct LocalTime {
 impl Zone {
     /// Coordinated universal time.
     pub fn utc() -> Zone {
-        Zone(Arc::new(Table { name: "UTC".into(), zone: TimeZone::UTC, segments: [(i64::MIN, 0)].into() }))
+        let segments = [(i64::MIN, 0)].into();
+        Zone(Arc::new(Table { name: "UTC".into(), zone: TimeZone::UTC, segments, end_s: i64::MAX }))
     }
 
     /// The zone of this IANA name, in any case: `Europe/Berlin`.
@@ -81,7 +84,9 @@ impl Zone {
             return Err(ZoneError::unknown(name, &database));
         };
         let zone = database.get(name.as_str()).map_err(|_| ZoneError::unknown(name.as_str(), &database))?;
-        Ok(Zone(Arc::new(Table { segments: tabulate(&zone), name: name.as_str().into(), zone })))
+        let segments = tabulate(&zone);
+        let end_s = next_change(&zone, TABLE_END_S - 1);
+        Ok(Zone(Arc::new(Table { name: name.as_str().into(), zone, segments, end_s })))
     }
 
     /// The release of the bundled zone data, such as `2026e`.
@@ -104,17 +109,15 @@ impl Zone {
 
     /// The segment that a UTC second lies in.
     pub fn segment_at(&self, utc_s: i64) -> Segment {
-        if TABLE_END_S <= utc_s {
+        // A zone whose clocks no longer change is all in its table.
+        if self.0.end_s <= utc_s {
             return self.segment_beyond_table(utc_s);
         }
         let segments = &self.0.segments;
         let after = segments.partition_point(|(start_s, _)| *start_s <= utc_s);
         let (start_s, offset_s) =
             after.checked_sub(1).and_then(|idx| segments.get(idx)).copied().unwrap_or((i64::MIN, 0));
-        let end_s = match segments.get(after) {
-            Some((start_s, _)) => *start_s,
-            None => self.next_change(TABLE_END_S - 1),
-        };
+        let end_s = segments.get(after).map_or(self.0.end_s, |(start_s, _)| *start_s);
         Segment { start_s, end_s, offset_s: i64::from(offset_s) }
     }
 
@@ -150,15 +153,7 @@ impl Zone {
             .preceding(later)
             .find(|change| changes_offset(&self.0.zone, change))
             .map_or(i64::MIN, |change| change.timestamp().as_second());
-        Segment { start_s, end_s: self.next_change(utc_s), offset_s: i64::from(offset_s) }
-    }
-
-    fn next_change(&self, utc_s: i64) -> i64 {
-        self.0
-            .zone
-            .following(Timestamp::from_second(utc_s).to_jiff())
-            .find(|change| changes_offset(&self.0.zone, change))
-            .map_or(i64::MAX, |change| change.timestamp().as_second())
+        Segment { start_s, end_s: next_change(&self.0.zone, utc_s), offset_s: i64::from(offset_s) }
     }
 }
 
@@ -246,6 +241,13 @@ fn tabulate(zone: &TimeZone) -> Box<[(i64, i32)]> {
         }
     }
     segments.into()
+}
+
+/// The first second after this one with another offset, or the end of all.
+fn next_change(zone: &TimeZone, utc_s: i64) -> i64 {
+    zone.following(Timestamp::from_second(utc_s).to_jiff())
+        .find(|change| changes_offset(zone, change))
+        .map_or(i64::MAX, |change| change.timestamp().as_second())
 }
 
 fn changes_offset(zone: &TimeZone, change: &jiff::tz::TimeZoneTransition<'_>) -> bool {

@@ -1,0 +1,267 @@
+//! How a job stands against its promise: `ok`, `warning` or `error`, always with a reason (B4).
+
+mod waiting;
+
+use std::fmt;
+
+pub use waiting::{Wait, WaitReason, waits};
+
+use crate::job::{Job, JobState};
+use crate::time::{Duration, Timestamp};
+use crate::unsatisfiable::{Unsatisfiable, unsatisfiable};
+use crate::urgency::{self, Outlook};
+
+/// How a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// The promise is kept and will be, as far as anyone can tell.
+    Ok,
+    /// It is about to be broken, or something is wrong that may break it.
+    Warning,
+    /// It is broken: the deadline has passed.
+    Error,
+}
+
+/// Why. In the order in which they matter: of several, the first is the one to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// By the clock, not by any event.
+    DeadlinePassed,
+    /// The run that goes on will end after the deadline.
+    WillMissRunning,
+    /// The next run cannot end before the deadline.
+    WillMissWaiting,
+    /// No good run since.
+    LastRunFailed,
+    /// The run that goes on has taken longer than expected.
+    Overrunning,
+    /// The promise cannot be kept at all.
+    Unsatisfiable,
+    /// It has yet to show that it works.
+    NeverSucceeded,
+    /// Nothing to say.
+    Ok,
+}
+
+impl Condition {
+    /// The word on the wire and on pages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Condition::Ok => "ok",
+            Condition::Warning => "warning",
+            Condition::Error => "error",
+        }
+    }
+}
+
+impl Reason {
+    /// The code on the wire, in metrics and in filters.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::DeadlinePassed => "deadline_passed",
+            Reason::WillMissRunning => "will_miss_running",
+            Reason::WillMissWaiting => "will_miss_waiting",
+            Reason::LastRunFailed => "last_run_failed",
+            Reason::Overrunning => "overrunning",
+            Reason::Unsatisfiable => "unsatisfiable",
+            Reason::NeverSucceeded => "never_succeeded",
+            Reason::Ok => "ok",
+        }
+    }
+
+    /// The condition that this reason makes.
+    pub fn condition(self) -> Condition {
+        match self {
+            Reason::DeadlinePassed => Condition::Error,
+            Reason::WillMissRunning
+            | Reason::WillMissWaiting
+            | Reason::LastRunFailed
+            | Reason::Overrunning
+            | Reason::Unsatisfiable => Condition::Warning,
+            Reason::NeverSucceeded | Reason::Ok => Condition::Ok,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Everything that is known about how a job stands at one instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// The instant.
+    pub now: Timestamp,
+    /// All that hold, the weightiest first; never empty.
+    pub reasons: Vec<Reason>,
+    /// The length of a run that this counts with.
+    pub expected_length: Duration,
+    /// When it may start.
+    pub can_start_by: Option<Timestamp>,
+    /// When it must start.
+    pub should_start_by: Option<Timestamp>,
+    /// When it must be complete.
+    pub deadline: Option<Timestamp>,
+    /// When it will start, if it is not running.
+    pub planned_start: Option<Timestamp>,
+    /// When the run that goes on will end, or the next one would.
+    pub expected_end: Option<Timestamp>,
+    /// When the run that goes on started.
+    pub running_since: Option<Timestamp>,
+    /// Failures in a row.
+    pub failure_count: u32,
+    /// Why its promise cannot be kept, if so.
+    pub unsatisfiable: Vec<Unsatisfiable>,
+}
+
+/// Judges a job. The condition counts only while the job is tracked
+/// ([`crate::job::Status::is_tracked`]); the age of its data is told in any case.
+pub fn assess(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) -> Assessment {
+    let expected_length = urgency::expected_length(job, state, outlook);
+    let deadline = urgency::deadline(job, state);
+    let running_since = state.owner.as_ref().map(|owner| owner.started_at);
+    let planned_start = match running_since {
+        Some(_) => None,
+        None => urgency::planned_start(job, state, now, outlook),
+    };
+    let expected_end = match running_since {
+        // A run that outlasts its estimate ends now at the earliest.
+        Some(started_at) => Some((started_at + expected_length).max(now)),
+        None => planned_start.map(|start| start + expected_length),
+    };
+    let should_start_by = deadline.map(|deadline| deadline - expected_length);
+    let mut unsatisfiable = unsatisfiable(job, expected_length);
+    if outlook.no_node && !unsatisfiable.contains(&Unsatisfiable::NoNode) {
+        unsatisfiable.push(Unsatisfiable::NoNode);
+    }
+
+    let mut reasons = Vec::new();
+    if let Some(deadline) = deadline {
+        // The planned start is never before now, so for a waiting job this is "now + estimate" too;
+        // with no start in sight, every deadline is missed.
+        let will_miss = expected_end.is_none_or(|end| deadline < end);
+        match (deadline <= now, will_miss, running_since) {
+            (true, _, _) => reasons.push(Reason::DeadlinePassed),
+            (false, true, Some(_)) => reasons.push(Reason::WillMissRunning),
+            (false, true, None) => reasons.push(Reason::WillMissWaiting),
+            (false, false, _) => {}
+        }
+    }
+    if 0 < state.failure_count {
+        reasons.push(Reason::LastRunFailed);
+    }
+    if running_since.is_some_and(|started_at| job.limits.is_overrunning(started_at, now)) {
+        reasons.push(Reason::Overrunning);
+    }
+    if !unsatisfiable.is_empty() {
+        reasons.push(Reason::Unsatisfiable);
+    }
+    if state.last_good_start_at.is_none() {
+        reasons.push(Reason::NeverSucceeded);
+    }
+    if reasons.is_empty() {
+        reasons.push(Reason::Ok);
+    }
+    Assessment {
+        now,
+        reasons,
+        expected_length,
+        can_start_by: urgency::can_start_by(job, state, now),
+        should_start_by,
+        deadline,
+        planned_start,
+        expected_end,
+        running_since,
+        failure_count: state.failure_count,
+        unsatisfiable,
+    }
+}
+
+/// The next instant at which the clock alone can change a job's condition, so that nobody has to
+/// look in between. An event (a run starts or ends, an edit) may change it earlier.
+pub fn next_change_at(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) -> Option<Timestamp> {
+    const TICK: Duration = Duration::from_millis(1);
+    let deadline = urgency::deadline(job, state);
+    let expected_length = urgency::expected_length(job, state, outlook);
+    let candidates = match state.owner.as_ref() {
+        Some(owner) => {
+            let overrun_at = job.limits.max_expected.map(|longest| owner.started_at + longest + TICK);
+            [deadline, overrun_at, None]
+        }
+        // Entering a blackout, or coming so near to one that the run no longer fits before it,
+        // can push the planned start behind the latest one.
+        None => {
+            let latest = deadline.map(|deadline| deadline - expected_length + TICK);
+            [deadline, latest, deadline.and_then(|_| next_hold_up(job, now, expected_length))]
+        }
+    };
+    candidates.into_iter().flatten().filter(|at| now < *at).min()
+}
+
+/// When a blackout next begins, or ceases, to push back a run of this length that could start at
+/// any time.
+fn next_hold_up(job: &Job, now: Timestamp, expected_length: Duration) -> Option<Timestamp> {
+    let window_at = job.blackouts.next_start(&job.zone, now)?;
+    // A run that takes no time fits until the very window, but not into it.
+    let no_longer_fits_at = window_at - expected_length + Duration::from_millis(1);
+    let inside_until = job.blackouts.exit(&job.zone, now);
+    [Some(no_longer_fits_at), Some(window_at), inside_until]
+        .into_iter()
+        .flatten()
+        .filter(|at| now < *at)
+        .min()
+}
+
+impl Assessment {
+    /// The condition.
+    pub fn condition(&self) -> Condition {
+        self.reason().condition()
+    }
+
+    /// The reason that weighs most.
+    pub fn reason(&self) -> Reason {
+        self.reasons.first().copied().unwrap_or(Reason::Ok)
+    }
+
+    /// The reason as a sentence for people, with its figures.
+    pub fn sentence(&self) -> String {
+        let late_by = |at: Option<Timestamp>| {
+            self.deadline.zip(at).map_or(Duration::ZERO, |(deadline, at)| at - deadline).to_string()
+        };
+        match self.reason() {
+            Reason::DeadlinePassed => format!("The deadline passed {} ago.", late_by(Some(self.now))),
+            Reason::WillMissRunning => {
+                format!("The run is expected to end {} after the deadline.", late_by(self.expected_end))
+            }
+            Reason::WillMissWaiting => match self.expected_end {
+                Some(_) => {
+                    format!("The next run would end {} after the deadline.", late_by(self.expected_end))
+                }
+                None => "No start is in sight before the deadline.".to_owned(),
+            },
+            Reason::LastRunFailed if self.failure_count == 1 => "The last run failed.".to_owned(),
+            Reason::LastRunFailed => format!("The last {} runs failed.", self.failure_count),
+            Reason::Overrunning => {
+                let running_for = self.running_since.map_or(Duration::ZERO, |since| self.now - since);
+                format!("The run has gone on for {running_for}, longer than expected.")
+            }
+            Reason::Unsatisfiable => {
+                let why: Vec<String> = self.unsatisfiable.iter().map(ToString::to_string).collect();
+                format!("The promise cannot be kept: {}.", why.join("; "))
+            }
+            Reason::NeverSucceeded => "It has not succeeded yet.".to_owned(),
+            Reason::Ok => "Fresh, and expected to stay so.".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

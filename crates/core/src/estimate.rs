@@ -1,0 +1,141 @@
+//! How long a run takes, learned from the good ones (B1).
+
+use crate::time::Duration;
+
+/// The weight of the newest sample unless a job says otherwise: three quarters of all weight lie
+/// on the last three runs.
+pub const WEIGHT_OF_LAST: f64 = 0.37;
+
+/// A sample counts as at most this many times the mean, and at least the same part of it: one hung
+/// run or one that found nothing to do must not move every deadline of the job.
+const OUTLIER_FACTOR: f64 = 5.0;
+
+/// What is known about the length of a job's runs. There is none before the first good run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    mean_ms: f64,
+    variance_ms2: f64,
+    n_samples: u64,
+}
+
+impl Estimate {
+    /// What one good run tells.
+    pub fn first(sample: Duration) -> Estimate {
+        Estimate { mean_ms: sample.as_millis_f64().max(0.0), variance_ms2: 0.0, n_samples: 1 }
+    }
+
+    /// An estimate as it was stored.
+    pub fn from_parts(mean: Duration, deviation: Duration, n_samples: u64) -> Estimate {
+        let deviation = deviation.as_millis_f64();
+        Estimate {
+            mean_ms: mean.as_millis_f64().max(0.0),
+            variance_ms2: deviation * deviation,
+            n_samples: n_samples.max(1),
+        }
+    }
+
+    /// What is known after one more good run.
+    #[must_use]
+    pub fn with_sample(self, sample: Duration, weight: f64) -> Estimate {
+        let mean = self.mean_ms;
+        let sample_ms = sample.as_millis_f64().max(0.0);
+        // A mean of zero has no factor; whatever comes first then sets the scale.
+        let sample_ms = if 0.0 < mean {
+            sample_ms.clamp(mean / OUTLIER_FACTOR, mean * OUTLIER_FACTOR)
+        } else {
+            sample_ms
+        };
+        let difference = sample_ms - mean;
+        Estimate {
+            mean_ms: weight * sample_ms + (1.0 - weight) * mean,
+            variance_ms2: (1.0 - weight) * (self.variance_ms2 + weight * difference * difference),
+            n_samples: self.n_samples.saturating_add(1),
+        }
+    }
+
+    /// The same after the first or after one more good run.
+    pub fn learn(known: Option<Estimate>, sample: Duration, weight: f64) -> Estimate {
+        match known {
+            Some(estimate) => estimate.with_sample(sample, weight),
+            None => Estimate::first(sample),
+        }
+    }
+
+    /// The expected length.
+    pub fn mean(&self) -> Duration {
+        Duration::from_millis_f64(self.mean_ms)
+    }
+
+    /// How far runs usually lie from the mean.
+    pub fn deviation(&self) -> Duration {
+        Duration::from_millis_f64(self.variance_ms2.sqrt())
+    }
+
+    /// How many good runs it was learned from.
+    pub fn n_samples(&self) -> u64 {
+        self.n_samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secs(seconds: i64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_first_good_run_starts_it() {
+        let estimate = Estimate::learn(None, secs(100), WEIGHT_OF_LAST);
+        assert_eq!((estimate.mean(), estimate.deviation(), estimate.n_samples()), (secs(100), secs(0), 1));
+    }
+
+    #[test]
+    fn later_runs_move_mean_and_deviation_by_the_formula() {
+        // mean = 0.37*200 + 0.63*100 = 137; var = 0.63*(0 + 0.37*100^2) = 2331, sd = 48.280.
+        let estimate = Estimate::first(secs(100)).with_sample(secs(200), WEIGHT_OF_LAST);
+        assert_eq!(estimate.mean(), secs(137));
+        assert_eq!(estimate.deviation(), Duration::from_millis(48_280));
+    }
+
+    #[test]
+    fn three_quarters_of_the_weight_lie_on_the_last_three() {
+        let weight_of_rest = (1.0 - WEIGHT_OF_LAST).powi(3);
+        assert!((0.74..0.76).contains(&(1.0 - weight_of_rest)));
+    }
+
+    #[test]
+    fn an_outlier_counts_as_five_times_or_a_fifth() {
+        let known = Estimate::first(secs(100));
+        assert_eq!(
+            known.with_sample(secs(90_000), WEIGHT_OF_LAST),
+            known.with_sample(secs(500), WEIGHT_OF_LAST)
+        );
+        assert_eq!(known.with_sample(secs(0), WEIGHT_OF_LAST), known.with_sample(secs(20), WEIGHT_OF_LAST));
+        // A mean of nothing must be able to grow again.
+        assert_eq!(Estimate::first(secs(0)).with_sample(secs(100), WEIGHT_OF_LAST).mean(), secs(37));
+    }
+
+    #[test]
+    fn what_was_stored_goes_on_as_before() {
+        let known = Estimate::first(secs(100)).with_sample(secs(200), WEIGHT_OF_LAST);
+        let stored = Estimate::from_parts(known.mean(), known.deviation(), known.n_samples());
+        assert_eq!(stored.with_sample(secs(150), 0.5).mean(), known.with_sample(secs(150), 0.5).mean());
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_stays_among_the_samples(samples in prop::collection::vec(1_i64..100_000, 1..40)) {
+            let (min, max) = (*samples.iter().min().unwrap(), *samples.iter().max().unwrap());
+            let mut known = None;
+            for sample in &samples {
+                known = Some(Estimate::learn(known, Duration::from_millis(*sample), WEIGHT_OF_LAST));
+            }
+            let mean = known.unwrap().mean().as_millis();
+            prop_assert!((min..=max).contains(&mean), "{mean} is not in {min}..={max}");
+        }
+    }
+}

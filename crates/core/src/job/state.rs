@@ -1,0 +1,227 @@
+//! What is remembered of a job between runs (J4).
+
+use super::Job;
+use crate::estimate::Estimate;
+use crate::ids::{NodeName, RunId};
+use crate::retry::Failures;
+use crate::run::Outcome;
+use crate::schedule::{Placement, Schedule};
+use crate::time::{Duration, Timestamp};
+
+/// A job's memory. Everything else that is shown of it follows from this, the job and the time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobState {
+    /// When the job was first known.
+    pub created_at: Timestamp,
+    /// Where its schedule was set down; none before it is placed.
+    pub placement: Option<Placement>,
+    /// The pending occurrence: the one that the next run will serve. None if nothing is due ever
+    /// again, or not yet placed.
+    pub next_run_at: Option<Timestamp>,
+    /// When the last run started; none before the first.
+    pub last_start_at: Option<Timestamp>,
+    /// When the last run ended.
+    pub last_end_at: Option<Timestamp>,
+    /// When the last good run started: as of then the data is known.
+    pub last_good_start_at: Option<Timestamp>,
+    /// When the last good run ended.
+    pub last_good_end_at: Option<Timestamp>,
+    /// The exit code of the last run, where there was one.
+    pub last_exit_code: Option<i32>,
+    /// Failures in a row; 0 if it never ran and after every success.
+    pub failure_count: u32,
+    /// How many occurrences were served by a run, for `max_runs`.
+    pub n_served: u64,
+    /// How long a run takes; none before the first good one.
+    pub estimate: Option<Estimate>,
+    /// Who paused it, and why.
+    pub pause: Option<Pause>,
+    /// Who runs it now.
+    pub owner: Option<Owner>,
+}
+
+/// Why a job does not run until someone resumes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// A person or the system.
+    pub by: PausedBy,
+    /// For people to read.
+    pub reason: Option<String>,
+}
+
+/// Who paused a job: each has a way out of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PausedBy {
+    /// A person; a person resumes it.
+    Operator,
+    /// A quota; resumed by a person or by a raised limit.
+    Quota,
+    /// Too many failures in a row; resumed by a person.
+    Failures,
+    /// Its stored schedule can no longer be read; mended by an edit.
+    Invalid,
+}
+
+impl PausedBy {
+    /// `operator` or `system`, as the API shows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PausedBy::Operator => "operator",
+            PausedBy::Quota | PausedBy::Failures | PausedBy::Invalid => "system",
+        }
+    }
+}
+
+/// The lease under which a job runs now (L2).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Owner {
+    /// The server.
+    pub node: NodeName,
+    /// The instance on it.
+    pub name: String,
+    /// The run.
+    pub tag: RunId,
+    /// When the run started.
+    pub started_at: Timestamp,
+    /// The last beat that was accepted.
+    pub last_ping_at: Timestamp,
+    /// Since when others doubt the owner; none while nobody does.
+    pub steal_start_at: Option<Timestamp>,
+}
+
+/// What a job is doing, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Not yet placed.
+    Pending,
+    /// Its next occurrence is known.
+    Scheduled,
+    /// A run is going on.
+    Running,
+    /// Someone must resume it.
+    Paused,
+    /// Stored, and not to be run.
+    Disabled,
+    /// Nothing will ever be due again.
+    Done,
+}
+
+impl Status {
+    /// The word on the wire and on pages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Scheduled => "scheduled",
+            Status::Running => "running",
+            Status::Paused => "paused",
+            Status::Disabled => "disabled",
+            Status::Done => "done",
+        }
+    }
+
+    /// Whether the job's condition counts: nobody promised anything for a job that is paused,
+    /// disabled or done, though its data grows old like any other.
+    pub fn is_tracked(self) -> bool {
+        matches!(self, Status::Pending | Status::Scheduled | Status::Running)
+    }
+}
+
+/// How a run ended, as far as its job must remember it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunEnd {
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// With which code, where there is one.
+    pub exit_code: Option<i32>,
+    /// How long it stood frozen; that is not time it took.
+    pub frozen_for: Duration,
+}
+
+impl JobState {
+    /// The memory of a job nobody has seen before.
+    pub fn new(created_at: Timestamp) -> JobState {
+        JobState {
+            created_at,
+            placement: None,
+            next_run_at: None,
+            last_start_at: None,
+            last_end_at: None,
+            last_good_start_at: None,
+            last_good_end_at: None,
+            last_exit_code: None,
+            failure_count: 0,
+            n_served: 0,
+            estimate: None,
+            pause: None,
+            owner: None,
+        }
+    }
+
+    /// What the job is doing.
+    pub fn status(&self, job: &Job) -> Status {
+        if self.owner.is_some() {
+            return Status::Running;
+        }
+        if !job.enabled {
+            return Status::Disabled;
+        }
+        if self.pause.is_some() {
+            return Status::Paused;
+        }
+        match (&self.placement, self.next_run_at) {
+            (Some(_), None) if !matches!(job.schedule, Schedule::Manual) => Status::Done,
+            (None, _) if !matches!(job.schedule, Schedule::Manual) => Status::Pending,
+            _ => Status::Scheduled,
+        }
+    }
+
+    /// The failures behind the job since its last good run, if there are any.
+    pub fn failures(&self) -> Option<Failures> {
+        let ended_at = self.last_end_at.filter(|_| 0 < self.failure_count)?;
+        Some(Failures {
+            in_a_row: self.failure_count,
+            ended_at,
+            took: ended_at - self.last_start_at.unwrap_or(ended_at),
+            exit_code: self.last_exit_code,
+            usual: self.estimate.as_ref().map(Estimate::mean),
+        })
+    }
+
+    /// Whether `max_runs` is used up.
+    pub fn is_exhausted(&self, job: &Job) -> bool {
+        job.bounds.max_runs.is_some_and(|most| most <= self.n_served)
+    }
+
+    /// Sets the job down on the time line: its first occurrence is the pending one.
+    pub fn place(&mut self, job: &Job, placement: Placement) {
+        self.next_run_at = job.schedule.rhythm(&placement, job.bounds, &job.zone).first();
+        self.placement = Some(placement);
+    }
+
+    /// Takes note of a run's end: what was last, failures in a row, the estimate. The pending
+    /// occurrence is not touched but for `fresh`, where a good run mints the next one.
+    pub fn record_end(&mut self, job: &Job, end: &RunEnd, weight_of_last: f64) {
+        self.owner = None;
+        self.last_start_at = Some(end.started_at);
+        self.last_end_at = Some(end.ended_at);
+        self.last_exit_code = end.exit_code;
+        if end.outcome.counts_as_failure() {
+            self.failure_count = self.failure_count.saturating_add(1);
+        }
+        if end.outcome == Outcome::Succeeded {
+            self.failure_count = 0;
+            self.last_good_start_at = Some(end.started_at);
+            self.last_good_end_at = Some(end.ended_at);
+            let took = end.ended_at - end.started_at - end.frozen_for;
+            self.estimate = Some(Estimate::learn(self.estimate, took, weight_of_last));
+            if let Some(next) = job.schedule.next_after_good_run(end.ended_at) {
+                let in_force = job.bounds.ends_at.is_none_or(|ends_at| next < ends_at);
+                self.next_run_at = (in_force && !self.is_exhausted(job)).then_some(next);
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The instants that decide about a job: when it may start, when it must, when it is late (B2).
+//!
+//! Pure functions of job, memory and time. Two of them move in different ways, and that is the
+//! whole idea:
+//!
+//! - `can_start_by` is pushed back by failures (the retry floor) and by blackouts.
+//! - `should_start_by` and the deadline are pushed back by nothing but a good run. Occurrences that
+//!   fail, are skipped or missed leave them where they are. So a job that was held up is the first
+//!   in line as soon as it may start again.
+
+use crate::estimate::Estimate;
+use crate::job::{Job, JobState};
+use crate::schedule::{ONCE_FINISH_WITHIN, Rhythm, Schedule};
+use crate::time::{Duration, Timestamp};
+
+/// What a job cannot know from itself: the state of the world around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// The usual length of runs in its pool, for a job without any history.
+    pub pool_median: Option<Duration>,
+    /// When the queue will have room for it, if it must wait for that.
+    pub room_at: Option<Timestamp>,
+    /// Whether none of the living nodes may take it.
+    pub no_node: bool,
+}
+
+/// How long its next run will take, as far as anyone can tell (B1): what was set by hand, else
+/// what was learned, else the longest that is expected, else what is usual in its pool, else 0.
+pub fn expected_length(job: &Job, state: &JobState, outlook: &Outlook) -> Duration {
+    job.estimate
+        .or(state.estimate.as_ref().map(Estimate::mean))
+        .or(job.limits.max_expected)
+        .or(outlook.pool_median)
+        .unwrap_or(Duration::ZERO)
+}
+
+/// The job's occurrences, if it is placed and has any.
+pub fn rhythm<'a>(job: &'a Job, state: &JobState) -> Option<Rhythm<'a>> {
+    let placement = state.placement.as_ref()?;
+    Some(job.schedule.rhythm(placement, job.bounds, &job.zone))
+}
+
+/// By when a good run must be complete; none for a job that owes nothing.
+///
+/// It counts from the first occurrence that no good run has covered. A job that never succeeded
+/// counts from its first placed one, so that it is neither infinitely urgent nor never chosen.
+pub fn deadline(job: &Job, state: &JobState) -> Option<Timestamp> {
+    let placement = state.placement.as_ref()?;
+    if state.is_exhausted(job) {
+        return None;
+    }
+    let covered_until = state.last_good_start_at.unwrap_or(Timestamp::MIN);
+    let owed = || rhythm(job, state)?.next_after(covered_until);
+    match &job.schedule {
+        Schedule::Fresh { max_age, .. } => {
+            // What ended is not owed; a promise about the age of data ends with its schedule.
+            state.next_run_at?;
+            Some(state.last_good_start_at.unwrap_or(placement.anchor_at) + *max_age)
+        }
+        Schedule::Every { interval, finish_within } => Some(owed()? + finish_within.unwrap_or(*interval)),
+        Schedule::Cron(cron) => {
+            let owed = owed()?;
+            match cron.finish_within {
+                Some(finish_within) => Some(owed + finish_within),
+                None => rhythm(job, state)?.without_end().next_after(owed),
+            }
+        }
+        Schedule::Once { finish_within, .. } => Some(owed()? + finish_within.unwrap_or(ONCE_FINISH_WITHIN)),
+        Schedule::Manual => None,
+    }
+}
+
+/// The latest start that still meets the deadline: the order of dispatch.
+pub fn should_start_by(job: &Job, state: &JobState, outlook: &Outlook) -> Option<Timestamp> {
+    Some(deadline(job, state)? - expected_length(job, state, outlook))
+}
+
+/// The earliest start: the pending occurrence, not before the retry floor, not in a blackout.
+/// None if nothing is pending, or if blackouts never end.
+pub fn can_start_by(job: &Job, state: &JobState, now: Timestamp) -> Option<Timestamp> {
+    let pending = state.next_run_at?;
+    let floored = retry_floor(job, state).map_or(pending, |floor| pending.max(floor));
+    // What could have started by now is judged by now: a window that has begun since then holds
+    // it up, one that is over does not.
+    let earliest = floored.max(now);
+    let after_blackout = job.blackouts.exit(&job.zone, earliest)?;
+    Some(if after_blackout == earliest { floored } else { after_blackout })
+}
+
+/// Before this instant a failed job is not tried again.
+pub fn retry_floor(job: &Job, state: &JobState) -> Option<Timestamp> {
+    let failures = state.failures().filter(|failures| job.retry.retries(failures))?;
+    Some(job.retry.floor(&job.key, &failures))
+}
+
+/// When the job will start if all goes as foreseen: when it may, from now on, where its run fits
+/// before the next blackout, and when there is room for it.
+pub fn planned_start(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) -> Option<Timestamp> {
+    let earliest = can_start_by(job, state, now)?.max(now);
+    let room_at = outlook.room_at.map_or(earliest, |room_at| room_at.max(earliest));
+    job.blackouts.earliest_fit(&job.zone, room_at, expected_length(job, state, outlook))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
+    use crate::job::RunEnd;
+    use crate::job::sample::{instant, job, length, placed};
+    use crate::run::Outcome;
+    use crate::schedule::Placement;
+
+    fn shown(at: Option<Timestamp>) -> String {
+        at.map_or("none".to_owned(), |at| at.to_string().replace("2026-02-04T", "").replace(":00Z", ""))
+    }
+
+    #[track_caller]
+    fn check_deadline(schedule: &str, last_good_start: Option<&str>, expected: &str) {
+        let job = job(schedule);
+        let mut state = placed(&job, "00:00");
+        state.last_good_start_at = last_good_start.map(instant);
+        assert_eq!(shown(deadline(&job, &state)), expected);
+    }
+
+    #[test]
+    fn the_deadline_stays_at_the_first_occurrence_without_a_good_run() {
+        check_deadline("cron 0 */4 * * *", Some("03:00"), "08:00");
+        check_deadline("cron 0 */4 * * * within 30m", Some("03:00"), "04:30");
+        check_deadline("cron 0 */4 * * * within 30m", Some("04:00"), "08:30");
+        check_deadline("cron 0 */4 * * * within 30m", Some("03:59:59"), "04:30");
+        check_deadline("every 6h", Some("06:00:01"), "18:00");
+        check_deadline("every 6h within 1h", Some("06:00:01"), "13:00");
+        check_deadline("fresh 20h", Some("03:10"), "23:10");
+        check_deadline("once 10:00 within 2h", Some("09:59"), "12:00");
+        check_deadline("once 10:00 within 2h", Some("10:00"), "none");
+        check_deadline("manual", Some("03:00"), "none");
+    }
+
+    #[test]
+    fn a_job_that_never_succeeded_owes_its_first_placed_occurrence() {
+        check_deadline("cron 30 */4 * * * within 30m", None, "01:00");
+        check_deadline("cron 30 */4 * * *", None, "04:30");
+        check_deadline("every 6h", None, "06:00");
+        check_deadline("fresh 20h", None, "20:00");
+        check_deadline("once 10:00", None, "11:00");
+        let unplaced = JobState::new(instant("00:00"));
+        assert_eq!(deadline(&job("every 6h"), &unplaced), None);
+    }
+
+    #[test]
+    fn a_move_leaves_nothing_owed_on_the_old_grid() {
+        let job = job("every 1h");
+        let mut state = placed(&job, "10:00");
+        state.last_good_start_at = Some(instant("10:00"));
+        state.place(&job, Placement::at(instant("11:20"), instant("10:30")));
+        // Counting back on the new grid would owe 10:20, and the job would be late the moment it
+        // is due.
+        assert_eq!(shown(deadline(&job, &state)), "12:20");
+    }
+
+    #[test]
+    fn bounds_end_what_is_owed() {
+        let mut job = job("cron 0 * * * *");
+        job.bounds.ends_at = Some(instant("12:00"));
+        let mut state = placed(&job, "10:00");
+        state.last_good_start_at = Some(instant("10:00"));
+        assert_eq!(shown(deadline(&job, &state)), "12:00");
+        state.last_good_start_at = Some(instant("11:00"));
+        assert_eq!(deadline(&job, &state), None);
+        job.bounds.max_runs = Some(3);
+        state.last_good_start_at = Some(instant("10:00"));
+        state.n_served = 3;
+        assert_eq!(deadline(&job, &state), None);
+    }
+
+    #[track_caller]
+    fn check_expected(
+        by_hand: Option<&str>,
+        learned: Option<&str>,
+        most: Option<&str>,
+        pool: Option<&str>,
+        expected: &str,
+    ) {
+        let mut job = job("every 1h");
+        job.estimate = by_hand.map(length);
+        job.limits.max_expected = most.map(length);
+        let mut state = placed(&job, "10:00");
+        state.estimate = learned.map(|it| Estimate::first(length(it)));
+        let outlook = Outlook { pool_median: pool.map(length), ..Outlook::default() };
+        assert_eq!(expected_length(&job, &state, &outlook).to_string(), expected);
+    }
+
+    #[test]
+    fn the_length_of_a_run_is_what_is_known_best() {
+        check_expected(Some("1m"), Some("2m"), Some("3m"), Some("4m"), "1m");
+        check_expected(None, Some("2m"), Some("3m"), Some("4m"), "2m");
+        check_expected(None, None, Some("3m"), Some("4m"), "3m");
+        check_expected(None, None, None, Some("4m"), "4m");
+        check_expected(None, None, None, None, "0s");
+    }
+
+    #[track_caller]
+    fn check_can_start(failures: u32, blackout: Option<(&str, &str)>, now: &str, expected: &str) {
+        let mut job = job("every 1h");
+        if let Some((start, end)) = blackout {
+            let period = BlackoutPeriod::new(start.parse().unwrap(), end.parse().unwrap(), Weekdays::ALL);
+            job.blackouts = Blackouts::new(vec![period.unwrap()]).unwrap();
+        }
+        let mut state = placed(&job, "10:00");
+        state.failure_count = failures;
+        state.last_start_at = (0 < failures).then(|| instant("10:00"));
+        state.last_end_at = (0 < failures).then(|| instant("10:10"));
+        assert_eq!(shown(can_start_by(&job, &state, instant(now))), expected);
+    }
+
+    #[test]
+    fn the_earliest_start_is_the_occurrence_then_the_floor_then_the_blackout() {
+        check_can_start(0, None, "09:00", "10:00");
+        check_can_start(0, None, "10:30", "10:00");
+        check_can_start(1, None, "10:12", "10:15");
+        check_can_start(2, None, "10:12", "11:10");
+        check_can_start(0, Some(("09:30", "10:20")), "09:00", "10:20");
+        check_can_start(1, Some(("10:12", "10:40")), "10:11", "10:40");
+        // A window that has begun since holds it up; one that is over does not.
+        check_can_start(0, Some(("10:30", "11:00")), "10:45", "11:00");
+        check_can_start(0, Some(("09:30", "10:20")), "10:45", "10:00");
+        check_can_start(0, Some(("00:00", "24:00")), "10:45", "none");
+    }
+
+    #[test]
+    fn an_exit_code_not_worth_a_retry_has_no_floor() {
+        let mut job = job("every 1h");
+        job.retry.not_on_exit_codes = vec![64];
+        let mut state = placed(&job, "11:00");
+        state.failure_count = 3;
+        state.last_end_at = Some(instant("10:10"));
+        state.last_exit_code = Some(64);
+        assert_eq!(shown(can_start_by(&job, &state, instant("10:20"))), "11:00");
+    }
+
+    #[test]
+    fn a_run_that_does_not_fit_before_a_blackout_waits_for_its_end() {
+        let mut job = job("every 1h");
+        let period = BlackoutPeriod::new("10:30".parse().unwrap(), "10:50".parse().unwrap(), Weekdays::ALL);
+        job.blackouts = Blackouts::new(vec![period.unwrap()]).unwrap();
+        job.estimate = Some(length("20m"));
+        let state = placed(&job, "10:00");
+        let planned = |now| shown(planned_start(&job, &state, instant(now), &Outlook::default()));
+        assert_eq!(planned("10:10"), "10:10");
+        assert_eq!(planned("10:11"), "10:50");
+        job.estimate = Some(length("3d"));
+        let planned = |now| shown(planned_start(&job, &state, instant(now), &Outlook::default()));
+        assert_eq!(planned("10:11"), "10:11", "no gap of the week is that long, so it need not wait");
+    }
+
+    #[test]
+    fn a_good_run_mints_the_next_occurrence_of_a_fresh_job_and_a_failure_does_not() {
+        let job = job("fresh 4h cooldown 1h");
+        let mut state = placed(&job, "10:00");
+        let mut end = RunEnd {
+            started_at: instant("10:00"),
+            ended_at: instant("10:30"),
+            outcome: Outcome::Failed,
+            exit_code: Some(1),
+            frozen_for: Duration::ZERO,
+        };
+        state.record_end(&job, &end, 0.37);
+        assert_eq!(
+            (shown(state.next_run_at), state.failure_count, state.estimate),
+            ("10:00".to_owned(), 1, None)
+        );
+        assert_eq!(shown(can_start_by(&job, &state, instant("10:31"))), "10:35");
+        end.outcome = Outcome::Succeeded;
+        end.frozen_for = length("10m");
+        state.record_end(&job, &end, 0.37);
+        assert_eq!((shown(state.next_run_at), state.failure_count), ("11:30".to_owned(), 0));
+        assert_eq!(state.estimate.unwrap().mean(), length("20m"));
+        assert_eq!(shown(deadline(&job, &state)), "14:00");
+    }
+}
