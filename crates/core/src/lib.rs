@@ -53,5 +53,6 @@ pub mod retry;
 pub mod missed;
 pub mod job;
 pub mod unsatisfiable;
+pub mod spec;
 pub mod urgency;
 pub mod condition;

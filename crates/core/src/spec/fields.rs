@@ -1,0 +1,194 @@
+//! The names that may be written in a job, and what each stands for.
+
+/// The canonical fields, in the order in which they are documented.
+pub(super) const FIELDS: [&str; 45] = [
+    "name",
+    "configuration",
+    "command",
+    "http",
+    "queue",
+    "every",
+    "fresh",
+    "cooldown",
+    "cron",
+    "finish_within",
+    "at",
+    "manual",
+    "next_run_at",
+    "tz",
+    "starts_at",
+    "ends_at",
+    "max_runs",
+    "enabled",
+    "paused",
+    "paused_by",
+    "pause_reason",
+    "blackout_periods",
+    "max_expected_duration",
+    "max_allowed_duration",
+    "estimate",
+    "retry",
+    "missed",
+    "missed_window",
+    "missed_max",
+    "missed_grace",
+    "overlap",
+    "max_parallel",
+    "exclusive",
+    "max_parallel_of_name",
+    "pool",
+    "cost",
+    "run_on_nodes",
+    "dont_run_on_nodes",
+    "site",
+    "tenant",
+    "preferred_hours",
+    "avoid_hours",
+    "first_run_within",
+    "labels",
+    "params",
+];
+
+/// Other names of a field, with the same values.
+const ALIASES: [(&str, &str); 8] = [
+    ("scheduling_period", "fresh"),
+    ("cooldown_duration", "cooldown"),
+    ("cron_schedule", "cron"),
+    ("cron_max_schedule_duration", "finish_within"),
+    ("schedule_enabled", "enabled"),
+    ("is_paused", "paused"),
+    ("pauseReason", "pause_reason"),
+    ("nextRunAt", "next_run_at"),
+];
+
+/// Names whose values say it in their own way.
+const TURNS: [(&str, Turn); 8] = [
+    ("key", Turn::Key),
+    ("schedule", Turn::Schedule),
+    ("interval", Turn::Interval),
+    ("interval_minutes", Turn::IntervalNumber),
+    ("interval_type", Turn::IntervalUnit),
+    ("pausedBySystem", Turn::PausedBySystem),
+    ("allowParallelRuns", Turn::AllowParallelRuns),
+    ("pause_after_failures", Turn::PauseAfterFailures),
+];
+
+/// Shown with a job, and not for people to write.
+const COMPUTED: [&str; 1] = ["average_good_duration"];
+
+/// The fields of which a job has exactly one: each chooses a kind of schedule.
+pub(super) const SCHEDULE_KINDS: [&str; 5] = ["every", "fresh", "cron", "at", "manual"];
+
+/// The fields of which a job has exactly one: each is a kind of target.
+pub(super) const TARGET_KINDS: [&str; 3] = ["command", "http", "queue"];
+
+/// The fields that may also stand inside `schedule`.
+const IN_SCHEDULE: [&str; 15] = [
+    "every",
+    "fresh",
+    "cooldown",
+    "cron",
+    "finish_within",
+    "at",
+    "manual",
+    "next_run_at",
+    "tz",
+    "starts_at",
+    "ends_at",
+    "max_runs",
+    "interval",
+    "interval_minutes",
+    "interval_type",
+];
+
+/// A name that needs more than a new name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// `name@configuration` in one.
+    Key,
+    /// A preset, or a table of schedule fields.
+    Schedule,
+    /// A preset.
+    Interval,
+    /// How many of the unit.
+    IntervalNumber,
+    /// Minutes, hours or days.
+    IntervalUnit,
+    /// Who paused it.
+    PausedBySystem,
+    /// What to do about overlap.
+    AllowParallelRuns,
+    /// A field of `retry`.
+    PauseAfterFailures,
+}
+
+/// What a written name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// This canonical field.
+    Field(&'static str),
+    /// Something to be worked out.
+    Turn(Turn),
+    /// A value that is worked out and only shown.
+    Computed(&'static str),
+    /// Nothing.
+    Unknown,
+}
+
+/// What a name at the top of a job means.
+pub(super) fn meaning(written: &str) -> Meaning {
+    if let Some((_, turn)) = TURNS.iter().find(|(name, _)| *name == written) {
+        return Meaning::Turn(*turn);
+    }
+    if let Some(name) = COMPUTED.iter().find(|name| **name == written) {
+        return Meaning::Computed(name);
+    }
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == written).map(|(_, field)| *field);
+    match alias.or_else(|| FIELDS.into_iter().find(|field| *field == written)) {
+        Some(field) => Meaning::Field(field),
+        None => Meaning::Unknown,
+    }
+}
+
+/// Whether a name, or what it stands for, may stand inside `schedule`.
+pub(super) fn fits_in_schedule(written: &str) -> bool {
+    match meaning(written) {
+        Meaning::Field(field) => IN_SCHEDULE.contains(&field),
+        _ => IN_SCHEDULE.contains(&written),
+    }
+}
+
+/// Every name that may be written at the top of a job.
+pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
+    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    let turns = TURNS.iter().map(|(name, _)| *name);
+    FIELDS.into_iter().chain(turns).chain(aliases)
+}
+
+/// Every name that may be written inside `schedule`.
+pub(super) fn schedule_names() -> impl Iterator<Item = &'static str> {
+    all_names().filter(|name| fits_in_schedule(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_name_has_a_meaning() {
+        for name in all_names() {
+            assert_ne!(meaning(name), Meaning::Unknown, "{name}");
+        }
+        assert_eq!(meaning("scheduling_period"), Meaning::Field("fresh"));
+        assert_eq!(meaning("fresh"), Meaning::Field("fresh"));
+        assert_eq!(meaning("schedulingPeriod"), Meaning::Unknown);
+        assert_eq!(meaning("average_good_duration"), Meaning::Computed("average_good_duration"));
+    }
+
+    #[test]
+    fn what_chooses_a_schedule_may_stand_inside_it() {
+        assert!(SCHEDULE_KINDS.into_iter().all(fits_in_schedule));
+        assert!(["cron_schedule", "nextRunAt", "interval", "tz"].into_iter().all(fits_in_schedule));
+        assert!(!["name", "pool", "schedule", "key", "retry"].into_iter().any(fits_in_schedule));
+    }
+}

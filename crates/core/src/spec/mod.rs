@@ -1,0 +1,45 @@
+//! From what people wrote to a valid job: the one validation that job files, API and command line
+//! share (J1).
+//!
+//! It goes in three steps, none of which stops at the first fault:
+//!
+//! ```text
+//!   Table --read--> JobSpec --over defaults--> JobSpec --validate--> Job, and warnings
+//! ```
+//!
+//! - [`JobSpec::read`] settles names: aliases, presets and short forms become one canonical table.
+//! - [`JobSpec::over`] fills what a job does not say from a table of defaults.
+//! - [`JobSpec::validate`] gives every value its meaning, and holds them against each other.
+//!
+//! Every [`Fault`] knows its [`Place`]: in which of the tables, at which path, and where it matters
+//! at which bytes of a text. So a file can be pointed into, whatever was renamed or merged since.
+
+mod error;
+mod fault;
+mod fields;
+mod hint;
+mod hours;
+mod job;
+mod merge;
+mod policy;
+#[cfg(test)]
+mod properties;
+mod read;
+mod reader;
+#[cfg(test)]
+mod sample;
+mod schedule;
+mod schedule_text;
+mod scalar;
+mod target;
+#[cfg(test)]
+mod tests;
+mod warn;
+mod warning;
+
+pub use error::SpecError;
+pub use fault::{Fault, Origin, Place, Warning};
+pub use job::Validated;
+pub use read::JobSpec;
+pub use schedule_text::schedule_fields;
+pub use warning::SpecWarning;

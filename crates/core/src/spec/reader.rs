@@ -1,0 +1,203 @@
+//! A walk over a spec that gathers faults and goes on.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::scalar;
+use super::{Fault, JobSpec, SpecError};
+use crate::nearest::nearest;
+use crate::time::Duration;
+use crate::value::{Path, Table, Value};
+
+/// Lists longer than this are no longer written by people.
+pub(super) const LIST_MAX: usize = 1_000;
+
+/// How many levels a free value may have.
+pub(super) const DEPTH_MAX: usize = 32;
+
+/// A value and its canonical path.
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    pub(super) path: Path,
+    pub(super) value: &'a Value,
+}
+
+/// Gathers faults, each at the place where it was written.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) spec: &'a JobSpec,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(spec: &'a JobSpec) -> Reader<'a> {
+        Reader { spec, faults: spec.faults.clone() }
+    }
+
+    /// A field of the job, if it was written.
+    pub(super) fn get(&self, field: &str) -> Option<Node<'a>> {
+        let value = self.spec.table.get(field)?;
+        Some(Node { path: Path::root().key(field), value })
+    }
+
+    /// A path as its writer spelled it.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        self.spec.place_of(path).path.to_string()
+    }
+
+    /// A value read by a function of [`scalar`]; a fault if it cannot be.
+    pub(super) fn read<'v, T>(
+        &mut self,
+        node: &Node<'v>,
+        read: impl FnOnce(&str, &'v Value) -> Result<T, SpecError>,
+    ) -> Option<T> {
+        match read(&self.shown(&node.path), node.value) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.fault(&node.path, error);
+                None
+            }
+        }
+    }
+
+    /// A field read so; none if it was not written or cannot be read.
+    pub(super) fn field<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&str, &'a Value) -> Result<T, SpecError>,
+    ) -> Option<T> {
+        let node = self.get(field)?;
+        self.read(&node, read)
+    }
+
+    pub(super) fn duration(&mut self, field: &str) -> Option<Duration> {
+        self.field(field, scalar::duration)
+    }
+
+    pub(super) fn truth(&mut self, field: &str) -> Option<bool> {
+        self.field(field, scalar::truth)
+    }
+
+    pub(super) fn count(&mut self, field: &str, min: u32, max: u32) -> Option<u32> {
+        self.field(field, |field, value| scalar::count(field, value, min, max))
+    }
+
+    pub(super) fn name<T>(&mut self, field: &str) -> Option<T>
+    where
+        T: FromStr,
+        SpecError: From<T::Err>,
+    {
+        self.field(field, scalar::parsed)
+    }
+
+    pub(super) fn word<T: Clone>(&mut self, field: &str, words: &[(&'static str, T)]) -> Option<T> {
+        self.field(field, |field, value| scalar::word(field, value, words))
+    }
+
+    /// The elements of a list.
+    pub(super) fn list<'v>(
+        &mut self,
+        node: &Node<'v>,
+        expected: &'static str,
+        n_most: usize,
+    ) -> Vec<Node<'v>> {
+        let Value::List(values) = node.value else {
+            let error = scalar::wrong_kind(&self.shown(&node.path), expected, node.value);
+            self.fault(&node.path, error);
+            return Vec::new();
+        };
+        if n_most < values.len() {
+            let field = self.shown(&node.path);
+            self.fault(&node.path, SpecError::TooMany { field, n_found: values.len(), n_most });
+            return Vec::new();
+        }
+        let node = |(idx, value)| Node { path: node.path.index(idx), value };
+        values.iter().enumerate().map(node).collect()
+    }
+
+    /// The entries of a table whose keys are free.
+    pub(super) fn entries<'v>(&mut self, node: &Node<'v>) -> Vec<(&'v str, Node<'v>)> {
+        let Value::Table(table) = node.value else {
+            let error = scalar::wrong_kind(&self.shown(&node.path), "a table", node.value);
+            self.fault(&node.path, error);
+            return Vec::new();
+        };
+        let entry =
+            |(key, value): (&'v String, &'v Value)| (key.as_str(), Node { path: node.path.key(key), value });
+        table.iter().map(entry).collect()
+    }
+
+    /// An entry that a table must have; a fault if it was not written.
+    pub(super) fn required<'v>(
+        &mut self,
+        node: &Node<'v>,
+        field: &'static str,
+        way_out: &'static str,
+    ) -> Option<Node<'v>> {
+        let entry = node.get(field);
+        if entry.is_none() {
+            let table = self.shown(&node.path);
+            self.fault(&node.path, SpecError::Missing { table, field, way_out });
+        }
+        entry
+    }
+
+    /// Reports the names in a table that mean nothing there.
+    pub(super) fn known_only(
+        &mut self,
+        table: &Table,
+        at: &Path,
+        inside: &'static str,
+        known: &[&'static str],
+    ) {
+        for name in table.keys().filter(|name| !known.contains(&name.as_str())) {
+            let nearest = nearest(name, known.iter().copied()).map(str::to_owned);
+            let field = crate::nearest::shortened(name);
+            let (inside, known) = (Some(inside), known.to_vec());
+            self.fault(&at.key(name), SpecError::UnknownField { field, inside, nearest, known });
+        }
+    }
+
+    /// Reports a value that is nested too deep to be handed on.
+    pub(super) fn bounded_depth(&mut self, node: &Node<'_>) {
+        if is_deeper_than(node.value, DEPTH_MAX) {
+            let field = self.shown(&node.path);
+            self.fault(&node.path, SpecError::TooDeep { field, most: DEPTH_MAX });
+        }
+    }
+
+    pub(super) fn fault(&mut self, path: &Path, error: SpecError) {
+        self.faults.push(Fault { place: self.spec.place_of(path), other: None, error });
+    }
+
+    /// A fault in some bytes of a text.
+    pub(super) fn fault_in(&mut self, path: &Path, part: Range<usize>, error: SpecError) {
+        let place = self.spec.place_of(path).with_part(part);
+        self.faults.push(Fault { place, other: None, error });
+    }
+
+    /// A fault that two places have together.
+    pub(super) fn fault_between(&mut self, path: &Path, other: &Path, error: SpecError) {
+        let other = Some(self.spec.place_of(other));
+        self.faults.push(Fault { place: self.spec.place_of(path), other, error });
+    }
+}
+
+impl<'a> Node<'a> {
+    /// An entry of this table, if it was written; null is not.
+    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+        let value = self.value.as_table()?.get(key).filter(|value| **value != Value::Null)?;
+        Some(Node { path: self.path.key(key), value })
+    }
+}
+
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return matches!(value, Value::List(_) | Value::Table(_));
+    };
+    match value {
+        Value::List(values) => values.iter().any(|value| is_deeper_than(value, below)),
+        Value::Table(table) => table.values().any(|value| is_deeper_than(value, below)),
+        _ => false,
+    }
+}

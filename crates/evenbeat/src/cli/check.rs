@@ -1,0 +1,126 @@
+//! `evenbeat check FILE…`: are these job files good, and if not, where?
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::zone::Zones;
+use serde_json::{Value as Json, json};
+
+use super::source::read;
+use crate::cli::Exit;
+use crate::jobfile::{Diagnostic, Diagnostics, Loaded, SourceText, load};
+
+/// Looks at all files together and says what there is to say: for people, faults and warnings to
+/// `err` and a line for each good file to `out`; for machines, one JSON document to `out`. `-` is the
+/// standard input.
+pub fn run(
+    files: &[PathBuf],
+    json: bool,
+    color: bool,
+    now: Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    let findings = Findings::of(files, now);
+    if json {
+        writeln!(out, "{:#}", findings.report())?;
+    } else {
+        findings.show(color, out, err)?;
+    }
+    Ok(match (findings.unread.is_empty(), findings.faults.is_empty()) {
+        (true, true) => Exit::Ok,
+        (true, false) => Exit::Failed,
+        (false, _) => Exit::Usage,
+    })
+}
+
+struct Findings {
+    /// What could not even be read, and why.
+    unread: Vec<(String, String)>,
+    faults: Diagnostics,
+    /// The files without fault.
+    good: Loaded,
+}
+
+impl Findings {
+    fn of(files: &[PathBuf], now: Timestamp) -> Findings {
+        let mut unread = Vec::new();
+        let mut sources = Vec::new();
+        for path in files {
+            match read(path) {
+                Ok(source) => sources.push(source),
+                Err(message) => unread.push((path.display().to_string(), message)),
+            }
+        }
+        let mut zones = Zones::new();
+        let mut faults = Diagnostics::default();
+        let good = load(&sources, now, &mut zones).unwrap_or_else(|found| {
+            // A bad file is no reason to be silent about the good ones.
+            let is_good = |idx: &usize| found.iter().all(|fault| fault.file_idx != *idx);
+            let good: Vec<SourceText> =
+                (0..sources.len()).filter(is_good).filter_map(|idx| sources.get(idx).cloned()).collect();
+            faults = found;
+            load(&good, now, &mut zones)
+                .unwrap_or_else(|_| Loaded { files: Vec::new(), warnings: Diagnostics::default() })
+        });
+        Findings { unread, faults, good }
+    }
+
+    fn all_good(&self) -> bool {
+        self.unread.is_empty() && self.faults.is_empty()
+    }
+
+    fn show(&self, color: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+        for (name, message) in &self.unread {
+            writeln!(err, "error: {name} {message}\n")?;
+        }
+        write!(err, "{}", self.faults.render(color))?;
+        write!(err, "{}", self.good.warnings.render(color))?;
+        for (file_idx, file) in self.good.files.iter().enumerate() {
+            let n_warnings = self.good.warnings.iter().filter(|it| it.file_idx == file_idx).count();
+            let warnings = match n_warnings {
+                0 => String::new(),
+                n => format!(", {}", counted(n, "warning")),
+            };
+            writeln!(out, "{}: {}{warnings}", file.name, counted(file.jobs.len(), "job"))?;
+        }
+        if !self.all_good() {
+            writeln!(err, "{}", counted(self.unread.len() + self.faults.len(), "error"))?;
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> Json {
+        let unread = self.unread.iter().map(|(name, message)| {
+            json!({"severity": "error", "file": name, "line": null, "column": null, "end_line": null,
+                   "end_column": null, "field": null, "message": format!("{name} {message}"), "hint": null})
+        });
+        let faults = self.faults.iter().map(|it| entry(&self.faults, it));
+        let warnings = self.good.warnings.iter().map(|it| entry(&self.good.warnings, it));
+        let diagnostics: Vec<Json> = unread.chain(faults).chain(warnings).collect();
+        let good = self.good.files.iter().map(|it| json!({"file": it.name, "jobs": it.jobs.len()}));
+        let good: Vec<Json> = good.collect();
+        json!({"ok": self.all_good(), "good_files": good, "diagnostics": diagnostics})
+    }
+}
+
+fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+fn entry(all: &Diagnostics, diagnostic: &Diagnostic) -> Json {
+    let positions = all.positions_of(diagnostic);
+    let (start, end) = (positions.map(|it| it.0), positions.map(|it| it.1));
+    json!({
+        "severity": diagnostic.severity.as_str(),
+        "file": all.source_of(diagnostic).map(|it| &it.name),
+        "line": start.map(|it| it.line),
+        "column": start.map(|it| it.column),
+        "end_line": end.map(|it| it.line),
+        "end_column": end.map(|it| it.column),
+        "field": diagnostic.field,
+        "message": diagnostic.message,
+        "hint": diagnostic.help,
+    })
+}

@@ -1,0 +1,157 @@
+//! `evenbeat condition`: how the jobs of a file stand, given what is remembered of them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use evenbeat_core::condition::{Assessment, Condition, Wait, WaitReason, assess, next_change_at, waits};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::job::{Job, JobState, Status};
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::urgency::Outlook;
+use serde_json::json;
+
+use super::show::{BOLD, DIM, relative, style_of};
+use super::{Exit, source};
+use crate::statefile;
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) state: Option<PathBuf>,
+    pub(crate) at: Timestamp,
+    pub(crate) job: Option<JobKey>,
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(
+    file: &Path,
+    wanted: &Wanted,
+    now: Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    let jobs = match source::jobs(file, wanted.job.as_ref(), now, err)? {
+        Ok(jobs) => jobs,
+        Err(exit) => return Ok(exit),
+    };
+    let (name, text) = match &wanted.state {
+        None => ("no state".to_owned(), "{}".to_owned()),
+        Some(path) => match source::read_or_say(path, err)? {
+            Some(source) => (source.name, source.text),
+            None => return Ok(Exit::Usage),
+        },
+    };
+    let states = match statefile::states(&text, &jobs, wanted.at) {
+        Ok(states) => states,
+        Err(faults) => {
+            for fault in faults {
+                writeln!(err, "error: {name}: {fault}")?;
+            }
+            return Ok(Exit::Failed);
+        }
+    };
+    let verdicts: Vec<Verdict<'_>> =
+        jobs.iter().zip(&states).map(|(job, state)| Verdict::of(job, state, wanted.at)).collect();
+    if wanted.json {
+        let document: Vec<serde_json::Value> = verdicts.iter().map(Verdict::to_json).collect();
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)?;
+    } else {
+        for (idx, verdict) in verdicts.iter().enumerate() {
+            if 0 < idx {
+                writeln!(out)?;
+            }
+            verdict.print(out)?;
+        }
+    }
+    let any_error =
+        verdicts.iter().any(|it| it.status.is_tracked() && it.assessment.condition() == Condition::Error);
+    Ok(if any_error { Exit::Failed } else { Exit::Ok })
+}
+
+struct Verdict<'a> {
+    job: &'a Job,
+    status: Status,
+    assessment: Assessment,
+    waits: Vec<Wait>,
+    next_change_at: Option<Timestamp>,
+}
+
+impl Verdict<'_> {
+    fn of<'a>(job: &'a Job, state: &JobState, at: Timestamp) -> Verdict<'a> {
+        let outlook = Outlook::default();
+        Verdict {
+            job,
+            status: state.status(job),
+            assessment: assess(job, state, at, &outlook),
+            waits: waits(job, state, at),
+            next_change_at: next_change_at(job, state, at, &outlook),
+        }
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let it = &self.assessment;
+        let (condition, style) = (it.condition(), style_of(it.condition()));
+        let untracked = if self.status.is_tracked() { "" } else { " (not tracked while it is so)" };
+        writeln!(
+            out,
+            "{BOLD}{}{BOLD:#}  {style}{condition}{style:#} {DIM}{}{DIM:#}  {}{untracked}",
+            self.job.key,
+            it.reason(),
+            self.status.as_str()
+        )?;
+        writeln!(out, "  {}", it.sentence())?;
+        for reason in it.reasons.iter().skip(1) {
+            writeln!(out, "  {DIM}also: {reason}{DIM:#}")?;
+        }
+        let mut row = |what: &str, at: Option<Timestamp>| match at {
+            Some(at) => writeln!(out, "  {what:16}{at}  {DIM}{}{DIM:#}", relative(at, it.now)),
+            None => Ok(()),
+        };
+        row("can start by", it.can_start_by)?;
+        row("planned start", it.planned_start)?;
+        row("should start by", it.should_start_by)?;
+        row("expected end", it.expected_end)?;
+        row("deadline", it.deadline)?;
+        row("next change", self.next_change_at)?;
+        writeln!(out, "  {:16}{}", "expected length", it.expected_length)?;
+        for wait in self.waits.iter().filter(|wait| wait.reason != WaitReason::Running) {
+            let until = wait.until.map_or(String::new(), |until| format!(" until {until}"));
+            writeln!(
+                out,
+                "  {:16}{}{until}  {DIM}{}{DIM:#}",
+                "waits for",
+                wait.reason,
+                wait.reason.sentence()
+            )?;
+        }
+        Ok(())
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let it = &self.assessment;
+        let instant = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        json!({
+            "job": self.job.key.as_str(),
+            "status": self.status.as_str(),
+            "tracked": self.status.is_tracked(),
+            "condition": it.condition().as_str(),
+            "reason": it.reason().as_str(),
+            "sentence": it.sentence(),
+            "reasons": it.reasons.iter().map(|reason| reason.as_str()).collect::<Vec<_>>(),
+            "can_start_by": instant(it.can_start_by),
+            "planned_start": instant(it.planned_start),
+            "should_start_by": instant(it.should_start_by),
+            "expected_end": instant(it.expected_end),
+            "deadline": instant(it.deadline),
+            "next_change_at": instant(self.next_change_at),
+            "expected_length": it.expected_length.to_string(),
+            "unsatisfiable": it.unsatisfiable.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "waits": self.waits.iter().map(|wait| json!({
+                "reason": wait.reason.as_str(),
+                "until": instant(wait.until),
+                "sentence": wait.reason.sentence(),
+            })).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! The command line: what people type, and the table of commands.
+//!
+//! A command takes its inputs, the time and two streams, and returns an [`Exit`]; it reads no
+//! clock and no environment of its own.
+
+pub mod check;
+mod condition;
+mod exit;
+mod next;
+mod show;
+mod source;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::time::Timestamp;
+
+pub use exit::Exit;
+
+use crate::runtime::clock;
+
+/// The scheduler for fleets of recurring jobs: fresh, evenly spread, never doubled.
+#[derive(Debug, Parser)]
+#[command(name = "evenbeat", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    after_help = "Exit codes: 0 well, 1 not valid or late, 2 wrong usage or unreadable file, 3 no such job."
+)]
+struct Cli {
+    /// When to use colour. `NO_COLOR` is respected.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Validate job files; every fault of every file is shown in its place.
+    Check {
+        /// Job files; `-` is standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Print one JSON document instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show when the jobs of a file are due next, with what daylight saving and blackouts do.
+    Next {
+        /// A job file; `-` is standard input.
+        file: PathBuf,
+        /// Only this job.
+        #[arg(long, value_name = "KEY")]
+        job: Option<JobKey>,
+        /// How many occurrences of each job.
+        #[arg(short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        n: u16,
+        /// From this instant on, in RFC 3339; now if nothing is said.
+        #[arg(long, value_name = "INSTANT")]
+        from: Option<Timestamp>,
+        /// Show local times of this zone instead of each job's own.
+        #[arg(long, value_name = "ZONE")]
+        tz: Option<String>,
+        /// Print one JSON document instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Judge the jobs of a file against a remembered state: when each may and must start, how it
+    /// stands, and why. Ends with 1 if any is in error.
+    Condition {
+        /// A job file; `-` is standard input.
+        file: PathBuf,
+        /// What is remembered of the jobs: a JSON object by job key. Without it, none has ever run.
+        #[arg(long, value_name = "FILE")]
+        state: Option<PathBuf>,
+        /// At this instant, in RFC 3339; now if nothing is said.
+        #[arg(long, value_name = "INSTANT")]
+        at: Option<Timestamp>,
+        /// Only this job.
+        #[arg(long, value_name = "KEY")]
+        job: Option<JobKey>,
+        /// Print one JSON document instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs the command that was typed.
+pub fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors, and go to standard output.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            return if error.print().is_err() { Exit::Ok } else { exit };
+        }
+    };
+    let (mut out, mut err) = (stream(io::stdout(), cli.color), stream(io::stderr(), cli.color));
+    let done = run(cli.command, &mut out, &mut err).and_then(|exit| out.flush().map(|()| exit));
+    match done {
+        Ok(exit) => exit,
+        // Whoever read us has seen enough: `evenbeat next … | head`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Ok,
+        Err(error) => {
+            let _ = writeln!(err, "error: cannot write the output: {error}");
+            Exit::Usage
+        }
+    }
+}
+
+fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+    let now = clock::now();
+    match command {
+        Command::Check { files, json } => check::run(&files, json, true, now, out, err),
+        Command::Next { file, job, n, from, tz, json } => {
+            let wanted = next::Wanted { job, n: n.into(), from: from.unwrap_or(now), tz, json };
+            next::run(&file, &wanted, now, out, err)
+        }
+        Command::Condition { file, state, at, job, json } => {
+            let wanted = condition::Wanted { state, at: at.unwrap_or(now), job, json };
+            condition::run(&file, &wanted, now, out, err)
+        }
+    }
+}
+
+/// A stream that shows colour where it should and strips it where not.
+fn stream<S: anstream::stream::RawStream>(raw: S, color: Color) -> anstream::AutoStream<S> {
+    let choice = match color {
+        Color::Auto => anstream::AutoStream::choice(&raw),
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    };
+    anstream::AutoStream::new(raw, choice)
+}

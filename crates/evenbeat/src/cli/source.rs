@@ -1,0 +1,81 @@
+//! Reading the files that a command names, and finding a job in them.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::job::Job;
+use evenbeat_core::nearest::nearest;
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::zone::Zones;
+
+use super::Exit;
+use crate::jobfile::{self, FILE_BYTES_MAX, SourceText};
+
+/// The text of a file, or of standard input for `-`; or what is wrong with it, to be read after its
+/// name.
+pub(crate) fn read(path: &Path) -> Result<SourceText, String> {
+    let (name, input): (String, Box<dyn Read>) = if path == Path::new("-") {
+        ("standard input".to_owned(), Box::new(io::stdin()))
+    } else {
+        let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+        (path.display().to_string(), Box::new(file))
+    };
+    // One byte more than allowed is enough to know that it is too much, however much there is.
+    let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    input.take(limit).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    if FILE_BYTES_MAX < bytes.len() {
+        return Err(format!(
+            "is larger than the {FILE_BYTES_MAX} bytes allowed (split it into several files)"
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let n_good = error.utf8_error().valid_up_to();
+        let line = error.as_bytes().iter().take(n_good).filter(|byte| **byte == b'\n').count() + 1;
+        format!("is not UTF-8 text (the first bad byte is on line {line}; save the file as UTF-8)")
+    })?;
+    Ok(SourceText { name, text })
+}
+
+/// The same for a command that needs this one file: what is wrong goes to `err`.
+pub(crate) fn read_or_say(path: &Path, err: &mut dyn Write) -> io::Result<Option<SourceText>> {
+    match read(path) {
+        Ok(source) => Ok(Some(source)),
+        Err(message) => {
+            writeln!(err, "error: {} {message}", path.display())?;
+            Ok(None)
+        }
+    }
+}
+
+/// The jobs of one file, all or only the one that is wanted; what is wrong goes to `err`.
+pub(crate) fn jobs(
+    file: &Path,
+    wanted: Option<&JobKey>,
+    now: Timestamp,
+    err: &mut dyn Write,
+) -> io::Result<Result<Vec<Job>, Exit>> {
+    let Some(source) = read_or_say(file, err)? else { return Ok(Err(Exit::Usage)) };
+    let loaded = match jobfile::load(&[source], now, &mut Zones::new()) {
+        Ok(loaded) => loaded,
+        Err(diagnostics) => {
+            write!(err, "{}", diagnostics.render(true))?;
+            return Ok(Err(Exit::Failed));
+        }
+    };
+    let mut jobs: Vec<Job> =
+        loaded.files.into_iter().flat_map(|file| file.jobs).map(|loaded| loaded.job).collect();
+    if let Some(wanted) = wanted {
+        let keys: Vec<JobKey> = jobs.iter().map(|job| job.key.clone()).collect();
+        jobs.retain(|job| job.key == *wanted);
+        if jobs.is_empty() {
+            let hint = nearest(wanted.as_str(), keys.iter().map(JobKey::as_str))
+                .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+            writeln!(err, "error: no job `{wanted}` in {}{hint}", file.display())?;
+            return Ok(Err(Exit::NotFound));
+        }
+    }
+    Ok(Ok(jobs))
+}

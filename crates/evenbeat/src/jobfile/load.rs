@@ -1,0 +1,233 @@
+//! Several job files at once: every job of them, or everything that is wrong with them.
+
+use std::collections::BTreeMap;
+
+use evenbeat_core::job::Job;
+use evenbeat_core::nearest::{nearest, shortened};
+use evenbeat_core::spec::{JobSpec, Origin, Place, SpecError, Warning};
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::value::{Path, Table, Value};
+use evenbeat_core::zone::Zones;
+
+use super::diagnostic::{Diagnostic, Diagnostics, Note, Severity};
+use super::fault::Context;
+use super::layout::{Layout, layout};
+use super::source::{FILE_BYTES_MAX, Lines, SourceText};
+use super::tree::{self, Tree};
+
+/// Every job of some files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The files, in the order in which they were given.
+    pub files: Vec<JobFile>,
+    /// What their owners should know.
+    pub warnings: Diagnostics,
+}
+
+/// The jobs of one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobFile {
+    /// What the file is called.
+    pub name: String,
+    /// Its jobs, in order.
+    pub jobs: Vec<LoadedJob>,
+}
+
+/// One job of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedJob {
+    /// The job.
+    pub job: Job,
+    /// What was written about it, with template and defaults.
+    pub spec: JobSpec,
+    /// What its owner should know; also among the warnings of all files.
+    pub warnings: Vec<Warning>,
+    /// The line on which it begins.
+    pub line: usize,
+}
+
+/// Reads job files together: two jobs of one key are found wherever they are.
+pub fn load(files: &[SourceText], now: Timestamp, zones: &mut Zones) -> Result<Loaded, Diagnostics> {
+    let mut loading = Loading { now, zones, keys: BTreeMap::new(), errors: Vec::new(), warnings: Vec::new() };
+    let mut loaded = Vec::new();
+    for (file_idx, file) in files.iter().enumerate() {
+        loaded.push(JobFile { name: file.name.clone(), jobs: loading.file(file, file_idx) });
+    }
+    if loading.errors.is_empty() {
+        return Ok(Loaded { files: loaded, warnings: Diagnostics::new(files, loading.warnings) });
+    }
+    Err(Diagnostics::new(files, loading.errors))
+}
+
+struct Loading<'z> {
+    now: Timestamp,
+    zones: &'z mut Zones,
+    /// Where each key was written first.
+    keys: BTreeMap<String, Note>,
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Loading<'_> {
+    fn file(&mut self, file: &SourceText, file_idx: usize) -> Vec<LoadedJob> {
+        let lines = Lines::of(&file.text);
+        let Some(tree) = self.tree(file, &lines, file_idx) else { return Vec::new() };
+        let (layout, faults) = layout(&tree, file_idx);
+        self.errors.extend(faults);
+        let context = Context { text: &file.text, file_idx, file: &tree.spans, job: None };
+
+        let none = Table::new();
+        let defaults = JobSpec::read_from(Origin::Defaults, layout.defaults.unwrap_or(&none));
+        let templates: BTreeMap<&str, JobSpec> = layout
+            .templates
+            .iter()
+            .map(|(name, table)| (*name, JobSpec::read_from(Origin::Template((*name).to_owned()), table)))
+            .collect();
+        for spec in templates.values().chain([&defaults]) {
+            let faults = spec.faults_as_defaults(self.now, self.zones);
+            self.errors.extend(faults.into_iter().map(|fault| context.fault(fault)));
+        }
+        self.jobs(&lines, context, &layout, &templates, &defaults)
+    }
+
+    fn tree(&mut self, file: &SourceText, lines: &Lines, file_idx: usize) -> Option<Tree> {
+        let fault = |span, message, help| Diagnostic {
+            severity: Severity::Error,
+            file_idx,
+            span,
+            message,
+            label: None,
+            help,
+            field: None,
+            note: None,
+        };
+        if FILE_BYTES_MAX < file.text.len() {
+            let message =
+                format!("the file has {} bytes, more than the {FILE_BYTES_MAX} allowed", file.text.len());
+            self.errors.push(fault(None, message, Some("split it into several files".to_owned())));
+            return None;
+        }
+        match tree::parse(&file.text, lines) {
+            Ok(tree) => Some(tree),
+            Err(broken) => {
+                let broken = broken.into_iter().map(|it| fault(Some(it.span), it.message, it.help));
+                self.errors.extend(broken);
+                None
+            }
+        }
+    }
+
+    fn jobs(
+        &mut self,
+        lines: &Lines,
+        context: Context<'_>,
+        layout: &Layout<'_>,
+        templates: &BTreeMap<&str, JobSpec>,
+        defaults: &JobSpec,
+    ) -> Vec<LoadedJob> {
+        let mut jobs = Vec::new();
+        for (idx, (table, spans)) in layout.jobs.iter().enumerate() {
+            let context = Context { job: Some((spans, idx)), ..context };
+            let mut own = (*table).clone();
+            let picked = own.remove("template").map(|name| self.template(&name, templates, context));
+            let lacks_template = picked == Some(None);
+            let mut spec = JobSpec::read(&own);
+            if let Some(Some(template)) = picked {
+                spec = spec.over(template);
+            }
+            let spec = spec.over(defaults);
+            self.key(&spec, context);
+            match spec.validate(self.now, self.zones) {
+                Ok(validated) => {
+                    self.warnings.extend(validated.warnings.iter().map(|it| context.warning(it)));
+                    jobs.push(LoadedJob {
+                        job: validated.job,
+                        spec,
+                        warnings: validated.warnings,
+                        line: lines.line_idx(spans.value.start) + 1,
+                    });
+                }
+                Err(faults) => {
+                    // What the template would have said is not missing as well.
+                    let faults = faults.into_iter().filter(|fault| {
+                        !lacks_template || !matches!(fault.error, SpecError::NoTarget | SpecError::NoSchedule)
+                    });
+                    self.errors.extend(faults.map(|fault| context.fault(fault)));
+                }
+            }
+        }
+        jobs
+    }
+
+    /// The template that a job picks; a fault if there is no such thing.
+    fn template<'t>(
+        &mut self,
+        name: &Value,
+        templates: &'t BTreeMap<&str, JobSpec>,
+        context: Context<'_>,
+    ) -> Option<&'t JobSpec> {
+        let found = name.as_text().and_then(|name| templates.get(name));
+        if found.is_none() {
+            let (message, help) = match name.as_text() {
+                Some(name) => unknown_template(name, templates),
+                None => (
+                    format!("`template` must be the name of a template, not {}", name.kind()),
+                    "write `template = \"NAME\"`".to_owned(),
+                ),
+            };
+            let place = Place::new(Origin::Job, Path::root().key("template"));
+            self.errors.push(Diagnostic {
+                severity: Severity::Error,
+                file_idx: context.file_idx,
+                span: Some(context.span(&place, false)),
+                message,
+                label: Some("no such template".to_owned()),
+                help: Some(help),
+                field: Some(context.field(&place)),
+                note: None,
+            });
+        }
+        found
+    }
+
+    /// Keeps note of a job's key, and reports one that is taken.
+    fn key(&mut self, spec: &JobSpec, context: Context<'_>) {
+        let text = |field: &str| spec.table().get(field).and_then(Value::as_text);
+        let Some(name) = text("name") else { return };
+        let key = match text("configuration") {
+            Some(configuration) => format!("{name}@{configuration}"),
+            None => name.to_owned(),
+        };
+        let place = spec.place_of(&Path::root().key("name"));
+        let whole = Place { part: None, ..place };
+        let span = context.span(&whole, false);
+        let Some(first) = self.keys.get(&key) else {
+            let label = "first written here".to_owned();
+            self.keys.insert(key, Note { file_idx: context.file_idx, span, label });
+            return;
+        };
+        self.errors.push(Diagnostic {
+            severity: Severity::Error,
+            file_idx: context.file_idx,
+            span: Some(span),
+            message: format!("there are two jobs with the key `{}`", shortened(&key)),
+            label: Some("written again here".to_owned()),
+            help: Some(format!("rename one, or give one a `configuration`: `{}@test`", shortened(name))),
+            field: Some(context.field(&whole)),
+            note: Some(first.clone()),
+        });
+    }
+}
+
+fn unknown_template(name: &str, templates: &BTreeMap<&str, JobSpec>) -> (String, String) {
+    let message = format!("the file has no template `{}`", shortened(name));
+    let help = match nearest(name, templates.keys().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if templates.is_empty() => format!("add a table `[template.{}]` to the file", shortened(name)),
+        None => {
+            let names: Vec<String> = templates.keys().map(|name| format!("`{name}`")).collect();
+            format!("the templates of this file are {}", names.join(", "))
+        }
+    };
+    (message, help)
+}

@@ -1,0 +1,69 @@
+//! A file as it was read, and places in it as people count them.
+
+/// The largest job file: some ten thousand jobs.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+
+/// A file, or what stands for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// What to call it.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// A place in a text, both numbers from 1; columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+/// Where the lines of a text begin, so that a place is found without counting from the top.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Lines {
+        Lines([0].into_iter().chain(text.match_indices('\n').map(|(idx, _)| idx + 1)).collect())
+    }
+
+    /// The number of the line that a byte is on, the first being 0.
+    pub(super) fn line_idx(&self, byte: usize) -> usize {
+        self.0.partition_point(|start| *start <= byte).saturating_sub(1)
+    }
+
+    /// The byte at which a line begins; the end of the text if there are not so many.
+    pub(super) fn start(&self, line_idx: usize, text: &str) -> usize {
+        self.0.get(line_idx).copied().unwrap_or(text.len())
+    }
+
+    /// Where a byte stands; the end of the text if it stands nowhere.
+    pub(super) fn position(&self, text: &str, byte: usize) -> Position {
+        let byte = byte.min(text.len());
+        let line_idx = self.line_idx(byte);
+        let before = text.get(self.start(line_idx, text)..byte).unwrap_or_default();
+        Position { line: line_idx + 1, column: before.chars().count() + 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_begin_at_one_and_count_characters() {
+        let text = "a\näb\n";
+        let lines = Lines::of(text);
+        let at = |byte| {
+            let Position { line, column } = lines.position(text, byte);
+            (line, column)
+        };
+        assert_eq!((at(0), at(1), at(2), at(4), at(5)), ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3)));
+        assert_eq!((at(6), at(99)), ((3, 1), (3, 1)));
+        assert_eq!((lines.start(1, text), lines.start(9, text)), (2, 6));
+        assert_eq!(Lines::of("").position("", 0), Position { line: 1, column: 1 });
+    }
+}

@@ -1,0 +1,8 @@
+//! The program around [`evenbeat_core`]: command line and files, and the one clock.
+//!
+//! A library only so that tests can reach its rooms; the product is the binary `evenbeat`.
+
+pub mod cli;
+pub mod jobfile;
+mod runtime;
+pub mod statefile;

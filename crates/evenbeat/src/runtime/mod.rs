@@ -1,0 +1,3 @@
+//! What touches the world: so far, the clock.
+
+pub(crate) mod clock;

@@ -1,0 +1,228 @@
+//! What is remembered of jobs, written by hand: the input of `evenbeat condition`.
+//!
+//! A JSON object by job key, each with the fields of a job's state:
+//!
+//! ```json
+//! { "shop": { "next_run_at": "2026-02-04T11:00:00Z", "last_good_start_at": "2026-02-04T10:00:00Z",
+//!             "failure_count": 0, "estimate": "12m", "owner_started_at": null } }
+//! ```
+
+use evenbeat_core::estimate::Estimate;
+use evenbeat_core::ids::RunId;
+use evenbeat_core::job::{Job, JobState, Owner, Pause, PausedBy};
+use evenbeat_core::nearest::nearest;
+use evenbeat_core::schedule::{Placement, Schedule};
+use evenbeat_core::time::{Duration, Timestamp};
+use serde_json::{Map, Value};
+
+const FIELDS: [&str; 15] = [
+    "created_at",
+    "first_run_at",
+    "next_run_at",
+    "last_start_at",
+    "last_end_at",
+    "last_good_start_at",
+    "last_good_end_at",
+    "last_exit_code",
+    "failure_count",
+    "runs",
+    "estimate",
+    "paused_by",
+    "pause_reason",
+    "owner_node",
+    "owner_started_at",
+];
+
+/// The states of these jobs, in their order; a job that is not mentioned has never run. All faults
+/// of the text together, each naming its place.
+pub fn states(text: &str, jobs: &[Job], now: Timestamp) -> Result<Vec<JobState>, Vec<String>> {
+    let document: Map<String, Value> = serde_json::from_str(text).map_err(|error| vec![error.to_string()])?;
+    let mut faults = Vec::new();
+    for key in document.keys().filter(|key| !jobs.iter().any(|job| job.key.as_str() == *key)) {
+        let hint = nearest(key, jobs.iter().map(|job| job.key.as_str()))
+            .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+        faults.push(format!("`{key}` is not a job of the file{hint}"));
+    }
+    let states = jobs
+        .iter()
+        .map(|job| {
+            let written = match document.get(job.key.as_str()) {
+                None => Map::new(),
+                Some(Value::Object(object)) => object.clone(),
+                Some(_) => {
+                    faults.push(format!("{}: a state is an object of fields", job.key));
+                    Map::new()
+                }
+            };
+            Fields { key: job.key.as_str(), written, faults: &mut faults }.state(job, now)
+        })
+        .collect();
+    if faults.is_empty() { Ok(states) } else { Err(faults) }
+}
+
+/// The fields of one job's state.
+struct Fields<'a> {
+    key: &'a str,
+    written: Map<String, Value>,
+    faults: &'a mut Vec<String>,
+}
+
+impl Fields<'_> {
+    fn state(&mut self, job: &Job, now: Timestamp) -> JobState {
+        self.refuse_unknown();
+        let mut state = JobState::new(self.instant("created_at").unwrap_or(now));
+        state.last_start_at = self.instant("last_start_at");
+        state.last_end_at = self.instant("last_end_at");
+        state.last_good_start_at = self.instant("last_good_start_at");
+        state.last_good_end_at = self.instant("last_good_end_at");
+        state.last_exit_code = self.number("last_exit_code", i64::from(i32::MIN)..=i64::from(i32::MAX));
+        state.failure_count = self.number("failure_count", 0..=i64::from(u32::MAX)).unwrap_or(0);
+        state.n_served = self.number("runs", 0..=i64::MAX).unwrap_or(0);
+        state.estimate = self.length("estimate").map(Estimate::first);
+        state.pause = self.pause().or_else(|| job.paused.clone());
+        state.owner = self.owner();
+        // What the last run was follows from the last good one where nothing else is said.
+        state.last_start_at = state.last_start_at.or(state.last_good_start_at);
+        state.last_end_at = state.last_end_at.or(state.last_good_end_at);
+        if job.enabled {
+            self.place(job, &mut state, now);
+        }
+        state
+    }
+
+    /// Sets the job down where its state says, or so that everything the state says fits.
+    fn place(&mut self, job: &Job, state: &mut JobState, now: Timestamp) {
+        let next_run_at = self.instant("next_run_at").or(job.next_run_hint);
+        let known_since = state.last_good_start_at.unwrap_or(state.created_at);
+        let anchor_at = self.instant("first_run_at").unwrap_or_else(|| match &job.schedule {
+            Schedule::Every { interval, .. } => match next_run_at {
+                Some(next) => back_on_grid(next, *interval, known_since),
+                None => known_since,
+            },
+            Schedule::Fresh { .. } => next_run_at.unwrap_or(state.created_at),
+            Schedule::Cron(_) | Schedule::Once { .. } | Schedule::Manual => {
+                known_since.min(next_run_at.unwrap_or(now))
+            }
+        });
+        let choices = match &job.schedule {
+            Schedule::Cron(cron) => cron.expr().provisional(job.key.stable_hash()).1.into(),
+            _ => Box::default(),
+        };
+        let placement = Placement { choices, ..Placement::at(anchor_at, state.created_at) };
+        let rhythm = job.schedule.rhythm(&placement, job.bounds, &job.zone);
+        let minted = state.last_good_end_at.and_then(|end| job.schedule.next_after_good_run(end));
+        let after_good = || match state.last_good_start_at {
+            Some(start) => rhythm.next_after(start),
+            None => rhythm.first(),
+        };
+        state.next_run_at = next_run_at.or(minted).or_else(after_good);
+        state.placement = Some(placement);
+    }
+
+    fn pause(&mut self) -> Option<Pause> {
+        let reason = self.text("pause_reason");
+        let by = match self.text("paused_by")?.as_str() {
+            "operator" => PausedBy::Operator,
+            "system" => PausedBy::Quota,
+            _ => {
+                self.fault("paused_by", "must be `operator` or `system`");
+                return None;
+            }
+        };
+        Some(Pause { by, reason })
+    }
+
+    fn owner(&mut self) -> Option<Owner> {
+        let node = self.text("owner_node").unwrap_or_else(|| "node".to_owned());
+        let started_at = self.instant("owner_started_at")?;
+        match node.parse() {
+            Ok(node) => Some(Owner {
+                node,
+                name: String::new(),
+                tag: RunId(0),
+                started_at,
+                last_ping_at: started_at,
+                steal_start_at: None,
+            }),
+            Err(error) => {
+                self.fault("owner_node", &error.to_string());
+                None
+            }
+        }
+    }
+
+    fn refuse_unknown(&mut self) {
+        let unknown: Vec<String> =
+            self.written.keys().filter(|field| !FIELDS.contains(&field.as_str())).cloned().collect();
+        for field in unknown {
+            let hint = match nearest(&field, FIELDS) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the fields are {}", FIELDS.join(", ")),
+            };
+            self.fault(&field, &format!("unknown field ({hint})"));
+        }
+    }
+
+    fn instant(&mut self, field: &str) -> Option<Timestamp> {
+        self.parsed(field, "an instant in RFC 3339, such as \"2026-02-04T11:00:00Z\"")
+    }
+
+    fn length(&mut self, field: &str) -> Option<Duration> {
+        self.parsed(field, "a duration, such as \"12m\"")
+    }
+
+    fn text(&mut self, field: &str) -> Option<String> {
+        self.parsed(field, "a text")
+    }
+
+    fn parsed<T: std::str::FromStr<Err: ToString>>(&mut self, field: &str, expected: &str) -> Option<T> {
+        match self.written.get(field)? {
+            Value::Null => None,
+            Value::String(text) => match text.parse() {
+                Ok(value) => Some(value),
+                Err(error) => {
+                    let message = error.to_string();
+                    self.fault(field, &message);
+                    None
+                }
+            },
+            _ => {
+                self.fault(field, &format!("must be {expected}"));
+                None
+            }
+        }
+    }
+
+    fn number<T: TryFrom<i64>>(&mut self, field: &str, range: std::ops::RangeInclusive<i64>) -> Option<T> {
+        match self.written.get(field)? {
+            Value::Null => None,
+            Value::Number(number) => {
+                let whole =
+                    number.as_i64().filter(|it| range.contains(it)).and_then(|it| T::try_from(it).ok());
+                if whole.is_none() {
+                    self.fault(
+                        field,
+                        &format!("must be a whole number from {} to {}", range.start(), range.end()),
+                    );
+                }
+                whole
+            }
+            _ => {
+                self.fault(field, "must be a whole number");
+                None
+            }
+        }
+    }
+
+    fn fault(&mut self, field: &str, message: &str) {
+        self.faults.push(format!("{}.{field}: {message}", self.key));
+    }
+}
+
+/// The latest point of the grid through `next` that is not after `known_since`, so that every
+/// occurrence since then is on it; `next` itself if it is not after.
+fn back_on_grid(next: Timestamp, interval: Duration, known_since: Timestamp) -> Timestamp {
+    let back = (next - known_since).as_millis().max(0);
+    let steps = back.div_euclid(interval.as_millis()) + i64::from(back % interval.as_millis() != 0);
+    next - interval * steps
+}

@@ -1,0 +1,89 @@
+//! `evenbeat check`: what goes where, and how it ends.
+
+use std::path::{Path, PathBuf};
+
+use evenbeat::cli::{Exit, check};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// A file of these bytes, that only this test has.
+fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+struct Checked {
+    exit: Exit,
+    out: String,
+    err: String,
+}
+
+fn checked(files: &[PathBuf], json: bool, color: bool) -> Checked {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let now = "2026-02-04T10:00:00Z".parse().unwrap();
+    let exit = check::run(files, json, color, now, &mut out, &mut err).unwrap();
+    // Where the files lie is nobody's business here.
+    let text = |bytes| {
+        let text = String::from_utf8(bytes).unwrap();
+        let folder = |name: &str| file(name).display().to_string() + "/";
+        let tmp = concat!(env!("CARGO_TARGET_TMPDIR"), "/");
+        text.replace(&folder("good_files"), "").replace(&folder("bad_files"), "").replace(tmp, "")
+    };
+    Checked { exit, out: text(out), err: text(err) }
+}
+
+#[test]
+fn a_good_file_is_one_line() {
+    let Checked { exit, out, err } = checked(&[file("good_files/every_field.toml")], false, false);
+    assert_eq!((exit, out.as_str(), err.as_str()), (Exit::Ok, "every_field.toml: 7 jobs\n", ""));
+}
+
+#[test]
+fn warnings_are_shown_and_are_no_failure() {
+    let Checked { exit, out, err } = checked(&[file("good_files/with_warnings.toml")], false, false);
+    assert_eq!((exit, out.as_str()), (Exit::Ok, "with_warnings.toml: 5 jobs, 6 warnings\n"));
+    assert_eq!(err.matches("warning: ").count(), 6, "{err}");
+}
+
+#[test]
+fn a_bad_file_does_not_silence_a_good_one() {
+    let files = [
+        file("bad_files/cron_field.toml"),
+        file("good_files/every_field.toml"),
+        file("bad_files/missing.toml"),
+        written("latin1.toml", b"# ok\n# caf\xe9\n"),
+    ];
+    let Checked { exit, out, err } = checked(&files, false, false);
+    assert_eq!((exit, out.as_str()), (Exit::Usage, "every_field.toml: 7 jobs\n"));
+    insta::assert_snapshot!(err);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_even_read() {
+    let path = written("large.toml", &vec![b'#'; (1 << 20) + 1]);
+    let Checked { exit, err, .. } = checked(&[path], false, false);
+    assert_eq!(exit, Exit::Usage);
+    insta::assert_snapshot!(err);
+}
+
+#[test]
+fn machines_get_one_document() {
+    let files = [
+        file("bad_files/several_faults.toml"),
+        file("good_files/with_warnings.toml"),
+        file("bad_files/missing.toml"),
+    ];
+    let Checked { exit, out, err } = checked(&files, true, false);
+    assert_eq!((exit, err.as_str()), (Exit::Usage, ""));
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn colour_is_there_only_if_asked_for() {
+    let files = [file("bad_files/cron_field.toml")];
+    assert!(checked(&files, false, true).err.contains("\u{1b}["));
+    assert!(!checked(&files, false, false).err.contains('\u{1b}'));
+}
