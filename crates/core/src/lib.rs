@@ -56,3 +56,6 @@ pub mod unsatisfiable;
 pub mod spec;
 pub mod urgency;
 pub mod condition;
+pub mod slot;
+pub mod distribution;
+pub mod placement;

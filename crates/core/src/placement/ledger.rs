@@ -1,0 +1,210 @@
+//! The load of a fleet, job by job (A1), and where a job of it goes (A6, A7).
+
+use std::collections::BTreeMap;
+
+use super::hashed::place_hashed;
+use super::phase::place_every;
+use super::spot::{Choice, Spot, Strategy};
+use super::wishes::Wishes;
+use super::{fine, spot};
+use crate::ids::JobKey;
+use crate::job::{Job, JobState, Status};
+use crate::schedule::{OnceAt, Placement, Schedule};
+use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad, SlotWidth};
+use crate::time::{Duration, TimeWindow, Timestamp};
+use crate::urgency::{self, Outlook};
+
+/// How a fleet is levelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// How places are chosen.
+    pub strategy: Strategy,
+    /// What is levelled.
+    pub by: BalanceBy,
+    /// How wide slots are.
+    pub width: SlotWidth,
+}
+
+/// What the jobs of a fleet put on the time line. Kept in memory and rebuilt from what is stored;
+/// what is stored is the truth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ledger {
+    balance: Balance,
+    load: SlotLoad,
+    known: BTreeMap<JobKey, JobLoad>,
+}
+
+impl Ledger {
+    /// Empty, from the slot that `now` lies in.
+    pub fn new(balance: Balance, now: Timestamp) -> Ledger {
+        Ledger { balance, load: SlotLoad::new(now, balance.width, balance.by), known: BTreeMap::new() }
+    }
+
+    /// The load of these jobs.
+    pub fn of<'a>(
+        balance: Balance,
+        now: Timestamp,
+        jobs: impl IntoIterator<Item = (&'a Job, &'a JobState)>,
+    ) -> Ledger {
+        let mut ledger = Ledger::new(balance, now);
+        for (job, state) in jobs {
+            ledger.put(job, state);
+        }
+        ledger
+    }
+
+    /// The cells.
+    pub fn load(&self) -> &SlotLoad {
+        &self.load
+    }
+
+    /// How many jobs it knows.
+    pub fn n_jobs(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether it knows a job.
+    pub fn knows(&self, key: &JobKey) -> bool {
+        self.known.contains_key(key)
+    }
+
+    /// Notes a job as it is now, instead of as it was. One that is paused, disabled, done or not yet
+    /// placed carries nothing.
+    pub fn put(&mut self, job: &Job, state: &JobState) {
+        self.remove(&job.key);
+        if let Some(load) = self.load_of(job, state) {
+            self.load.add(&load);
+            self.known.insert(job.key.clone(), load);
+        }
+    }
+
+    /// Forgets a job; one that it does not know is forgotten already.
+    pub fn remove(&mut self, key: &JobKey) {
+        if let Some(load) = self.known.remove(key) {
+            self.load.remove(&load);
+        }
+    }
+
+    /// What a job puts on the time line; nothing unless it is placed and will run.
+    fn load_of(&self, job: &Job, state: &JobState) -> Option<JobLoad> {
+        let carries = matches!(state.status(job), Status::Scheduled | Status::Running);
+        let next_run_at = state.next_run_at.filter(|_| carries)?;
+        let work = run_work(job, state);
+        match self.balance.strategy {
+            Strategy::LeastLoaded => Some(JobLoad::single(next_run_at, work)),
+            Strategy::Phase | Strategy::None => JobLoad::of(
+                &job.schedule,
+                state.placement.as_ref()?,
+                next_run_at,
+                job.bounds,
+                &job.zone,
+                work,
+            ),
+        }
+    }
+
+    /// Where a job goes that is new, resumed or has another schedule; none if nothing is ever due.
+    /// It must not be in the ledger.
+    pub fn place(&self, job: &Job, state: &JobState, now: Timestamp) -> Option<(Placement, Spot)> {
+        assert!(!self.knows(&job.key), "{} would be placed around itself", job.key);
+        let earliest = job.bounds.starts_at.map_or(now, |starts_at| starts_at.max(now));
+        let placed_at = |spot: Spot| (Placement::at(spot.at, now), spot);
+        match &job.schedule {
+            Schedule::Every { interval, .. } => {
+                self.place_interval(job, state, *interval, earliest).map(placed_at)
+            }
+            // Its first run sets its rhythm; let it be soon, and not where many start.
+            Schedule::Fresh { cooldown, .. } => {
+                self.place_interval(job, state, *cooldown, earliest).map(placed_at)
+            }
+            Schedule::Cron(cron) if cron.is_hashed() => {
+                let work = run_work(job, state);
+                let wishes = Wishes::of(job, work.length);
+                let seed = job.key.stable_hash();
+                let before = earliest - Duration::from_millis(1);
+                let (spot, choices) = place_hashed(
+                    &self.load,
+                    cron.expr(),
+                    &job.zone,
+                    before.max(now),
+                    seed,
+                    work,
+                    wishes.as_ref(),
+                )?;
+                Some((Placement { choices: choices.into(), ..Placement::at(spot.at, now) }, spot))
+            }
+            Schedule::Cron(cron) => {
+                let before = earliest - Duration::from_millis(1);
+                let first = cron.plan(&[])?.next_after(&job.zone, before.max(now))?;
+                Some(placed_at(Spot::new(&self.load, first, 0, 0)))
+            }
+            Schedule::Once { at: OnceAt::Now, .. } => Some(placed_at(Spot::new(&self.load, earliest, 0, 0))),
+            Schedule::Once { at: OnceAt::Instant(at), .. } => {
+                Some(placed_at(Spot::new(&self.load, *at, 0, 0)))
+            }
+            Schedule::Manual => None,
+        }
+    }
+
+    fn place_interval(
+        &self,
+        job: &Job,
+        state: &JobState,
+        interval: Duration,
+        earliest: Timestamp,
+    ) -> Option<Spot> {
+        // "Strictly in the future, within one interval" is [earliest + 1 ms, earliest + interval + 1 ms).
+        let tick = Duration::from_millis(1);
+        let within = job.first_run_within.map_or(interval, |within| within.min(interval));
+        let first_in = TimeWindow::new(earliest + tick, earliest + within + tick);
+        if let Some(hint) = job.next_run_hint.filter(|_| matches!(job.schedule, Schedule::Every { .. })) {
+            // Another scheduler ran it so far: it keeps that rhythm.
+            let next = crate::schedule::Rhythm::grid(hint, interval).next_after(earliest)?;
+            return Some(Spot::new(&self.load, next, 0, 0));
+        }
+        let work = run_work(job, state);
+        let wishes = Wishes::of(job, work.length);
+        match self.balance.strategy {
+            Strategy::Phase => place_every(&self.load, interval, first_in, work, wishes.as_ref()),
+            Strategy::LeastLoaded => self.least_loaded(interval, earliest, job.first_run_within, work),
+            Strategy::None => Some(Spot::new(&self.load, earliest + within, 0, 0)),
+        }
+    }
+
+    /// The emptiest slot from the next whole one on, over a day or an interval; the earliest of
+    /// several.
+    fn least_loaded(
+        &self,
+        interval: Duration,
+        now: Timestamp,
+        within: Option<Duration>,
+        work: RunWork,
+    ) -> Option<Spot> {
+        let width = self.balance.width;
+        let from = Slot::of(now, width).plus(1).start(width);
+        let reach = within.unwrap_or(interval.max(Duration::from_days(1)));
+        let until = (from + reach).min(self.load.window().end());
+        let n_covered = spot::n_covered(&self.load, work.length);
+        let mut best: Option<(u64, Timestamp)> = None;
+        let mut slot_start = from;
+        while slot_start < until || best.is_none() {
+            let weight = self.load.index(slot_start).map_or(0, |idx| self.load.weight_at(idx, n_covered));
+            if best.is_none_or(|(least, _)| weight < least) {
+                best = Some((weight, slot_start));
+            }
+            slot_start = slot_start + width.length();
+        }
+        let (peak, cell) = best?;
+        let choice = Choice {
+            interval: reach.max(width.length()),
+            first_in: TimeWindow::new(cell, cell + width.length()),
+        };
+        let at = fine::refine(&self.load, cell, width.length(), &choice, None)?;
+        Some(Spot::new(&self.load, at, peak, 0))
+    }
+}
+
+/// What one run of a job takes up.
+pub(super) fn run_work(job: &Job, state: &JobState) -> RunWork {
+    RunWork { length: urgency::expected_length(job, state, &Outlook::default()), cost: job.place.cost }
+}

@@ -1,0 +1,260 @@
+//! The phase of an interval (A3).
+
+use super::fine::{is_allowed, refine};
+use super::spot::{Choice, Spot, n_covered};
+use super::wishes::Wishes;
+use crate::slot::{BalanceBy, RunWork, SlotLoad};
+use crate::time::{Duration, TimeWindow, Timestamp};
+
+const MINUTE: Duration = Duration::from_mins(1);
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_days(1);
+const MINUTES_A_DAY: usize = 1_440;
+
+/// The best first occurrence of an interval, inside `first_in`; none only if that is empty.
+///
+/// What it costs is the number of slots of a day, or of the interval if that is longer: each slot
+/// belongs to one phase. An interval that is no whole number of slots is looked at by minutes, and
+/// one that is no whole number of minutes by seconds.
+pub fn place_every(
+    load: &SlotLoad,
+    interval: Duration,
+    first_in: TimeWindow,
+    work: RunWork,
+    wishes: Option<&Wishes<'_>>,
+) -> Option<Spot> {
+    let search = Search::new(load, interval, first_in, work, wishes);
+    let best = search.best()?;
+    search.spot(&best)
+}
+
+/// All phases of an interval that a first occurrence may choose from.
+pub(super) struct Search<'a> {
+    load: &'a SlotLoad,
+    choice: Choice,
+    /// The cells that phases are told apart by.
+    grain: Duration,
+    n_covered: usize,
+    wishes: Option<&'a Wishes<'a>>,
+}
+
+/// A phase, and how much it would meet; the smallest is the best.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// The cell that its first occurrence lies in, counted in grains from the beginning of the window.
+    cell: i64,
+    pub(super) n_unwished: u32,
+    pub(super) peak: u64,
+    pub(super) sum: u64,
+    /// How many occurrences that is the sum of.
+    pub(super) n: u64,
+    /// The same of the minutes, where the grain is finer than a slot.
+    minute_peak: u32,
+    minute_sum: u32,
+}
+
+impl Candidate {
+    fn rank(&self) -> (u32, u64, u64, u32, u32) {
+        (self.n_unwished, self.peak, self.sum, self.minute_peak, self.minute_sum)
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        load: &'a SlotLoad,
+        interval: Duration,
+        first_in: TimeWindow,
+        work: RunWork,
+        wishes: Option<&'a Wishes<'a>>,
+    ) -> Search<'a> {
+        assert!(Duration::ZERO < interval, "an interval of {interval} has no phase");
+        // No phase needs more than one interval to be reached.
+        let end = first_in.end().min(first_in.start() + interval);
+        let choice = Choice { interval, first_in: TimeWindow::new(first_in.start(), end) };
+        let n_covered = n_covered(load, work.length);
+        Search { load, choice, grain: grain_of(load, interval), n_covered, wishes }
+    }
+
+    /// The instant that a phase begins at: the best millisecond of its cell.
+    pub(super) fn spot(&self, best: &Candidate) -> Option<Spot> {
+        let at = refine(self.load, self.cell_start(best.cell), self.grain, &self.choice, self.wishes)?;
+        Some(Spot { sum: best.sum, ..Spot::new(self.load, at, best.peak, best.n_unwished) })
+    }
+
+    pub(super) fn best(&self) -> Option<Candidate> {
+        let candidates: Vec<Candidate> = self.cells().map(|cell| self.candidate(cell)).collect();
+        let best = candidates.iter().map(Candidate::rank).min()?;
+        let mut equals = candidates.iter().filter(|candidate| candidate.rank() == best);
+        let first = *equals.next()?;
+        if equals.next().is_none() {
+            return Some(first);
+        }
+        let equals: Vec<Candidate> =
+            candidates.into_iter().filter(|candidate| candidate.rank() == best).collect();
+        self.by_neighbourhood(&equals)
+    }
+
+    /// The cells of all phases, by the first occurrence in each.
+    fn cells(&self) -> impl Iterator<Item = i64> {
+        let grain_ms = self.grain.as_millis();
+        let window = self.load.window();
+        let cell_of = |at: Timestamp| (at - window.start()).as_millis().div_euclid(grain_ms);
+        let first = cell_of(self.choice.first_in.start());
+        let last = cell_of(self.choice.first_in.end() - Duration::from_millis(1));
+        let n_phases = (self.choice.interval.as_millis() / grain_ms).max(1);
+        // Beyond what is known of the future, all places are equally good: there the earliest win.
+        let n_known = (window.length().as_millis() / grain_ms - first).max(1);
+        let n_cells = n_phases.min(last - first + 1).min(n_known);
+        (first..first + n_cells).filter(|cell| is_allowed(self.cell_start(*cell), self.grain, &self.choice))
+    }
+
+    fn cell_start(&self, cell: i64) -> Timestamp {
+        self.load.window().start() + self.grain * cell
+    }
+
+    /// The cells of a phase's occurrences over a day, or over all that is known if the interval is
+    /// longer than that: the first, the one behind the last, and the step.
+    fn row(&self, cell: i64) -> (usize, usize, usize) {
+        let grain_ms = self.grain.as_millis();
+        let step = (self.choice.interval.as_millis() / grain_ms).max(1);
+        // Most of the slot that is going on lies behind us: its phase is seen where it comes next.
+        let start = self.cell_start(cell);
+        let is_behind =
+            start < self.choice.first_in.start() && start + self.choice.interval < self.choice.first_in.end();
+        let first = if is_behind { cell + step } else { cell };
+        let n_known = self.load.window().length().as_millis() / grain_ms;
+        let end = if DAY < self.choice.interval {
+            n_known
+        } else {
+            (first + DAY.as_millis() / grain_ms).min(n_known)
+        };
+        let to_usize = |it: i64| usize::try_from(it).unwrap_or(0);
+        (to_usize(first), to_usize(end), to_usize(step))
+    }
+
+    fn candidate(&self, cell: i64) -> Candidate {
+        let (first, end, step) = self.row(cell);
+        let n = u64::try_from(end.saturating_sub(first).div_ceil(step)).unwrap_or(u64::MAX);
+        let mut found = Candidate { cell, n_unwished: 0, peak: 0, sum: 0, n, minute_peak: 0, minute_sum: 0 };
+        let is_slot_grain = self.grain == self.load.width().length();
+        match (is_slot_grain, self.load.by()) {
+            // The common case: a row of counts.
+            (true, BalanceBy::Runs) => {
+                let row = self.load.runs().get(first..end).unwrap_or_default().iter().step_by(step);
+                let (mut peak, mut sum) = (0, 0);
+                for runs in row {
+                    peak = peak.max(*runs);
+                    sum += u64::from(*runs);
+                }
+                (found.peak, found.sum) = (u64::from(peak), sum);
+            }
+            (true, BalanceBy::Work) => {
+                for idx in (first..end).step_by(step) {
+                    let weight = self.load.weight_at(idx, self.n_covered);
+                    found.peak = found.peak.max(weight);
+                    found.sum += weight;
+                }
+            }
+            (false, _) => self.weigh_finely(&mut found, (first..end).step_by(step)),
+        }
+        if let Some(wishes) = self.wishes {
+            found.n_unwished = self.n_unwished(wishes, cell);
+        }
+        found
+    }
+
+    /// By slots, and by minutes where slots are equal.
+    fn weigh_finely(&self, found: &mut Candidate, cells: impl Iterator<Item = usize>) {
+        let per = |length: Duration| {
+            usize::try_from(length.as_millis() / self.grain.as_millis()).unwrap_or(1).max(1)
+        };
+        let (per_slot, per_minute) = (per(self.load.width().length()), per(MINUTE));
+        for cell in cells {
+            let weight = self.load.weight_at(cell / per_slot, self.n_covered);
+            found.peak = found.peak.max(weight);
+            found.sum += weight;
+            let minute = cell / per_minute % MINUTES_A_DAY;
+            let n_in_minute = self.load.minutes().get(minute).copied().unwrap_or(0);
+            found.minute_peak = found.minute_peak.max(n_in_minute);
+            found.minute_sum = found.minute_sum.saturating_add(n_in_minute);
+        }
+    }
+
+    /// How many occurrences have no minute in their cell that suits: a blackout may end in the middle
+    /// of a slot.
+    fn n_unwished(&self, wishes: &Wishes<'_>, cell: i64) -> u32 {
+        let (first, end, step) = self.row(cell);
+        let n_minutes = (self.grain.as_millis() / MINUTE.as_millis()).max(1);
+        let suits = |cell: usize| {
+            let start = self.cell_start(i64::try_from(cell).unwrap_or(0));
+            (0..n_minutes).any(|minute| !wishes.is_unwished(start + MINUTE * minute))
+        };
+        let n = (first..end).step_by(step).filter(|cell| !suits(*cell)).count();
+        u32::try_from(n).unwrap_or(u32::MAX)
+    }
+
+    /// Of equals: the quietest hour around, then the farthest from all that carry something, then
+    /// the earliest.
+    fn by_neighbourhood(&self, equals: &[Candidate]) -> Option<Candidate> {
+        let reach = (self.load.width().n_an_hour() / 2).max(1);
+        let hour_of = |candidate: &Candidate| {
+            let mut sum = 0;
+            self.for_each_slot(candidate, |slot| {
+                for near in slot.saturating_sub(reach)..=slot + reach {
+                    sum += self.load.weight_at(near, 1);
+                }
+            });
+            sum
+        };
+        let hours: Vec<u64> = equals.iter().map(hour_of).collect();
+        let quietest = hours.iter().min()?;
+        let mut remaining = equals.iter().zip(&hours).filter(|(_, hour)| *hour == quietest).map(|(it, _)| it);
+        if equals.first().is_some_and(|candidate| 0 < candidate.peak) {
+            // A slot that carries something is at no distance from itself: the earliest wins.
+            return remaining.next().copied();
+        }
+        let distances = self.distances();
+        let distance_of = |candidate: &Candidate| {
+            let mut nearest = u32::MAX;
+            self.for_each_slot(candidate, |slot| {
+                nearest = nearest.min(distances.get(slot).copied().unwrap_or(u32::MAX));
+            });
+            nearest
+        };
+        remaining.max_by_key(|candidate| (distance_of(candidate), std::cmp::Reverse(candidate.cell))).copied()
+    }
+
+    fn for_each_slot(&self, candidate: &Candidate, visit: impl FnMut(usize)) {
+        let per_slot =
+            usize::try_from(self.load.width().length().as_millis() / self.grain.as_millis()).unwrap_or(1);
+        let (first, end, step) = self.row(candidate.cell);
+        (first..end).step_by(step).map(|cell| cell / per_slot.max(1)).for_each(visit);
+    }
+
+    /// For each slot, how far the nearest one is that carries something.
+    fn distances(&self) -> Vec<u32> {
+        let n_slots = self.load.runs().len();
+        let mut distances = vec![u32::MAX; n_slots];
+        let mut sweep = |order: &mut dyn Iterator<Item = usize>| {
+            let mut since = u32::MAX;
+            for idx in order {
+                let occupied = 0 < self.load.weight_at(idx, 1);
+                since = if occupied { 0 } else { since.saturating_add(1) };
+                if let Some(distance) = distances.get_mut(idx) {
+                    *distance = (*distance).min(since);
+                }
+            }
+        };
+        sweep(&mut (0..n_slots));
+        sweep(&mut (0..n_slots).rev());
+        distances
+    }
+}
+
+/// The coarsest cells that an interval is a whole number of; seconds for what has odd milliseconds.
+pub(super) fn grain_of(load: &SlotLoad, interval: Duration) -> Duration {
+    [load.width().length(), MINUTE, SECOND]
+        .into_iter()
+        .find(|grain| interval.as_millis() % grain.as_millis() == 0)
+        .unwrap_or(SECOND)
+}

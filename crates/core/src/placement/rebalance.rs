@@ -1,0 +1,399 @@
+//! A plan to level a fleet, as a value (A8, A10).
+//!
+//! The plan begins with every job where it is and looks at the movable ones, the most frequent first:
+//! a short interval has few phases and weighs in every slot of each, so it must choose while there is
+//! still a choice. A job moves only where neither the peak nor the sum of the slots it falls into
+//! grows, and one of them shrinks; so no move can make the fleet worse, a job that is well where it
+//! is stays there, and a fleet that is level gives an empty plan. That is repeated until nothing
+//! moves any more, a few times at most.
+
+use std::collections::BTreeMap;
+
+use super::fine::minute_peak;
+use super::ledger::{Balance, run_work};
+use super::phase::{Candidate, Search, grain_of};
+use super::protection::{KeptReason, PROTECTION_MAX};
+use super::spot::{Spot, Strategy, n_covered};
+use super::wishes::Wishes;
+use super::{place_every, place_hashed};
+use crate::distribution::Distribution;
+use crate::ids::JobKey;
+use crate::job::{Job, JobState};
+use crate::schedule::{Cron, Placement, Schedule};
+use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad};
+use crate::time::{Duration, TimeWindow, Timestamp};
+
+/// How often all movable jobs are looked at.
+const ROUNDS_MAX: usize = 6;
+
+/// What a rebalance would do. Applying it is somebody else's business, and applies exactly this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RebalancePlan {
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// Jobs that move, by key.
+    pub moves: Vec<Move>,
+    /// Jobs that must not move now, by key.
+    pub kept: Vec<Kept>,
+    /// Jobs that are well where they are.
+    pub n_unchanged: usize,
+    /// The next day as it is.
+    pub before: Distribution,
+    /// The next day as it would be.
+    pub after: Distribution,
+}
+
+/// One job that moves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    /// Which.
+    pub key: JobKey,
+    /// Its next occurrence as it is.
+    pub old_time: Timestamp,
+    /// Its next occurrence as it would be.
+    pub new_time: Timestamp,
+    /// From its last start to the next: within half an interval and one and a half. For `H` in a cron
+    /// expression, whose occurrences have no one distance, simply what it is.
+    pub gap: Duration,
+    /// Where it is set down.
+    pub placement: Placement,
+}
+
+/// One job that does not, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Which.
+    pub key: JobKey,
+    /// Why.
+    pub reason: KeptReason,
+}
+
+impl RebalancePlan {
+    /// Sets a job down as the plan says. Its pending occurrence moves; none is lost, none doubled.
+    pub fn apply_to(&self, job: &Job, state: &mut JobState) {
+        if let Ok(idx) = self.moves.binary_search_by(|it| it.key.cmp(&job.key))
+            && let Some(it) = self.moves.get(idx)
+        {
+            state.place(job, it.placement.clone());
+        }
+    }
+}
+
+/// The plan for a fleet as it is now: the same for the same fleet.
+pub fn plan_rebalance(balance: Balance, now: Timestamp, jobs: &[(&Job, &JobState)]) -> RebalancePlan {
+    let mut kept = Vec::new();
+    let mut pinned: Vec<JobLoad> = Vec::new();
+    let mut seats: Vec<Seat<'_>> = Vec::new();
+    for (job, state) in jobs {
+        let (Some(placement), Some(next_run_at)) = (&state.placement, state.next_run_at) else { continue };
+        let work = run_work(job, state);
+        let Some(load) = JobLoad::of(&job.schedule, placement, next_run_at, job.bounds, &job.zone, work)
+        else {
+            continue;
+        };
+        let reason = KeptReason::of(job, state, next_run_at, now);
+        let carries_load = state.pause.is_none() && job.enabled || state.owner.is_some();
+        match reason {
+            Some(reason) => {
+                kept.push(Kept { key: job.key.clone(), reason });
+                if carries_load {
+                    pinned.push(load);
+                }
+            }
+            None => seats.push(Seat::new(job, state, next_run_at, work, load)),
+        }
+    }
+    kept.sort_by(|one, other| one.key.cmp(&other.key));
+    seats.sort_by(|one, other| (one.distance, &one.job.key).cmp(&(other.distance, &other.job.key)));
+
+    let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
+    if balance.strategy != Strategy::None {
+        level(balance, now, &pinned, &mut seats);
+    }
+    let mut after = distribution(balance, now, pinned.iter().chain(seats.iter().map(Seat::final_load)));
+    let is_worse = after.score() < before.score() || before.peak_slot().1 < after.peak_slot().1;
+    if is_worse {
+        // Levelling looks at a week; a plan must also stand the look at the next day that people take.
+        for seat in &mut seats {
+            seat.moved = None;
+        }
+        after = before.clone();
+    }
+    let n_seats = seats.len();
+    let moves: BTreeMap<JobKey, Move> = seats.into_iter().filter_map(Seat::into_move).collect();
+    let n_unchanged = n_seats - moves.len();
+    RebalancePlan { made_at: now, moves: moves.into_values().collect(), kept, n_unchanged, before, after }
+}
+
+fn distribution<'a>(
+    balance: Balance,
+    now: Timestamp,
+    loads: impl Iterator<Item = &'a JobLoad>,
+) -> Distribution {
+    const WINDOW_HOURS: u32 = 24;
+    match Distribution::of(now, WINDOW_HOURS, balance.width, loads) {
+        Ok(distribution) => distribution,
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+/// Moves seats until nobody can gain.
+fn level(balance: Balance, now: Timestamp, pinned: &[JobLoad], seats: &mut [Seat<'_>]) {
+    let mut load = SlotLoad::new(now, balance.width, balance.by);
+    for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
+        load.add(one);
+    }
+    for _ in 0..ROUNDS_MAX {
+        let mut n_moved = 0;
+        let calm = Calm::of(&load);
+        for seat in &mut *seats {
+            if let Some(moved) = seat.take_better_place(&mut load, now, calm) {
+                load.add(&moved.load);
+                seat.moved = Some(moved);
+                n_moved += 1;
+            }
+        }
+        if n_moved == 0 {
+            break;
+        }
+    }
+}
+
+/// What spares most jobs of a level fleet the search: who carries no more than this is well placed.
+/// Taken once a round: as the fleet levels out the emptiest slot only fills up.
+#[derive(Clone, Copy)]
+struct Calm {
+    slot: u64,
+    minute: u32,
+}
+
+impl Calm {
+    fn of(load: &SlotLoad) -> Calm {
+        let least = load.runs().iter().copied().min().unwrap_or(0);
+        let n_minutes = u32::try_from(load.minutes().len()).unwrap_or(1).max(1);
+        let mean = load.minutes().iter().sum::<u32>() / n_minutes;
+        Calm { slot: u64::from(least) + 1, minute: mean + 1 }
+    }
+}
+
+/// A job that may move.
+struct Seat<'a> {
+    job: &'a Job,
+    state: &'a JobState,
+    next_run_at: Timestamp,
+    work: RunWork,
+    load: JobLoad,
+    /// The usual distance of its occurrences: the most frequent choose first.
+    distance: Duration,
+    moved: Option<Moved>,
+}
+
+struct Moved {
+    placement: Placement,
+    load: JobLoad,
+}
+
+/// How much the slots carry that a job's occurrences fall into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Burden {
+    n_unwished: u32,
+    peak: u64,
+    sum: u64,
+    n: u64,
+}
+
+impl Burden {
+    /// Better in one respect, worse in none. Sums are compared by the occurrence: a phase may have one
+    /// more of them within a day than another.
+    fn improves_on(&self, other: &Burden) -> bool {
+        if self.n_unwished != other.n_unwished {
+            return self.n_unwished < other.n_unwished;
+        }
+        let (ours, theirs) = (self.sum * other.n.max(1), other.sum * self.n.max(1));
+        self.peak <= other.peak && ours <= theirs && (self.peak < other.peak || ours < theirs)
+    }
+}
+
+impl<'a> Seat<'a> {
+    fn new(
+        job: &'a Job,
+        state: &'a JobState,
+        next_run_at: Timestamp,
+        work: RunWork,
+        load: JobLoad,
+    ) -> Seat<'a> {
+        let distance = match &job.schedule {
+            Schedule::Every { interval, .. } => *interval,
+            _ => {
+                let week = TimeWindow::starting_at(next_run_at, Duration::from_days(7));
+                let n = i64::try_from(load.rhythm().count_in(week).max(1)).unwrap_or(i64::MAX);
+                Duration::from_millis(Duration::from_days(7).as_millis() / n)
+            }
+        };
+        Seat { job, state, next_run_at, work, load, distance, moved: None }
+    }
+
+    fn final_load(&self) -> &JobLoad {
+        self.moved.as_ref().map_or(&self.load, |moved| &moved.load)
+    }
+
+    /// Where its next occurrence is now, after what was decided so far.
+    fn next(&self) -> Timestamp {
+        self.moved.as_ref().map_or(self.next_run_at, |moved| moved.placement.anchor_at)
+    }
+
+    /// Takes the job off the load and returns where it would be better off; if there is no such
+    /// place, the load is as before.
+    fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
+        let wishes = Wishes::of(self.job, self.work.length);
+        let here = self.burden(load, self.final_load(), wishes.as_ref());
+        let by_runs = load.by() == BalanceBy::Runs;
+        if by_runs && wishes.is_none() && here.peak <= calm.slot {
+            return self.take_better_minute(load, now, calm);
+        }
+        match &self.job.schedule {
+            Schedule::Every { interval, .. }
+                if by_runs && wishes.is_none() && grain_of(load, *interval) == load.width().length() =>
+            {
+                // Phases share no slots, so each of ours carries exactly one start of our own.
+                let others = Burden { peak: here.peak.saturating_sub(1), sum: here.sum - here.n, ..here };
+                let first_in = self.move_window(now, *interval);
+                let best = Search::new(load, *interval, first_in, self.work, None).best();
+                let Some(best) = best.filter(|best| burden_of(best).improves_on(&others)) else {
+                    return self.take_better_minute(load, now, calm);
+                };
+                load.remove(self.final_load());
+                let spot = Search::new(load, *interval, first_in, self.work, None).spot(&best)?;
+                Some(self.moved_to(spot, now, Box::default()))
+            }
+            Schedule::Every { interval, .. } => {
+                load.remove(self.final_load());
+                let here = self.burden(load, self.final_load(), wishes.as_ref());
+                let search = Search::new(
+                    load,
+                    *interval,
+                    self.move_window(now, *interval),
+                    self.work,
+                    wishes.as_ref(),
+                );
+                let best = search.best().filter(|best| burden_of(best).improves_on(&here));
+                let spot = best.and_then(|best| search.spot(&best));
+                self.moved_or_back(load, spot.map(|spot| (spot, Box::default())), now)
+            }
+            Schedule::Cron(cron) => {
+                load.remove(self.final_load());
+                let here = self.burden(load, self.final_load(), wishes.as_ref());
+                let found = self.other_choices(load, now, cron, wishes.as_ref()).filter(|(spot, choices)| {
+                    let there = self.moved_to(*spot, now, choices.clone()).load;
+                    self.burden(load, &there, wishes.as_ref()).improves_on(&here)
+                });
+                self.moved_or_back(load, found, now)
+            }
+            _ => None,
+        }
+    }
+
+    /// A quieter minute of the same slots, for a job that shares its minute with far too many.
+    fn take_better_minute(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
+        let Schedule::Every { interval, .. } = &self.job.schedule else { return None };
+        let crowd = minute_peak(load, self.next(), *interval);
+        if crowd <= calm.minute {
+            return None;
+        }
+        let slot = Slot::of(self.next(), load.width()).window(load.width());
+        let allowed = self.move_window(now, *interval);
+        let first_in = TimeWindow::new(slot.start().max(allowed.start()), slot.end().min(allowed.end()));
+        load.remove(self.final_load());
+        let spot = place_every(load, *interval, first_in, self.work, None);
+        // An eighth less at least: it is not worth a move to leave one crowd for another.
+        let others = crowd.saturating_sub(1);
+        let is_quieter = |spot: &Spot| minute_peak(load, spot.at, *interval) + others / 8 < others;
+        let spot = spot.filter(is_quieter);
+        self.moved_or_back(load, spot.map(|spot| (spot, Box::default())), now)
+    }
+
+    fn moved_or_back(
+        &self,
+        load: &mut SlotLoad,
+        found: Option<(Spot, Box<[u8]>)>,
+        now: Timestamp,
+    ) -> Option<Moved> {
+        if found.is_none() {
+            load.add(self.final_load());
+        }
+        found.map(|(spot, choices)| self.moved_to(spot, now, choices))
+    }
+
+    /// Over a day, or over all that is known for what comes less often.
+    fn burden(&self, load: &SlotLoad, of: &JobLoad, wishes: Option<&Wishes<'_>>) -> Burden {
+        let n_covered = n_covered(load, self.work.length);
+        let mut burden = Burden { n_unwished: 0, peak: 0, sum: 0, n: 0 };
+        let rhythm = of.rhythm();
+        let Some(first) = rhythm.first() else { return burden };
+        let day = Duration::from_days(1);
+        let end = if day < self.distance { load.window().end() } else { first + day };
+        rhythm.for_each_in(TimeWindow::new(first, end), |at| {
+            let Some(idx) = load.index(at) else { return };
+            let weight = load.weight_at(idx, n_covered);
+            burden.peak = burden.peak.max(weight);
+            burden.sum += weight;
+            burden.n += 1;
+            burden.n_unwished += u32::from(wishes.is_some_and(|wishes| wishes.is_unwished(at)));
+        });
+        burden
+    }
+
+    fn other_choices(
+        &self,
+        load: &SlotLoad,
+        now: Timestamp,
+        cron: &Cron,
+        wishes: Option<&Wishes<'_>>,
+    ) -> Option<(Spot, Box<[u8]>)> {
+        let seed = self.job.key.stable_hash();
+        let (spot, choices) = place_hashed(load, cron.expr(), &self.job.zone, now, seed, self.work, wishes)?;
+        Some((spot, choices.into()))
+    }
+
+    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Box<[u8]>) -> Moved {
+        let placement = Placement { choices, ..Placement::at(spot.at, now) };
+        let job = self.job;
+        let load = JobLoad::of(&job.schedule, &placement, spot.at, job.bounds, &job.zone, self.work);
+        Moved { placement, load: load.unwrap_or_else(|| self.load.clone()) }
+    }
+
+    /// When a job last started or, if it never did, when it would have.
+    fn last_start(&self) -> Timestamp {
+        match (self.state.last_start_at, &self.job.schedule) {
+            (Some(start), _) => start,
+            (None, Schedule::Every { interval, .. }) => self.next_run_at - *interval,
+            (None, _) => self.next_run_at,
+        }
+    }
+
+    /// Where its next occurrence may go: half an interval to one and a half after its last start, and
+    /// not so soon that the plan is stale before it is confirmed.
+    fn move_window(&self, now: Timestamp, interval: Duration) -> TimeWindow {
+        let half = Duration::from_millis(interval.as_millis() / 2);
+        let soonest = now + half.min(PROTECTION_MAX) + Duration::from_millis(1);
+        let latest = self.last_start() + interval + half + Duration::from_millis(1);
+        TimeWindow::new((self.last_start() + half).max(soonest), latest)
+    }
+
+    fn into_move(self) -> Option<(JobKey, Move)> {
+        let gap_from = self.last_start();
+        let moved = self.moved?;
+        let key = self.job.key.clone();
+        let new_time = moved.placement.anchor_at;
+        let gap = new_time - gap_from;
+        Some((
+            key.clone(),
+            Move { key, old_time: self.next_run_at, new_time, gap, placement: moved.placement },
+        ))
+    }
+}
+
+fn burden_of(candidate: &Candidate) -> Burden {
+    let Candidate { n_unwished, peak, sum, n, .. } = *candidate;
+    Burden { n_unwished, peak, sum, n }
+}

@@ -1,0 +1,119 @@
+//! What one job puts on the time line.
+
+use crate::schedule::cron::CronPlan;
+use crate::schedule::{Bounds, Placement, Rhythm, Schedule};
+use crate::time::{Duration, TimeWindow, Timestamp};
+use crate::zone::Zone;
+
+/// What is levelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BalanceBy {
+    /// The number of starts.
+    #[default]
+    Runs,
+    /// Starts times expected length times cost, in every slot that a run covers.
+    Work,
+}
+
+/// What one run takes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunWork {
+    /// How long it is expected to take.
+    pub length: Duration,
+    /// How many units of capacity it takes meanwhile.
+    pub cost: u32,
+}
+
+impl Default for RunWork {
+    fn default() -> RunWork {
+        RunWork { length: Duration::ZERO, cost: 1 }
+    }
+}
+
+/// A job's occurrences and what each takes up, owned, so that what was added can be removed exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobLoad {
+    beat: Beat,
+    within: TimeWindow,
+    /// What one run takes up.
+    pub work: RunWork,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Beat {
+    Single(Timestamp),
+    Grid { anchor_at: Timestamp, interval: Duration },
+    Cron { plan: CronPlan, zone: Zone },
+}
+
+impl JobLoad {
+    /// One occurrence.
+    pub fn single(at: Timestamp, work: RunWork) -> JobLoad {
+        JobLoad { beat: Beat::Single(at), within: TimeWindow::new(Timestamp::MIN, Timestamp::MAX), work }
+    }
+
+    /// An interval that counts from its next occurrence.
+    pub fn every(next: Timestamp, interval: Duration, work: RunWork) -> JobLoad {
+        assert!(Duration::ZERO < interval, "an interval of {interval} has no instants");
+        let within = TimeWindow::new(next, Timestamp::MAX);
+        JobLoad { beat: Beat::Grid { anchor_at: next, interval }, within, work }
+    }
+
+    /// The occurrences of a cron plan from an instant on.
+    pub fn cron(plan: CronPlan, zone: Zone, from: Timestamp, work: RunWork) -> JobLoad {
+        JobLoad { beat: Beat::Cron { plan, zone }, within: TimeWindow::new(from, Timestamp::MAX), work }
+    }
+
+    /// What a placed job puts on the time line from its pending occurrence on; nothing if it has none.
+    ///
+    /// A `fresh` job weighs like an interval of its cooldown and its length, which is how often it
+    /// starts if all goes well.
+    pub fn of(
+        schedule: &Schedule,
+        placement: &Placement,
+        next_run_at: Timestamp,
+        bounds: Bounds,
+        zone: &Zone,
+        work: RunWork,
+    ) -> Option<JobLoad> {
+        let load = match schedule {
+            Schedule::Every { interval, .. } => JobLoad::every(next_run_at, *interval, work),
+            Schedule::Fresh { cooldown, .. } => JobLoad::every(next_run_at, *cooldown + work.length, work),
+            Schedule::Cron(cron) => {
+                JobLoad::cron(cron.plan(&placement.choices)?, zone.clone(), next_run_at, work)
+            }
+            Schedule::Once { .. } => JobLoad::single(next_run_at, work),
+            Schedule::Manual => return None,
+        };
+        Some(load.ending_at(bounds.ends_at))
+    }
+
+    /// The same without what lies at `end` or later.
+    #[must_use]
+    pub fn ending_at(mut self, end: Option<Timestamp>) -> JobLoad {
+        if let Some(end) = end {
+            self.within = TimeWindow::new(self.within.start(), self.within.end().min(end));
+        }
+        self
+    }
+
+    /// The distance of its occurrences, where it is fixed and nothing ends it.
+    pub(super) fn grid(&self) -> Option<(Timestamp, Duration)> {
+        match self.beat {
+            Beat::Grid { anchor_at, interval } if self.within.end() == Timestamp::MAX => {
+                Some((anchor_at, interval))
+            }
+            _ => None,
+        }
+    }
+
+    /// Its occurrences.
+    pub fn rhythm(&self) -> Rhythm<'_> {
+        let rhythm = match &self.beat {
+            Beat::Single(at) => Rhythm::single(*at),
+            Beat::Grid { anchor_at, interval } => Rhythm::grid(*anchor_at, *interval),
+            Beat::Cron { plan, zone } => Rhythm::cron(*plan, zone),
+        };
+        rhythm.starting_at(self.within.start()).ending_at(Some(self.within.end()))
+    }
+}
