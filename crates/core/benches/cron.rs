@@ -1,6 +1,6 @@
 //! How fast cron expressions are read, asked and expanded, beside two crates that do the same.
 //!
-//! Run by `scripts/bench cron`; the expressions and windows are those of PERFORMANCE.md. Nothing here
+//! Run by `scripts/bench cron`; the expressions are those of `bench/crons.txt`. Nothing here
 //! passes or fails: a number that differs from its target is printed with it.
 
 #![allow(

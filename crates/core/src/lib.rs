@@ -59,3 +59,4 @@ pub mod condition;
 pub mod slot;
 pub mod distribution;
 pub mod placement;
+pub mod agenda;

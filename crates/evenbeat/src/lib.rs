@@ -4,5 +4,5 @@
 
 pub mod cli;
 pub mod jobfile;
-mod runtime;
+pub mod runtime;
 pub mod statefile;

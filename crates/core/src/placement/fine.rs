@@ -76,7 +76,8 @@ fn best_lane(
         let row = cells.get(first..).unwrap_or_default();
         for ((peak, sum), cell) in peaks.iter_mut().zip(&mut sums).zip(row.iter().take(n_lanes)) {
             *peak = (*peak).max(*cell);
-            *sum = sum.saturating_add(*cell);
+            // A sum of up to 96 counts of jobs; were it to wrap, a tie would fall the other way.
+            *sum = sum.wrapping_add(*cell);
         }
         if let Some(wishes) = wishes {
             for (lane, n) in unwished.iter_mut().take(n_lanes).enumerate() {
@@ -88,9 +89,10 @@ fn best_lane(
             break;
         }
     }
+    let all_allowed = choice.covers(base, lane_start(n_lanes));
     (0..n_lanes)
         .zip(unwished.iter().zip(peaks.iter().zip(&sums)))
-        .filter(|(lane, _)| is_allowed(base + lane_start(*lane), lane_length, choice))
+        .filter(|(lane, _)| all_allowed || is_allowed(base + lane_start(*lane), lane_length, choice))
         .min_by_key(|(lane, rank)| (*rank, spread_rank(*lane, n_lanes)))
         .map(|(lane, _)| base + lane_start(lane))
 }

@@ -28,12 +28,22 @@ pub fn place_every(
     search.spot(&best)
 }
 
-/// All phases of an interval that a first occurrence may choose from.
+/// All phases of an interval that a first occurrence may choose from, as rows of cells.
 pub(super) struct Search<'a> {
     load: &'a SlotLoad,
     choice: Choice,
-    /// The cells that phases are told apart by.
+    /// The cells that phases are told apart by, all counted from the beginning of the window.
     grain: Duration,
+    /// The cell in which the choice begins.
+    first_cell: i64,
+    /// How many cells there are to choose from.
+    n_cells: i64,
+    /// How many cells lie between two occurrences.
+    step: usize,
+    /// How many cells are known of.
+    n_known: usize,
+    /// How many cells a phase is looked at over: a day, or all that is known if the interval is longer.
+    n_looked_at: usize,
     n_covered: usize,
     wishes: Option<&'a Wishes<'a>>,
 }
@@ -71,8 +81,30 @@ impl<'a> Search<'a> {
         // No phase needs more than one interval to be reached.
         let end = first_in.end().min(first_in.start() + interval);
         let choice = Choice { interval, first_in: TimeWindow::new(first_in.start(), end) };
-        let n_covered = n_covered(load, work.length);
-        Search { load, choice, grain: grain_of(load, interval), n_covered, wishes }
+        let grain = grain_of(load, interval);
+        let grain_ms = grain.as_millis();
+        let window = load.window();
+        let cell_of = |at: Timestamp| (at - window.start()).as_millis().div_euclid(grain_ms);
+        let first_cell = cell_of(choice.first_in.start());
+        let last_cell = cell_of(choice.first_in.end() - Duration::from_millis(1));
+        let n_phases = (interval.as_millis() / grain_ms).max(1);
+        let n_known = window.length().as_millis() / grain_ms;
+        // Beyond what is known of the future, all places are equally good: there the earliest win.
+        let n_cells = n_phases.min(last_cell - first_cell + 1).min((n_known - first_cell).max(1));
+        let n_looked_at = if DAY < interval { n_known } else { DAY.as_millis() / grain_ms };
+        let to_usize = |it: i64| usize::try_from(it).unwrap_or(0);
+        Search {
+            load,
+            choice,
+            grain,
+            first_cell,
+            n_cells,
+            step: to_usize(n_phases),
+            n_known: to_usize(n_known),
+            n_looked_at: to_usize(n_looked_at),
+            n_covered: n_covered(load, work.length),
+            wishes,
+        }
     }
 
     /// The instant that a phase begins at: the best millisecond of its cell.
@@ -96,51 +128,45 @@ impl<'a> Search<'a> {
 
     /// The cells of all phases, by the first occurrence in each.
     fn cells(&self) -> impl Iterator<Item = i64> {
-        let grain_ms = self.grain.as_millis();
-        let window = self.load.window();
-        let cell_of = |at: Timestamp| (at - window.start()).as_millis().div_euclid(grain_ms);
-        let first = cell_of(self.choice.first_in.start());
-        let last = cell_of(self.choice.first_in.end() - Duration::from_millis(1));
-        let n_phases = (self.choice.interval.as_millis() / grain_ms).max(1);
-        // Beyond what is known of the future, all places are equally good: there the earliest win.
-        let n_known = (window.length().as_millis() / grain_ms - first).max(1);
-        let n_cells = n_phases.min(last - first + 1).min(n_known);
-        (first..first + n_cells).filter(|cell| is_allowed(self.cell_start(*cell), self.grain, &self.choice))
+        let last = self.first_cell + self.n_cells - 1;
+        // Only where the choice begins and ends may a cell be out of it.
+        let is_inner = move |cell: i64| self.first_cell < cell && cell < last;
+        (self.first_cell..=last).filter(move |cell| {
+            is_inner(*cell) || is_allowed(self.cell_start(*cell), self.grain, &self.choice)
+        })
     }
 
     fn cell_start(&self, cell: i64) -> Timestamp {
         self.load.window().start() + self.grain * cell
     }
 
-    /// The cells of a phase's occurrences over a day, or over all that is known if the interval is
-    /// longer than that: the first, the one behind the last, and the step.
-    fn row(&self, cell: i64) -> (usize, usize, usize) {
-        let grain_ms = self.grain.as_millis();
-        let step = (self.choice.interval.as_millis() / grain_ms).max(1);
-        // Most of the slot that is going on lies behind us: its phase is seen where it comes next.
-        let start = self.cell_start(cell);
-        let is_behind =
-            start < self.choice.first_in.start() && start + self.choice.interval < self.choice.first_in.end();
-        let first = if is_behind { cell + step } else { cell };
-        let n_known = self.load.window().length().as_millis() / grain_ms;
-        let end = if DAY < self.choice.interval {
-            n_known
-        } else {
-            (first + DAY.as_millis() / grain_ms).min(n_known)
-        };
-        let to_usize = |it: i64| usize::try_from(it).unwrap_or(0);
-        (to_usize(first), to_usize(end), to_usize(step))
+    /// The cells of a phase's occurrences, as far as they are looked at.
+    fn row(&self, cell: i64) -> std::iter::StepBy<std::ops::Range<usize>> {
+        let (first, end) = self.row_ends(cell);
+        (first..end).step_by(self.step)
+    }
+
+    fn row_ends(&self, cell: i64) -> (usize, usize) {
+        let mut first = usize::try_from(cell).unwrap_or(0);
+        if cell == self.first_cell {
+            // Most of the slot that is going on lies behind us: its phase is seen where it comes next.
+            let start = self.cell_start(cell);
+            let is_behind = start < self.choice.first_in.start()
+                && start + self.choice.interval < self.choice.first_in.end();
+            first += if is_behind { self.step } else { 0 };
+        }
+        (first, (first + self.n_looked_at).min(self.n_known))
     }
 
     fn candidate(&self, cell: i64) -> Candidate {
-        let (first, end, step) = self.row(cell);
-        let n = u64::try_from(end.saturating_sub(first).div_ceil(step)).unwrap_or(u64::MAX);
+        let (first, end) = self.row_ends(cell);
+        let n = u64::try_from(self.row(cell).len()).unwrap_or(u64::MAX);
         let mut found = Candidate { cell, n_unwished: 0, peak: 0, sum: 0, n, minute_peak: 0, minute_sum: 0 };
         let is_slot_grain = self.grain == self.load.width().length();
         match (is_slot_grain, self.load.by()) {
             // The common case: a row of counts.
             (true, BalanceBy::Runs) => {
-                let row = self.load.runs().get(first..end).unwrap_or_default().iter().step_by(step);
+                let row = self.load.runs().get(first..end).unwrap_or_default().iter().step_by(self.step);
                 let (mut peak, mut sum) = (0, 0);
                 for runs in row {
                     peak = peak.max(*runs);
@@ -149,13 +175,13 @@ impl<'a> Search<'a> {
                 (found.peak, found.sum) = (u64::from(peak), sum);
             }
             (true, BalanceBy::Work) => {
-                for idx in (first..end).step_by(step) {
+                for idx in self.row(cell) {
                     let weight = self.load.weight_at(idx, self.n_covered);
                     found.peak = found.peak.max(weight);
                     found.sum += weight;
                 }
             }
-            (false, _) => self.weigh_finely(&mut found, (first..end).step_by(step)),
+            (false, _) => self.weigh_finely(&mut found, self.row(cell)),
         }
         if let Some(wishes) = self.wishes {
             found.n_unwished = self.n_unwished(wishes, cell);
@@ -183,13 +209,12 @@ impl<'a> Search<'a> {
     /// How many occurrences have no minute in their cell that suits: a blackout may end in the middle
     /// of a slot.
     fn n_unwished(&self, wishes: &Wishes<'_>, cell: i64) -> u32 {
-        let (first, end, step) = self.row(cell);
         let n_minutes = (self.grain.as_millis() / MINUTE.as_millis()).max(1);
         let suits = |cell: usize| {
             let start = self.cell_start(i64::try_from(cell).unwrap_or(0));
             (0..n_minutes).any(|minute| !wishes.is_unwished(start + MINUTE * minute))
         };
-        let n = (first..end).step_by(step).filter(|cell| !suits(*cell)).count();
+        let n = self.row(cell).filter(|cell| !suits(*cell)).count();
         u32::try_from(n).unwrap_or(u32::MAX)
     }
 
@@ -227,8 +252,7 @@ impl<'a> Search<'a> {
     fn for_each_slot(&self, candidate: &Candidate, visit: impl FnMut(usize)) {
         let per_slot =
             usize::try_from(self.load.width().length().as_millis() / self.grain.as_millis()).unwrap_or(1);
-        let (first, end, step) = self.row(candidate.cell);
-        (first..end).step_by(step).map(|cell| cell / per_slot.max(1)).for_each(visit);
+        self.row(candidate.cell).map(|cell| cell / per_slot.max(1)).for_each(visit);
     }
 
     /// For each slot, how far the nearest one is that carries something.

@@ -48,6 +48,14 @@ pub(super) struct Choice {
 }
 
 impl Choice {
+    /// Whether every point of a cell may be chosen. True of most cells, and quickly known of new jobs,
+    /// which may choose any phase.
+    pub(super) fn covers(&self, cell: Timestamp, cell_length: Duration) -> bool {
+        let last = cell_length - Duration::from_millis(1);
+        self.interval <= self.first_in.length()
+            || self.first_of(cell).is_some_and(|first| self.first_of(cell + last) == Some(first + last))
+    }
+
     /// The first occurrence of the phase that a point lies on, if it may be chosen.
     pub(super) fn first_of(&self, point: Timestamp) -> Option<Timestamp> {
         let start = self.first_in.start();

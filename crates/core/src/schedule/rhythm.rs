@@ -35,6 +35,10 @@ impl<'a> Rhythm<'a> {
     }
 
     /// `anchor_at`, and on from there at a fixed distance.
+    ///
+    /// # Panics
+    ///
+    /// If the interval is not longer than nothing; no schedule has such a one.
     pub fn grid(anchor_at: Timestamp, interval: Duration) -> Rhythm<'a> {
         assert!(Duration::ZERO < interval, "an interval of {interval} has no instants");
         Rhythm::of(Beat::Grid { anchor_at, interval }).starting_at(anchor_at)
@@ -125,14 +129,23 @@ impl<'a> Rhythm<'a> {
     /// Visits the instants of the window in order.
     pub fn for_each_in(&self, window: TimeWindow, mut visit: impl FnMut(Timestamp)) {
         let window = self.clipped(window);
-        if let Beat::Cron { plan, zone } = &self.beat {
-            plan.for_each_in(zone, window, visit);
-            return;
-        }
-        let mut next = self.next_after(window.start() - Duration::from_millis(1));
-        while let Some(at) = next.filter(|at| window.contains(*at)) {
-            visit(at);
-            next = self.next_after(at);
+        match &self.beat {
+            Beat::Cron { plan, zone } => plan.for_each_in(zone, window, visit),
+            Beat::None => {}
+            Beat::Single(at) => {
+                if window.contains(*at) {
+                    visit(*at);
+                }
+            }
+            Beat::Grid { interval, .. } => {
+                // From the first one on it is enough to add: the sum stops at the end of the
+                // calendar, which no window contains.
+                let mut at = self.nth_in(window, 0).unwrap_or(window.end());
+                while at < window.end() {
+                    visit(at);
+                    at = at + *interval;
+                }
+            }
         }
     }
 
@@ -221,6 +234,9 @@ mod tests {
     fn the_end_of_the_calendar_is_an_end() {
         let rhythm = Rhythm::grid(Timestamp::MAX - Duration::from_millis(1), Duration::LONGEST);
         assert_eq!(rhythm.next_after(rhythm.first().unwrap()), None);
+        let mut n_walked = 0;
+        rhythm.for_each_in(TimeWindow::new(Timestamp::MIN, Timestamp::MAX), |_| n_walked += 1);
+        assert_eq!(n_walked, 1);
         assert_eq!(Rhythm::empty().first(), None);
         let once = Rhythm::single(at("2026-12-01T08:00:00Z"));
         assert_eq!(once.first(), Some(at("2026-12-01T08:00:00Z")));
