@@ -42,11 +42,20 @@ fn main() {
     println!("balance: load average {}", load_average.trim());
     let mut figures: Vec<(String, f64)> = Vec::new();
     let quality_sizes: &[usize] = if is_bench { &[100, 1_000, 10_000, 100_000] } else { &[100] };
-    quality::run(quality_sizes, &mut figures);
+    // `cargo bench --bench balance -- rebalance` runs that part alone.
+    let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let wants = |part: &str| parts.is_empty() || parts.iter().any(|it| it == part);
+    if wants("quality") {
+        quality::run(quality_sizes, &mut figures);
+    }
     let (placement_sizes, rebalance_sizes): (&[usize], &[usize]) =
         if is_bench { (&[1_000, 100_000, 1_000_000], &[10_000, 100_000]) } else { (&[100], &[100]) };
-    speed::placement(placement_sizes, &mut figures);
-    speed::rebalance(rebalance_sizes, &mut figures);
+    if wants("placement") {
+        speed::placement(placement_sizes, &mut figures);
+    }
+    if wants("rebalance") {
+        speed::rebalance(rebalance_sizes, &mut figures);
+    }
     write_json(&figures);
 }
 

@@ -110,6 +110,27 @@ fn next_tells_what_clock_changes_and_blackouts_do() {
     insta::assert_snapshot!(run_on(fleet, &["next", "-", "-n", "4", "--from", "2026-10-24T12:00:00Z"]));
 }
 
+#[test]
+fn upcoming_shows_the_whole_fleet_in_order() {
+    let window = ["--from", "2026-03-28T05:55:00Z", "--to", "2026-03-28T07:00:00Z"];
+    insta::assert_snapshot!(run(
+        &[&["upcoming", FLEET, "--tz", "Europe/Berlin"] as &[&str], &window].concat()
+    ));
+    insta::assert_snapshot!(run(
+        &[&["upcoming", FLEET, "--limit", "2", "--json"] as &[&str], &window].concat()
+    ));
+    insta::assert_snapshot!(run(&[&["upcoming", FLEET, "--limit", "2"] as &[&str], &window].concat()));
+}
+
+#[test]
+fn upcoming_refuses_windows_it_cannot_show() {
+    let at = "2026-03-28T05:55:00Z";
+    insta::assert_snapshot!(run(&["upcoming", FLEET, "--from", at, "--to", at]));
+    insta::assert_snapshot!(run(&["upcoming", FLEET, "--from", at, "--to", "2026-06-01T00:00:00Z"]));
+    insta::assert_snapshot!(run(&["upcoming", FLEET, "--from", at, "--job", "Vacum"]));
+    insta::assert_snapshot!(run(&["upcoming", FLEET, "--from", at, "--job", "FullRecrawl"]));
+}
+
 const STATE: &str = r#"{
     "ShopPrices": {"last_good_start_at": "2026-03-28T05:00:00Z", "last_good_end_at": "2026-03-28T05:25:00Z",
                    "failure_count": 2, "last_start_at": "2026-03-28T09:00:00Z",

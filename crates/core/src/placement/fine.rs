@@ -71,9 +71,9 @@ fn best_lane(
     let lane_start = |lane: usize| lane_length * i64::try_from(lane).unwrap_or(0);
     // One row of lanes after the other, each side by side in memory.
     let mut at = base;
+    let mut lanes = DayLanes::new(load, base, lane_length, choice.interval);
     for _ in 0..n_rows_max {
-        let first = usize::try_from(load.in_day(at) / lane_length.as_millis()).unwrap_or(0);
-        let row = cells.get(first..).unwrap_or_default();
+        let row = cells.get(lanes.idx()..).unwrap_or_default();
         for ((peak, sum), cell) in peaks.iter_mut().zip(&mut sums).zip(row.iter().take(n_lanes)) {
             *peak = (*peak).max(*cell);
             // A sum of up to 96 counts of jobs; were it to wrap, a tie would fall the other way.
@@ -84,6 +84,7 @@ fn best_lane(
                 *n += u32::from(wishes.is_unwished(at + lane_start(lane)));
             }
         }
+        lanes.advance();
         at = at + choice.interval;
         if base + DAY <= at {
             break;
@@ -100,16 +101,38 @@ fn best_lane(
 /// The most starts of any minute that the phase through `at` falls into, over a day.
 pub(super) fn minute_peak(load: &SlotLoad, at: Timestamp, interval: Duration) -> u32 {
     let mut peak = 0;
-    let mut next = at;
-    for _ in 0..ROWS_MAX {
-        let minute = usize::try_from(load.in_day(next) / MINUTE.as_millis()).unwrap_or(0);
-        peak = peak.max(load.minutes().get(minute).copied().unwrap_or(0));
-        next = next + interval;
-        if at + DAY <= next {
-            break;
-        }
+    let mut lanes = DayLanes::new(load, at, MINUTE, interval);
+    let n_rows = (DAY.as_millis() / interval.as_millis()).max(1);
+    for _ in 0..n_rows.min(96) {
+        peak = peak.max(load.minutes().get(lanes.idx()).copied().unwrap_or(0));
+        lanes.advance();
     }
     peak
+}
+
+/// A place among the lanes of a day that goes on by one interval at a time, and round at its end.
+struct DayLanes {
+    in_day: Duration,
+    step: Duration,
+    lane_length: Duration,
+}
+
+impl DayLanes {
+    fn new(load: &SlotLoad, at: Timestamp, lane_length: Duration, interval: Duration) -> DayLanes {
+        let step = Duration::from_millis(interval.as_millis() % DAY.as_millis());
+        DayLanes { in_day: Duration::from_millis(load.in_day(at)), step, lane_length }
+    }
+
+    fn idx(&self) -> usize {
+        usize::try_from(self.in_day.as_millis() / self.lane_length.as_millis()).unwrap_or(0)
+    }
+
+    fn advance(&mut self) {
+        self.in_day = self.in_day + self.step;
+        if DAY <= self.in_day {
+            self.in_day = self.in_day - DAY;
+        }
+    }
 }
 
 /// Whether some point of a cell may be chosen.

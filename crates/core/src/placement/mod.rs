@@ -19,6 +19,7 @@
 //! Nothing here changes anything: a placement is a value, and so is a plan to move jobs.
 
 mod fine;
+mod fleet;
 mod hashed;
 mod ledger;
 mod phase;
@@ -30,6 +31,7 @@ mod wishes;
 #[cfg(test)]
 mod tests;
 
+pub use fleet::place_fleet;
 pub use hashed::place_hashed;
 pub use ledger::{Balance, Ledger};
 pub use phase::place_every;

@@ -114,16 +114,49 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn best(&self) -> Option<Candidate> {
-        let candidates: Vec<Candidate> = self.cells().map(|cell| self.candidate(cell)).collect();
-        let best = candidates.iter().map(Candidate::rank).min()?;
-        let mut equals = candidates.iter().filter(|candidate| candidate.rank() == best);
-        let first = *equals.next()?;
-        if equals.next().is_none() {
-            return Some(first);
+        let is_plain = self.grain == self.load.width().length()
+            && self.load.by() == BalanceBy::Runs
+            && self.wishes.is_none();
+        let equals = if is_plain { self.best_by_runs() } else { self.best_in_general() };
+        match equals.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            several => self.by_neighbourhood(several),
         }
-        let equals: Vec<Candidate> =
-            candidates.into_iter().filter(|candidate| candidate.rank() == best).collect();
-        self.by_neighbourhood(&equals)
+    }
+
+    fn best_in_general(&self) -> Vec<Candidate> {
+        let candidates: Vec<Candidate> = self.cells().map(|cell| self.candidate(cell)).collect();
+        let Some(best) = candidates.iter().map(Candidate::rank).min() else { return Vec::new() };
+        candidates.into_iter().filter(|candidate| candidate.rank() == best).collect()
+    }
+
+    /// The same for the common case, counts of whole slots: all phases side by side, one interval
+    /// after the other, instead of one phase after the other.
+    fn best_by_runs(&self) -> Vec<Candidate> {
+        let runs = self.load.runs().get(index_of(self.first_cell)..).unwrap_or_default();
+        let n_rows = self.n_looked_at.div_ceil(self.step);
+        let mut peaks: Vec<u32> = vec![0; self.step.min(runs.len())];
+        let mut sums: Vec<u64> = vec![0; peaks.len()];
+        for row in runs.chunks(self.step).take(n_rows) {
+            for ((peak, sum), runs) in peaks.iter_mut().zip(&mut sums).zip(row) {
+                *peak = (*peak).max(*runs);
+                *sum += u64::from(*runs);
+            }
+        }
+        // The phase of the slot that is going on is looked at elsewhere, and by itself.
+        let first = self.candidate(self.first_cell);
+        if let (Some(peak), Some(sum)) = (peaks.first_mut(), sums.first_mut()) {
+            (*peak, *sum) = (u32::try_from(first.peak).unwrap_or(u32::MAX), first.sum);
+        }
+        let weights = || {
+            self.cells().filter_map(|cell| {
+                let phase = index_of(cell - self.first_cell);
+                Some((cell, (*peaks.get(phase)?, *sums.get(phase)?)))
+            })
+        };
+        let Some(best) = weights().map(|(_, weight)| weight).min() else { return Vec::new() };
+        weights().filter(|(_, weight)| *weight == best).map(|(cell, _)| self.candidate(cell)).collect()
     }
 
     /// The cells of all phases, by the first occurrence in each.
@@ -147,7 +180,7 @@ impl<'a> Search<'a> {
     }
 
     fn row_ends(&self, cell: i64) -> (usize, usize) {
-        let mut first = usize::try_from(cell).unwrap_or(0);
+        let mut first = index_of(cell);
         if cell == self.first_cell {
             // Most of the slot that is going on lies behind us: its phase is seen where it comes next.
             let start = self.cell_start(cell);
@@ -273,6 +306,11 @@ impl<'a> Search<'a> {
         sweep(&mut (0..n_slots).rev());
         distances
     }
+}
+
+/// A cell of the window as an index; what lies before it is looked at from its beginning.
+fn index_of(cell: i64) -> usize {
+    usize::try_from(cell).unwrap_or(0)
 }
 
 /// The coarsest cells that an interval is a whole number of; seconds for what has odd milliseconds.

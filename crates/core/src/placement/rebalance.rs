@@ -7,8 +7,6 @@
 //! is stays there, and a fleet that is level gives an empty plan. That is repeated until nothing
 //! moves any more, a few times at most.
 
-use std::collections::BTreeMap;
-
 use super::fine::minute_peak;
 use super::ledger::{Balance, run_work};
 use super::phase::{Candidate, Search, grain_of};
@@ -24,7 +22,7 @@ use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad};
 use crate::time::{Duration, TimeWindow, Timestamp};
 
 /// How often all movable jobs are looked at.
-const ROUNDS_MAX: usize = 6;
+const ROUNDS_MAX: usize = 3;
 
 /// What a rebalance would do. Applying it is somebody else's business, and applies exactly this.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,9 +118,10 @@ pub fn plan_rebalance(balance: Balance, now: Timestamp, jobs: &[(&Job, &JobState
         after = before.clone();
     }
     let n_seats = seats.len();
-    let moves: BTreeMap<JobKey, Move> = seats.into_iter().filter_map(Seat::into_move).collect();
+    let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
+    moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     let n_unchanged = n_seats - moves.len();
-    RebalancePlan { made_at: now, moves: moves.into_values().collect(), kept, n_unchanged, before, after }
+    RebalancePlan { made_at: now, moves, kept, n_unchanged, before, after }
 }
 
 fn distribution<'a>(
@@ -246,14 +245,19 @@ impl<'a> Seat<'a> {
     /// place, the load is as before.
     fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
         let wishes = Wishes::of(self.job, self.work.length);
-        let here = self.burden(load, self.final_load(), wishes.as_ref());
         let by_runs = load.by() == BalanceBy::Runs;
-        if by_runs && wishes.is_none() && here.peak <= calm.slot {
+        let is_plain = by_runs && wishes.is_none();
+        if is_plain && self.distance <= load.width().length() {
+            // Every phase of it falls into every slot.
+            return self.take_better_minute(load, now, calm);
+        }
+        let here = self.burden(load, self.final_load(), wishes.as_ref());
+        if is_plain && here.peak <= calm.slot {
             return self.take_better_minute(load, now, calm);
         }
         match &self.job.schedule {
             Schedule::Every { interval, .. }
-                if by_runs && wishes.is_none() && grain_of(load, *interval) == load.width().length() =>
+                if is_plain && grain_of(load, *interval) == load.width().length() =>
             {
                 // Phases share no slots, so each of ours carries exactly one start of our own.
                 let others = Burden { peak: here.peak.saturating_sub(1), sum: here.sum - here.n, ..here };
@@ -380,16 +384,13 @@ impl<'a> Seat<'a> {
         TimeWindow::new((self.last_start() + half).max(soonest), latest)
     }
 
-    fn into_move(self) -> Option<(JobKey, Move)> {
+    fn into_move(self) -> Option<Move> {
         let gap_from = self.last_start();
         let moved = self.moved?;
         let key = self.job.key.clone();
         let new_time = moved.placement.anchor_at;
         let gap = new_time - gap_from;
-        Some((
-            key.clone(),
-            Move { key, old_time: self.next_run_at, new_time, gap, placement: moved.placement },
-        ))
+        Some(Move { key, old_time: self.next_run_at, new_time, gap, placement: moved.placement })
     }
 }
 

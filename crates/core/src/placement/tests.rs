@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
 use super::protection::KeptReason;
-use super::{Balance, Ledger, RebalancePlan, Strategy, place_every, plan_rebalance};
+use super::{Balance, Ledger, RebalancePlan, Strategy, place_every, place_fleet, plan_rebalance};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::distribution::Distribution;
 use crate::ids::RunId;
@@ -215,6 +215,25 @@ fn work_is_levelled_by_how_long_runs_take() {
         let into = (at - start).as_millis().rem_euclid(length("6h").as_millis());
         assert!(length("3h").as_millis() <= into, "{at} lies inside the long run of {start}");
     }
+}
+
+#[test]
+fn a_fleet_is_placed_around_what_is_pinned() {
+    let mut jobs: Vec<Job> = (0..40).map(|it| named(&format!("j{it}"), "every 1h")).collect();
+    jobs.extend((0..20).map(|it| named(&format!("pinned{it}"), "cron 0 * * * *")));
+    jobs.push(Job {
+        paused: Some(Pause { by: PausedBy::Operator, reason: None }),
+        ..named("paused", "every 1h")
+    });
+    jobs.push(Job { enabled: false, ..named("disabled", "every 1h") });
+    jobs.push(named("manual", "manual"));
+    let states = place_fleet(Balance::default(), instant("10:07:30"), &jobs);
+    assert_eq!(states.len(), jobs.len());
+    let n_in_first_quarter =
+        states[..40].iter().filter(|it| it.next_run_at.unwrap().as_second() / 900 % 4 == 0).count();
+    assert!(n_in_first_quarter <= 1, "twenty pinned ones are enough there, and {n_in_first_quarter} came");
+    assert!(states[60..].iter().all(|it| it.next_run_at.is_none()));
+    assert!(states[60].pause.is_some());
 }
 
 /// A fleet in which everything fires at the hour, placed a day ago.

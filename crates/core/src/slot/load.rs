@@ -4,8 +4,8 @@ use super::work::{BalanceBy, JobLoad};
 use super::{Slot, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
 
-const MINUTE_MS: i64 = 60_000;
-const SECOND_MS: i64 = 1_000;
+const MINUTE_MS: usize = 60_000;
+const SECOND_MS: usize = 1_000;
 const DAY_MS: i64 = 86_400_000;
 const MINUTES_A_DAY: usize = 1_440;
 const SECONDS_A_DAY: usize = 86_400;
@@ -135,51 +135,73 @@ impl SlotLoad {
 
     fn change(&mut self, load: &JobLoad, start: impl Fn(&mut u32), work: impl Fn(&mut u64, u64)) {
         let start_ms = self.window.start().as_millis();
-        let width_ms = self.width.length().as_millis();
-        let run_ms = load.work.length.as_millis().max(0);
-        let cost = u64::from(load.work.cost);
-        let Self { runs, work: works, minutes, seconds, window, .. } = self;
-        let mut n_in_day: u32 = 0;
-        let mut first = None;
-        let mut mark = |at_ms: i64| {
-            let from_start = at_ms - start_ms;
-            if let Some(cell) = cell(runs, from_start / width_ms) {
-                start(cell);
-            }
-            if !works.is_empty() {
-                spread(works, from_start, run_ms.max(1), width_ms, |cell, overlap| {
-                    work(cell, overlap * cost);
-                });
-            }
-            if from_start < DAY_MS {
-                n_in_day += 1;
-                mark_fine(minutes, seconds, from_start, &start);
-            }
-            first = first.or(Some(from_start));
-        };
+        let first = load.rhythm().next_after(self.window.start() - Duration::from_millis(1));
+        let Some(first) = first.filter(|first| self.window.contains(*first)) else { return };
+        let first_ms = first.as_millis() - start_ms;
         match load.grid() {
             // The common case, and the one that is asked for a million times.
-            Some((anchor_at, interval)) => {
-                let next = load.rhythm().next_after(window.start() - Duration::from_millis(1));
-                let mut at_ms = next.unwrap_or(anchor_at).as_millis();
-                while at_ms < window.end().as_millis() {
-                    mark(at_ms);
-                    at_ms += interval.as_millis();
-                }
+            Some(interval) if self.work.is_empty() => {
+                self.change_row(first_ms, interval.as_millis(), &start);
             }
-            None => load.rhythm().for_each_in(*window, |at| mark(at.as_millis())),
+            _ => {
+                let width_ms = self.width.length().as_millis();
+                let run_ms = load.work.length.as_millis().max(1);
+                let cost = u64::from(load.work.cost);
+                let Self { runs, work: works, minutes, seconds, window, .. } = self;
+                load.rhythm().for_each_in(*window, |at| {
+                    let from_start = at.as_millis() - start_ms;
+                    if let Some(cell) = cell(runs, from_start / width_ms) {
+                        start(cell);
+                    }
+                    if !works.is_empty() {
+                        spread(works, from_start, run_ms, width_ms, |cell, overlap| {
+                            work(cell, overlap * cost);
+                        });
+                    }
+                    if from_start < DAY_MS {
+                        mark_fine(minutes, seconds, from_start, &start);
+                    }
+                });
+            }
         }
-        if let Some(from_start) = first.filter(|_| n_in_day == 0) {
-            mark_fine(minutes, seconds, from_start % DAY_MS, &start);
+        if DAY_MS <= first_ms {
+            mark_fine(&mut self.minutes, &mut self.seconds, first_ms % DAY_MS, &start);
+        }
+    }
+
+    /// The starts of an interval, from milliseconds after the beginning of the window on.
+    fn change_row(&mut self, first_ms: i64, step_ms: i64, start: impl Fn(&mut u32)) {
+        let width_ms = self.width.length().as_millis();
+        if step_ms % width_ms == 0 {
+            let step = usize::try_from(step_ms / width_ms).unwrap_or(usize::MAX);
+            let first = usize::try_from(first_ms / width_ms).unwrap_or(0);
+            self.runs.iter_mut().skip(first).step_by(step).for_each(&start);
+        } else {
+            // Walking from slot to slot is cheaper than dividing for each start.
+            let mut slot_end_ms = (first_ms / width_ms + 1) * width_ms;
+            let mut at_ms = first_ms;
+            for runs in self.runs.iter_mut().skip(usize::try_from(first_ms / width_ms).unwrap_or(0)) {
+                while at_ms < slot_end_ms {
+                    start(runs);
+                    at_ms += step_ms;
+                }
+                slot_end_ms += width_ms;
+            }
+        }
+        let mut at_ms = first_ms;
+        while at_ms < DAY_MS {
+            mark_fine(&mut self.minutes, &mut self.seconds, at_ms, &start);
+            at_ms += step_ms;
         }
     }
 }
 
 fn mark_fine(minutes: &mut [u32], seconds: &mut [u32], in_day_ms: i64, start: impl Fn(&mut u32)) {
-    if let Some(cell) = cell(minutes, in_day_ms / MINUTE_MS) {
+    let in_day_ms = usize::try_from(in_day_ms).unwrap_or(0);
+    if let Some(cell) = minutes.get_mut(in_day_ms / MINUTE_MS) {
         start(cell);
     }
-    if let Some(cell) = cell(seconds, in_day_ms / SECOND_MS) {
+    if let Some(cell) = seconds.get_mut(in_day_ms / SECOND_MS) {
         start(cell);
     }
 }

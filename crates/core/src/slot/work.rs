@@ -98,11 +98,9 @@ impl JobLoad {
     }
 
     /// The distance of its occurrences, where it is fixed and nothing ends it.
-    pub(super) fn grid(&self) -> Option<(Timestamp, Duration)> {
+    pub(super) fn grid(&self) -> Option<Duration> {
         match self.beat {
-            Beat::Grid { anchor_at, interval } if self.within.end() == Timestamp::MAX => {
-                Some((anchor_at, interval))
-            }
+            Beat::Grid { interval, .. } if self.within.end() == Timestamp::MAX => Some(interval),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ mod exit;
 mod next;
 mod show;
 mod source;
+mod upcoming;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
@@ -73,6 +74,29 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show what all jobs of a file do between two instants, in order, placed as they would be.
+    Upcoming {
+        /// A job file; `-` is standard input.
+        file: PathBuf,
+        /// From this instant on, in RFC 3339; now if nothing is said.
+        #[arg(long, value_name = "INSTANT")]
+        from: Option<Timestamp>,
+        /// Up to, not including, this instant; one hour later if nothing is said, 31 days at most.
+        #[arg(long, value_name = "INSTANT")]
+        to: Option<Timestamp>,
+        /// Only this job.
+        #[arg(long, value_name = "KEY")]
+        job: Option<JobKey>,
+        /// Show local times of this zone instead of UTC.
+        #[arg(long, value_name = "ZONE")]
+        tz: Option<String>,
+        /// Show at most so many.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        limit: usize,
+        /// Print one JSON document instead of text.
+        #[arg(long)]
+        json: bool,
+    },
     /// Judge the jobs of a file against a remembered state: when each may and must start, how it
     /// stands, and why. Ends with 1 if any is in error.
     Condition {
@@ -123,6 +147,10 @@ fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
         Command::Next { file, job, n, from, tz, json } => {
             let wanted = next::Wanted { job, n: n.into(), from: from.unwrap_or(now), tz, json };
             next::run(&file, &wanted, now, out, err)
+        }
+        Command::Upcoming { file, from, to, job, tz, limit, json } => {
+            let wanted = upcoming::Wanted { job, from: from.unwrap_or(now), to, tz, limit, json };
+            upcoming::run(&file, &wanted, now, out, err)
         }
         Command::Condition { file, state, at, job, json } => {
             let wanted = condition::Wanted { state, at: at.unwrap_or(now), job, json };

@@ -68,14 +68,18 @@ pub(crate) fn jobs(
     let mut jobs: Vec<Job> =
         loaded.files.into_iter().flat_map(|file| file.jobs).map(|loaded| loaded.job).collect();
     if let Some(wanted) = wanted {
-        let keys: Vec<JobKey> = jobs.iter().map(|job| job.key.clone()).collect();
-        jobs.retain(|job| job.key == *wanted);
-        if jobs.is_empty() {
-            let hint = nearest(wanted.as_str(), keys.iter().map(JobKey::as_str))
-                .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-            writeln!(err, "error: no job `{wanted}` in {}{hint}", file.display())?;
+        if !jobs.iter().any(|job| job.key == *wanted) {
+            say_unknown(wanted, &jobs, file, err)?;
             return Ok(Err(Exit::NotFound));
         }
+        jobs.retain(|job| job.key == *wanted);
     }
     Ok(Ok(jobs))
+}
+
+/// Says that there is no such job, and which one looks most like it.
+pub(crate) fn say_unknown(wanted: &JobKey, jobs: &[Job], file: &Path, err: &mut dyn Write) -> io::Result<()> {
+    let hint = nearest(wanted.as_str(), jobs.iter().map(|job| job.key.as_str()))
+        .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    writeln!(err, "error: no job `{wanted}` in {}{hint}", file.display())
 }

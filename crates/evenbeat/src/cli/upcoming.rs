@@ -1,0 +1,196 @@
+//! `evenbeat upcoming`: what all jobs of a file do between two instants, in order.
+//!
+//! The jobs are placed as they would be if they were all added at the beginning of the window; what
+//! depends on that is told.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use evenbeat_core::agenda::{Agenda, Occurrence, Source};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::job::{Job, JobState};
+use evenbeat_core::placement::{Balance, place_fleet};
+use evenbeat_core::schedule::Schedule;
+use evenbeat_core::slot::{JobLoad, RunWork};
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::urgency::{self, Outlook};
+use evenbeat_core::zone::Zone;
+use serde_json::json;
+
+use super::show::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
+use super::{Exit, source};
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) job: Option<JobKey>,
+    pub(crate) from: Timestamp,
+    pub(crate) to: Option<Timestamp>,
+    pub(crate) tz: Option<String>,
+    pub(crate) limit: usize,
+    pub(crate) json: bool,
+}
+
+/// How far ahead is looked unless something else is said.
+const LOOKAHEAD: Duration = Duration::from_hours(1);
+
+pub(crate) fn run(
+    file: &Path,
+    wanted: &Wanted,
+    now: Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    let to = wanted.to.unwrap_or(wanted.from + LOOKAHEAD);
+    if to <= wanted.from {
+        writeln!(err, "error: --to ({to}) is not after --from ({})", wanted.from)?;
+        return Ok(Exit::Usage);
+    }
+    let zone = match Zone::named(wanted.tz.as_deref().unwrap_or("UTC")) {
+        Ok(zone) => zone,
+        Err(error) => {
+            writeln!(err, "error: --tz: {error}")?;
+            return Ok(Exit::Usage);
+        }
+    };
+    // All jobs of the file are placed, whichever are shown: they share the time line.
+    let jobs = match source::jobs(file, None, now, err)? {
+        Ok(jobs) => jobs,
+        Err(exit) => return Ok(exit),
+    };
+    if let Some(key) = wanted.job.as_ref().filter(|key| !jobs.iter().any(|job| job.key == **key)) {
+        source::say_unknown(key, &jobs, file, err)?;
+        return Ok(Exit::NotFound);
+    }
+    let fleet = Fleet::placed(jobs, wanted.from);
+    let agenda = match fleet.agenda(TimeWindow::new(wanted.from, to), wanted.job.as_ref()) {
+        Ok(agenda) => agenda,
+        Err(error) => {
+            writeln!(err, "error: {error}")?;
+            return Ok(Exit::Usage);
+        }
+    };
+    if wanted.json {
+        print_json(&fleet, &agenda, &zone, wanted, out)?;
+    } else {
+        print_text(&fleet, &agenda, &zone, wanted, out)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Jobs with a memory, as if they had just been added.
+struct Fleet {
+    jobs: Vec<Job>,
+    states: Vec<JobState>,
+}
+
+impl Fleet {
+    fn placed(jobs: Vec<Job>, at: Timestamp) -> Fleet {
+        // One millisecond earlier, so that what is due at the very beginning is still to come.
+        let states = place_fleet(Balance::default(), at - Duration::from_millis(1), &jobs);
+        Fleet { jobs, states }
+    }
+
+    fn agenda(&self, window: TimeWindow, only: Option<&JobKey>) -> Result<Agenda, String> {
+        let loads: Vec<(&Job, JobLoad)> = self
+            .jobs
+            .iter()
+            .zip(&self.states)
+            .filter(|(job, _)| only.is_none_or(|key| job.key == *key))
+            .filter_map(|(job, state)| Some((job, load_of(job, state)?)))
+            .collect();
+        let sources: Vec<Source<'_>> = loads
+            .iter()
+            .map(|(job, load)| {
+                let source = Source::from_rhythm(&job.key, load.rhythm());
+                if is_estimate(job) { source.estimated() } else { source }
+            })
+            .collect();
+        Agenda::build(&sources, window).map_err(|error| error.to_string())
+    }
+
+    fn job(&self, key: &JobKey) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.key == *key)
+    }
+}
+
+fn load_of(job: &Job, state: &JobState) -> Option<JobLoad> {
+    let length = urgency::expected_length(job, state, &Outlook::default());
+    let work = RunWork { length, cost: job.place.cost };
+    JobLoad::of(&job.schedule, state.placement.as_ref()?, state.next_run_at?, job.bounds, &job.zone, work)
+}
+
+fn is_estimate(job: &Job) -> bool {
+    matches!(job.schedule, Schedule::Fresh { .. })
+}
+
+/// Whether the instant was chosen by load, and would be another among other jobs.
+fn is_placed(job: &Job) -> bool {
+    match &job.schedule {
+        Schedule::Every { .. } => job.next_run_hint.is_none(),
+        Schedule::Fresh { .. } => true,
+        Schedule::Cron(cron) => cron.is_hashed(),
+        Schedule::Once { .. } | Schedule::Manual => false,
+    }
+}
+
+fn print_text(
+    fleet: &Fleet,
+    agenda: &Agenda,
+    zone: &Zone,
+    wanted: &Wanted,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let shown: Vec<Occurrence<'_>> = agenda.all().iter().take(wanted.limit).collect();
+    let width = shown.iter().map(|it| local(zone, it.at).len()).max().unwrap_or(0);
+    for it in &shown {
+        let job = fleet.job(it.job);
+        let mark = if it.is_estimate { '~' } else { ' ' };
+        let clock = local(zone, it.at);
+        let schedule = job.map_or(String::new(), |job| job.schedule.to_string());
+        let note = if job.is_some_and(is_placed) && !it.is_estimate { "  placed by load" } else { "" };
+        let when = relative(it.at, wanted.from);
+        writeln!(
+            out,
+            "{mark}{clock:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}  {DIM}{schedule}{note}{DIM:#}",
+            it.job
+        )?;
+    }
+    match agenda.len() - shown.len() {
+        0 if shown.is_empty() => writeln!(out, "nothing is due"),
+        0 => Ok(()),
+        more => writeln!(out, "{NOTICE}… and {more} more (raise --limit){NOTICE:#}"),
+    }
+}
+
+fn print_json(
+    fleet: &Fleet,
+    agenda: &Agenda,
+    zone: &Zone,
+    wanted: &Wanted,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let occurrences: Vec<serde_json::Value> = agenda
+        .all()
+        .iter()
+        .take(wanted.limit)
+        .map(|it| {
+            json!({
+                "at": it.at.to_string(),
+                "local": local_rfc3339(zone, it.at),
+                "job": it.job.as_str(),
+                "estimate": it.is_estimate,
+                "placed_by_load": fleet.job(it.job).is_some_and(is_placed),
+            })
+        })
+        .collect();
+    let window = agenda.window();
+    let document = json!({
+        "from": window.start().to_string(),
+        "to": window.end().to_string(),
+        "total": agenda.len(),
+        "occurrences": occurrences,
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
