@@ -11,6 +11,9 @@
 //! | occurrence | one due moment of one job, `(job, due_at)` |
 //! | [run](run) | one attempt at an occurrence |
 //! | [outcome](run::Outcome) | how a run ended |
+//! | [slot](slot::Slot) | a cell of the time line, used to level load |
+//! | [distribution](distribution::Distribution) | how evenly starts are spread over a window |
+//! | [agenda](agenda::Agenda) | the sorted future occurrences of a window |
 //! | [condition](condition::Condition) | `ok`, `warning`, `error`, always with a reason |
 //!
 //! # Which way data flows

@@ -32,7 +32,13 @@ struct Table {
     segments: Box<[(i64, i32)]>,
     /// Where the last of them ends.
     end_s: i64,
+    /// For each [`PAGE_S`] seconds from 1970 on, the segment at their beginning: a look-up begins
+    /// there and has a step or two to go, where a search would have ten.
+    pages: Box<[u16]>,
 }
+
+/// About half a year; a zone changes its clocks once in that time, seldom twice.
+const PAGE_S: i64 = 1 << 24;
 
 /// A stretch of time over which a zone's offset from UTC does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +78,8 @@ impl Zone {
     /// Coordinated universal time.
     pub fn utc() -> Zone {
         let segments = [(i64::MIN, 0)].into();
-        Zone(Arc::new(Table { name: "UTC".into(), zone: TimeZone::UTC, segments, end_s: i64::MAX }))
+        let pages = Box::default();
+        Zone(Arc::new(Table { name: "UTC".into(), zone: TimeZone::UTC, segments, end_s: i64::MAX, pages }))
     }
 
     /// The zone of this IANA name, in any case: `Europe/Berlin`.
@@ -86,7 +93,8 @@ impl Zone {
         let zone = database.get(name.as_str()).map_err(|_| ZoneError::unknown(name.as_str(), &database))?;
         let segments = tabulate(&zone);
         let end_s = next_change(&zone, TABLE_END_S - 1);
-        Ok(Zone(Arc::new(Table { name: name.as_str().into(), zone, segments, end_s })))
+        let pages = paginate(&segments);
+        Ok(Zone(Arc::new(Table { name: name.as_str().into(), zone, segments, end_s, pages })))
     }
 
     /// The release of the bundled zone data, such as `2026e`.
@@ -114,7 +122,17 @@ impl Zone {
             return self.segment_beyond_table(utc_s);
         }
         let segments = &self.0.segments;
-        let after = segments.partition_point(|(start_s, _)| *start_s <= utc_s);
+        let page = usize::try_from(utc_s / PAGE_S).ok().and_then(|page| self.0.pages.get(page));
+        let after = match page {
+            Some(idx) => {
+                let mut after = usize::from(*idx) + 1;
+                while segments.get(after).is_some_and(|(start_s, _)| *start_s <= utc_s) {
+                    after += 1;
+                }
+                after
+            }
+            None => segments.partition_point(|(start_s, _)| *start_s <= utc_s),
+        };
         let (start_s, offset_s) =
             after.checked_sub(1).and_then(|idx| segments.get(idx)).copied().unwrap_or((i64::MIN, 0));
         let end_s = segments.get(after).map_or(self.0.end_s, |(start_s, _)| *start_s);
@@ -241,6 +259,13 @@ fn tabulate(zone: &TimeZone) -> Box<[(i64, i32)]> {
         }
     }
     segments.into()
+}
+
+fn paginate(segments: &[(i64, i32)]) -> Box<[u16]> {
+    (0..=TABLE_END_S / PAGE_S)
+        .map(|page| segments.partition_point(|(start_s, _)| *start_s <= page * PAGE_S).saturating_sub(1))
+        .map_while(|idx| u16::try_from(idx).ok())
+        .collect()
 }
 
 /// The first second after this one with another offset, or the end of all.

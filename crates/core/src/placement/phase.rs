@@ -63,6 +63,15 @@ pub(super) struct Candidate {
     minute_sum: u32,
 }
 
+/// What a phase would meet, by starts alone; the smallest is the best.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Tally {
+    peak: u32,
+    sum: u64,
+    minute_peak: u32,
+    minute_sum: u32,
+}
+
 impl Candidate {
     fn rank(&self) -> (u32, u64, u64, u32, u32) {
         (self.n_unwished, self.peak, self.sum, self.minute_peak, self.minute_sum)
@@ -114,9 +123,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn best(&self) -> Option<Candidate> {
-        let is_plain = self.grain == self.load.width().length()
-            && self.load.by() == BalanceBy::Runs
-            && self.wishes.is_none();
+        let is_plain = self.load.by() == BalanceBy::Runs && self.wishes.is_none();
         let equals = if is_plain { self.best_by_runs() } else { self.best_in_general() };
         match equals.as_slice() {
             [] => None,
@@ -131,32 +138,60 @@ impl<'a> Search<'a> {
         candidates.into_iter().filter(|candidate| candidate.rank() == best).collect()
     }
 
-    /// The same for the common case, counts of whole slots: all phases side by side, one interval
-    /// after the other, instead of one phase after the other.
+    /// The same for the common case, counts of starts: all phases side by side, one interval after the
+    /// other, instead of one phase after the other.
     fn best_by_runs(&self) -> Vec<Candidate> {
-        let runs = self.load.runs().get(index_of(self.first_cell)..).unwrap_or_default();
-        let n_rows = self.n_looked_at.div_ceil(self.step);
-        let mut peaks: Vec<u32> = vec![0; self.step.min(runs.len())];
-        let mut sums: Vec<u64> = vec![0; peaks.len()];
-        for row in runs.chunks(self.step).take(n_rows) {
-            for ((peak, sum), runs) in peaks.iter_mut().zip(&mut sums).zip(row) {
-                *peak = (*peak).max(*runs);
-                *sum += u64::from(*runs);
-            }
+        let mut tallies: Vec<Tally> = vec![Tally::default(); self.step.min(self.n_known)];
+        let per = |length: Duration| index_of(length.as_millis() / self.grain.as_millis()).max(1);
+        if self.grain == self.load.width().length() {
+            self.tally_slots(&mut tallies);
+        } else {
+            self.tally_finely(&mut tallies, per(self.load.width().length()), per(MINUTE));
         }
         // The phase of the slot that is going on is looked at elsewhere, and by itself.
         let first = self.candidate(self.first_cell);
-        if let (Some(peak), Some(sum)) = (peaks.first_mut(), sums.first_mut()) {
-            (*peak, *sum) = (u32::try_from(first.peak).unwrap_or(u32::MAX), first.sum);
+        if let Some(tally) = tallies.first_mut() {
+            let Candidate { peak, sum, minute_peak, minute_sum, .. } = first;
+            *tally = Tally { peak: u32::try_from(peak).unwrap_or(u32::MAX), sum, minute_peak, minute_sum };
         }
-        let weights = || {
-            self.cells().filter_map(|cell| {
-                let phase = index_of(cell - self.first_cell);
-                Some((cell, (*peaks.get(phase)?, *sums.get(phase)?)))
-            })
-        };
-        let Some(best) = weights().map(|(_, weight)| weight).min() else { return Vec::new() };
-        weights().filter(|(_, weight)| *weight == best).map(|(cell, _)| self.candidate(cell)).collect()
+        // Only where the choice begins and ends may a cell be out of it.
+        let is_out = |cell: i64| !is_allowed(self.cell_start(cell), self.grain, &self.choice);
+        let start = index_of(i64::from(is_out(self.first_cell)));
+        let end = index_of(self.n_cells - i64::from(is_out(self.first_cell + self.n_cells - 1)));
+        let reached = tallies.get(start..end.min(tallies.len())).unwrap_or_default();
+        let Some(best) = reached.iter().min() else { return Vec::new() };
+        let cell_of = |idx: usize| self.first_cell + i64::try_from(start + idx).unwrap_or(0);
+        let equals = reached.iter().enumerate().filter(|(_, tally)| *tally == best);
+        equals.map(|(idx, _)| self.candidate(cell_of(idx))).collect()
+    }
+
+    fn tally_slots(&self, tallies: &mut [Tally]) {
+        let runs = self.load.runs().get(index_of(self.first_cell)..).unwrap_or_default();
+        for row in runs.chunks(self.step).take(self.n_looked_at.div_ceil(self.step)) {
+            for (tally, runs) in tallies.iter_mut().zip(row) {
+                tally.peak = tally.peak.max(*runs);
+                tally.sum += u64::from(*runs);
+            }
+        }
+    }
+
+    /// By slots, and by minutes where slots are equal.
+    fn tally_finely(&self, tallies: &mut [Tally], per_slot: usize, per_minute: usize) {
+        let first = index_of(self.first_cell);
+        let n_rows = self.n_looked_at.div_ceil(self.step);
+        // Slots and minutes are repeated for each of their cells, so that nothing has to be divided.
+        let slots = self.load.runs().iter().flat_map(|runs| std::iter::repeat_n(*runs, per_slot));
+        let minutes = self.load.minutes().iter().cycle();
+        let minutes = minutes.flat_map(|in_minute| std::iter::repeat_n(*in_minute, per_minute));
+        let mut cells = slots.zip(minutes).skip(first);
+        for _ in 0..n_rows {
+            for (tally, (runs, in_minute)) in tallies.iter_mut().zip(&mut cells) {
+                tally.peak = tally.peak.max(runs);
+                tally.sum += u64::from(runs);
+                tally.minute_peak = tally.minute_peak.max(in_minute);
+                tally.minute_sum = tally.minute_sum.saturating_add(in_minute);
+            }
+        }
     }
 
     /// The cells of all phases, by the first occurrence in each.
@@ -197,7 +232,6 @@ impl<'a> Search<'a> {
         let mut found = Candidate { cell, n_unwished: 0, peak: 0, sum: 0, n, minute_peak: 0, minute_sum: 0 };
         let is_slot_grain = self.grain == self.load.width().length();
         match (is_slot_grain, self.load.by()) {
-            // The common case: a row of counts.
             (true, BalanceBy::Runs) => {
                 let row = self.load.runs().get(first..end).unwrap_or_default().iter().step_by(self.step);
                 let (mut peak, mut sum) = (0, 0);
