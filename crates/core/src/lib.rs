@@ -9,7 +9,7 @@
 //! | [placement](schedule::Placement) | where the rule was set down on the time line |
 //! | [rhythm](schedule::Rhythm) | both together: instants that can be walked and counted |
 //! | occurrence | one due moment of one job, `(job, due_at)` |
-//! | [run](run) | one attempt at an occurrence |
+//! | [run] | one attempt at an occurrence |
 //! | [outcome](run::Outcome) | how a run ended |
 //! | [slot](slot::Slot) | a cell of the time line, used to level load |
 //! | [distribution](distribution::Distribution) | how evenly starts are spread over a window |
@@ -63,3 +63,4 @@ pub mod slot;
 pub mod distribution;
 pub mod placement;
 pub mod agenda;
+pub mod lease;

@@ -82,6 +82,11 @@ fn a_running_job_is_expected_to_end_after_its_estimate_and_never_in_the_past() {
     // It has outlasted its estimate: it ends now at the earliest, which is still in time.
     check(fresh, "good 10:00-10:10, takes 10m, runs 11:00", "11:59:59.999", "ok ok");
     check(fresh, "good 10:00-10:10, takes 10m, runs 11:00", "12:00", "error deadline_passed");
+    let job = job(fresh);
+    let state = remember(&job, "10:00", "good 10:00-10:10, takes 10m, runs 11:00");
+    let expected_end = |now| assess(&job, &state, instant(now), &Outlook::default()).expected_end;
+    assert_eq!(expected_end("11:05"), Some(instant("11:10")));
+    assert_eq!(expected_end("11:40"), Some(instant("11:40")));
 }
 
 #[test]

@@ -4,10 +4,12 @@
 //! million jobs), ordered, and total: adding never panics and never wraps, it stops at the ends of
 //! the calendar. Text is RFC 3339 for instants and `1h30m` or ISO 8601 for lengths.
 
+mod boot;
 mod duration;
 mod instant;
 mod window;
 
+pub use boot::BootTime;
 pub use duration::{Duration, DurationError};
 pub use instant::{Timestamp, TimestampError};
 pub use window::TimeWindow;

@@ -1,0 +1,156 @@
+//! The owner's side: how long a session may trust that its runs are its own.
+
+use std::collections::BTreeMap;
+
+use super::{Epoch, Reign, Timings};
+use crate::ids::{Fence, RunId};
+use crate::time::BootTime;
+
+/// What a session knows about its lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    timings: Timings,
+    /// When the last beat that succeeded was begun: trust counts from there.
+    beat_began_at: Option<BootTime>,
+    reign: Option<Reign>,
+    is_dead: bool,
+    /// In which epoch the runs were last allowed to execute. If it is another one now, and they have
+    /// been frozen, they must wait.
+    trusted_in: Option<Epoch>,
+}
+
+/// How a session stands at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has not beaten yet: it has no runs, and may claim none.
+    New,
+    /// Its runs may execute until then, and not a moment longer without another beat.
+    Trusted {
+        /// The end of trust.
+        until: BootTime,
+    },
+    /// Its runs must not execute until a beat succeeds.
+    Frozen,
+    /// Others have taken over: its runs must be killed.
+    Dead,
+}
+
+/// What the store answers to a beat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BeatAnswer {
+    /// The session lives. These are its open runs, read after the beat was committed.
+    Alive {
+        /// The reign that answered.
+        epoch: Epoch,
+        /// Whether it is open.
+        is_open: bool,
+        /// The open runs of the session, with their fences.
+        runs: BTreeMap<RunId, Fence>,
+    },
+    /// The session was fenced off.
+    Dead,
+}
+
+/// A run that a session believes to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldRun {
+    /// Its lease.
+    pub fence: Fence,
+    /// Whether its claim or its end is being asked for right now: then the store's answer may already
+    /// be old.
+    pub is_in_flight: bool,
+}
+
+/// What a beat's answer asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// These runs are not ours any more, or never were: kill them.
+    pub revoke: Vec<RunId>,
+    /// These are ours in the store and have no process: their claim's answer was lost. Give them back;
+    /// no attempt is counted.
+    pub release: Vec<(RunId, Fence)>,
+}
+
+impl Owner {
+    /// A session that has yet to beat.
+    pub fn new(timings: Timings) -> Owner {
+        Owner { timings, beat_began_at: None, reign: None, is_dead: false, trusted_in: None }
+    }
+
+    /// How the session stands.
+    pub fn standing(&self, now: BootTime) -> Standing {
+        if self.is_dead {
+            return Standing::Dead;
+        }
+        let (Some(began_at), Some(reign)) = (self.beat_began_at, &self.reign) else { return Standing::New };
+        let until = began_at + self.timings.self_fence();
+        let in_same_reign = self.trusted_in == Some(reign.epoch());
+        if until <= now || !in_same_reign {
+            return Standing::Frozen;
+        }
+        Standing::Trusted { until }
+    }
+
+    /// Whether it may ask for new runs.
+    pub fn may_claim(&self, now: BootTime) -> bool {
+        let Some(began_at) = self.beat_began_at else { return false };
+        let is_trusted = matches!(self.standing(now), Standing::Trusted { .. });
+        let is_recent = now < began_at + self.timings.claim_trust();
+        is_trusted && is_recent && self.reign.is_some_and(|reign| reign.is_open())
+    }
+
+    /// When the next beat should be begun.
+    pub fn next_beat_at(&self, now: BootTime) -> BootTime {
+        self.beat_began_at.map_or(now, |began_at| began_at + self.timings.heartbeat())
+    }
+
+    /// What it knows of the current epoch.
+    pub fn reign(&self) -> Option<&Reign> {
+        self.reign.as_ref()
+    }
+
+    /// Takes the answer to a beat that was begun at `began_at` and answered at `answered_at`, and says
+    /// what follows for the runs that it believes to hold.
+    pub fn beat_answered(
+        &mut self,
+        began_at: BootTime,
+        answered_at: BootTime,
+        answer: &BeatAnswer,
+        held: &BTreeMap<RunId, HeldRun>,
+    ) -> Verdict {
+        let BeatAnswer::Alive { epoch, is_open, runs } = answer else {
+            self.is_dead = true;
+            return Verdict { revoke: held.keys().copied().collect(), release: Vec::new() };
+        };
+        if self.is_dead || self.reign.is_some_and(|reign| *epoch < reign.epoch()) {
+            // A late word from before we died, or from a primary that has fallen.
+            return Verdict::default();
+        }
+        let was_trusted = matches!(self.standing(answered_at), Standing::Trusted { .. } | Standing::New);
+        let mut reign = self.reign.unwrap_or_else(|| Reign::new(*epoch, *is_open, answered_at));
+        reign.observe(*epoch, *is_open, answered_at);
+        self.reign = Some(reign);
+        // Answers may overtake each other; trust never shrinks by that, and never grows by a beat that
+        // was begun earlier.
+        self.beat_began_at = self.beat_began_at.max(Some(began_at));
+        // What executes in good trust goes on under a new primary: nobody can have taken it. What is
+        // frozen must first outlast those whose beats the old primary may have taken with it.
+        if was_trusted || self.trusted_in == Some(*epoch) || reign.may_thaw(answered_at, &self.timings) {
+            self.trusted_in = Some(*epoch);
+        }
+        judge(runs, held)
+    }
+}
+
+/// Compares what the store says with what we believe.
+fn judge(runs: &BTreeMap<RunId, Fence>, held: &BTreeMap<RunId, HeldRun>) -> Verdict {
+    let is_settled = |it: &HeldRun| !it.is_in_flight;
+    let revoke = held
+        .iter()
+        .filter(|(run, it)| is_settled(it) && runs.get(run) != Some(&it.fence))
+        .map(|(run, _)| *run)
+        .collect();
+    let release =
+        runs.iter().filter(|(run, _)| !held.contains_key(run)).map(|(run, fence)| (*run, *fence)).collect();
+    Verdict { revoke, release }
+}
