@@ -3,6 +3,7 @@
 //! A library only so that tests can reach its rooms; the product is the binary `evenbeat`.
 
 pub mod cli;
+pub mod crontab;
 pub mod jobfile;
 pub mod runtime;
 pub mod statefile;

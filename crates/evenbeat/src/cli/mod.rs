@@ -3,6 +3,7 @@
 //! A command takes its inputs, the time and two streams, and returns an [`Exit`]; it reads no
 //! clock and no environment of its own.
 
+pub mod analyze;
 pub mod check;
 mod condition;
 mod exit;
@@ -15,12 +16,13 @@ use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 
 pub use exit::Exit;
 
-use crate::runtime::clock;
+use crate::runtime::{clock, terminal};
 
 /// The scheduler for fleets of recurring jobs: fresh, evenly spread, never doubled.
 #[derive(Debug, Parser)]
@@ -115,6 +117,36 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show how even a schedule is now, and what Evenbeat would make of it: a crontab or a job file,
+    /// before anything is installed or changed.
+    Analyze {
+        /// A crontab or a job file; `-` is standard input.
+        file: PathBuf,
+        /// It is a crontab, whatever it looks like.
+        #[arg(long, conflicts_with = "jobs")]
+        crontab: bool,
+        /// It is a crontab with a user before each command, such as `/etc/crontab`.
+        #[arg(long, conflicts_with = "jobs")]
+        system: bool,
+        /// It is a job file, whatever it looks like.
+        #[arg(long)]
+        jobs: bool,
+        /// From the hour of this instant on, in RFC 3339; now if nothing is said.
+        #[arg(long, value_name = "INSTANT")]
+        at: Option<Timestamp>,
+        /// How many hours to look at.
+        #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=i64::from(WINDOW_HOURS_MAX)))]
+        hours: u32,
+        /// List every change, not only the first ten.
+        #[arg(long)]
+        plan: bool,
+        /// How wide the text may be; as the terminal, or 80, if nothing is said.
+        #[arg(long, value_name = "COLS", value_parser = clap::value_parser!(u16).range(i64::from(analyze::WIDTH_MIN)..=i64::from(analyze::WIDTH_MAX)))]
+        width: Option<u16>,
+        /// Print one JSON document instead of text.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Runs the command that was typed.
@@ -155,6 +187,17 @@ fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
         Command::Condition { file, state, at, job, json } => {
             let wanted = condition::Wanted { state, at: at.unwrap_or(now), job, json };
             condition::run(&file, &wanted, now, out, err)
+        }
+        Command::Analyze { file, crontab, system, jobs, at, hours, plan, width, json } => {
+            let kind = match (crontab, system, jobs) {
+                (_, true, _) => Some(analyze::InputKind::SystemCrontab),
+                (true, ..) => Some(analyze::InputKind::Crontab),
+                (.., true) => Some(analyze::InputKind::Jobs),
+                _ => None,
+            };
+            let width = width.unwrap_or_else(terminal::width);
+            let wanted = analyze::Wanted { kind, at: at.unwrap_or(now), hours, json, plan, width };
+            analyze::run(&file, &wanted, out, err)
         }
     }
 }

@@ -35,6 +35,12 @@ pub(crate) fn local_rfc3339(zone: &Zone, at: Timestamp) -> String {
     )
 }
 
+/// What a clock on the wall shows, without seconds: `03:00`.
+pub(crate) fn clock(zone: &Zone, at: Timestamp) -> String {
+    let (hour, minute, _) = clock_parts(zone.local(at).second_of_day);
+    format!("{hour:02}:{minute:02}")
+}
+
 /// How far `at` lies from `now`, in at most two units: `in 3h 20m`, `2d 4h ago`, `now`.
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     let difference = at - now;
@@ -96,6 +102,7 @@ mod tests {
         assert_eq!(local(&zone, at("2026-03-29T01:00:00Z")), "Sun 2026-03-29 03:00 CEST");
         assert_eq!(local(&zone, at("2026-01-01T11:00:07.250Z")), "Thu 2026-01-01 12:00:07.250 CET");
         assert_eq!(local_rfc3339(&zone, at("2026-03-29T01:00:00Z")), "2026-03-29T03:00:00+02:00");
+        assert_eq!(clock(&zone, at("2026-01-01T11:09:59Z")), "12:09");
         let new_york = Zone::named("America/New_York").unwrap();
         assert_eq!(local_rfc3339(&new_york, at("2026-03-29T01:00:00.5Z")), "2026-03-28T21:00:00.500-04:00");
     }

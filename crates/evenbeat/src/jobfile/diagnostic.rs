@@ -64,7 +64,7 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// These, put in order; what is said twice about the same place is said once.
-    pub(super) fn new(sources: &[SourceText], mut list: Vec<Diagnostic>) -> Diagnostics {
+    pub(crate) fn new(sources: &[SourceText], mut list: Vec<Diagnostic>) -> Diagnostics {
         let place = |it: &Diagnostic| {
             let span = it.span.clone().unwrap_or(0..0);
             (it.file_idx, span.start, span.end, it.severity)

@@ -1,4 +1,5 @@
-//! What touches the world: so far, the clock.
+//! What touches the world: the clock and the terminal.
 
 pub mod agenda;
 pub(crate) mod clock;
+pub(crate) mod terminal;

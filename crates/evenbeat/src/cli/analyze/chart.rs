@@ -1,0 +1,152 @@
+//! Bars, shades and columns out of characters. Every function here returns text of a known width.
+
+use anstyle::{AnsiColor, Style};
+
+/// From nothing to hot.
+pub(super) const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+
+/// A bar of up to `width` columns, in eighths; what is there at all is seen.
+pub(super) fn bar(n: u32, most: u32, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if n == 0 || most == 0 {
+        return String::new();
+    }
+    let eighths = (to_usize(n) * width * 8).div_ceil(to_usize(most)).max(1);
+    let rest = EIGHTHS.get(eighths % 8).copied().unwrap_or_default();
+    "█".repeat(eighths / 8) + rest
+}
+
+/// A column of one character.
+pub(super) fn column(n: u32, most: u32) -> char {
+    const COLUMNS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    COLUMNS.get(level(n, most, 8)).copied().unwrap_or(' ')
+}
+
+/// Which of the [`SHADES`] a count has. A handful is never hot.
+pub(super) fn heat(n: u32, most: u32) -> usize {
+    level(n, most.max(4), 4)
+}
+
+/// The colour of a shade, from calm to hot.
+pub(super) fn heat_style(level: usize) -> Style {
+    match level {
+        0 => Style::new(),
+        1 => AnsiColor::Cyan.on_default(),
+        2 => AnsiColor::Green.on_default(),
+        3 => AnsiColor::Yellow.on_default(),
+        _ => AnsiColor::Red.on_default(),
+    }
+}
+
+/// From 0 for nothing to `n_levels` for the most.
+fn level(n: u32, most: u32, n_levels: u32) -> usize {
+    if n == 0 || most == 0 {
+        return 0;
+    }
+    to_usize((n * n_levels).div_ceil(most).min(n_levels))
+}
+
+/// The counts of each shade: `░ 1-4`.
+pub(super) fn legend(most: u32) -> Vec<(usize, String)> {
+    let range = |level: usize| {
+        let mut inside = (1..=most).filter(|n| heat(*n, most) == level);
+        let first = inside.next()?;
+        let last = inside.next_back().unwrap_or(first);
+        Some(if first == last { first.to_string() } else { format!("{first}-{last}") })
+    };
+    (1..SHADES.len()).filter_map(|level| Some((level, range(level)?))).collect()
+}
+
+/// A number as people write it: `3,410`.
+pub(super) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut shown = String::new();
+    for (idx, digit) in digits.chars().enumerate() {
+        if 0 < idx && (digits.len() - idx) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// `1 job`, `3,410 starts`.
+pub(super) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
+/// The text cut to a width; what was cut is marked.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Words in lines of at most this width; a longer word has a line of its own.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut n_last = 0;
+    for word in text.split(' ') {
+        let n_word = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if n_last + 1 + n_word <= width => {
+                line.push(' ');
+                line.push_str(word);
+                n_last += 1 + n_word;
+            }
+            _ => {
+                lines.push(word.to_owned());
+                n_last = n_word;
+            }
+        }
+    }
+    lines
+}
+
+fn to_usize(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_show_what_is_there() {
+        let check = |n, most, expected: &str| assert_eq!(bar(n, most, 4), expected, "{n} of {most}");
+        check(0, 8, "");
+        check(0, 0, "");
+        check(8, 8, "████");
+        check(4, 8, "██");
+        check(5, 8, "██▌");
+        check(1, 1_000, "▏");
+        let columns: String = (0..=8).map(|n| column(n, 8)).collect();
+        assert_eq!(columns, " ▁▂▃▄▅▆▇█");
+        assert_eq!((column(1, 1_000), column(999, 1_000)), ('▁', '█'));
+    }
+
+    #[test]
+    fn shades_go_from_calm_to_hot() {
+        let shades = |most: u32| -> String { (0..=most).map(|n| SHADES[heat(n, most)]).collect() };
+        assert_eq!(shades(1), " ░");
+        assert_eq!(shades(4), " ░▒▓█");
+        assert_eq!(shades(8), " ░░▒▒▓▓██");
+        let legend = |most| -> Vec<String> { legend(most).into_iter().map(|it| it.1).collect() };
+        assert_eq!(legend(0), [""; 0]);
+        assert_eq!(legend(2), ["1", "2"]);
+        assert_eq!(legend(9), ["1-2", "3-4", "5-6", "7-9"]);
+    }
+
+    #[test]
+    fn words_fit_their_place() {
+        assert_eq!(
+            (thousands(0), thousands(999), thousands(1_234_567)),
+            ("0".into(), "999".into(), "1,234,567".into())
+        );
+        assert_eq!((counted(1, "job"), counted(1_000, "start")), ("1 job".into(), "1,000 starts".into()));
+        assert_eq!((cut("backup", 6), cut("backup", 5)), ("backup".into(), "back…".into()));
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("incomprehensible a", 4), ["incomprehensible", "a"]);
+    }
+}

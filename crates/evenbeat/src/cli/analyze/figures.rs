@@ -1,0 +1,258 @@
+//! Everything that an analysis shows, as one value. No text, no clock, no files.
+
+use evenbeat_core::distribution::{Distribution, SCORE_ACCEPTABLE, WindowHoursError, evenness};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::schedule::Schedule;
+use evenbeat_core::slot::{Slot, SlotWidth};
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::zone::Zone;
+
+use super::input::Input;
+use super::placed::{Placed, as_it_is, proposed};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// From this score on, evenness is fair.
+const SCORE_FAIR: f64 = 0.6;
+
+/// How many of the worst minutes are told.
+const N_COLLISIONS: usize = 5;
+
+/// A difference of scores that is none.
+const SCORE_TOLERANCE: f64 = 1e-9;
+
+/// A schedule now, and as Evenbeat would place it.
+#[derive(Debug)]
+pub(super) struct Figures {
+    /// Whole hours, the first being the one that was asked about.
+    pub(super) window: TimeWindow,
+    pub(super) hours: u32,
+    /// The zone that all jobs share, else UTC.
+    pub(super) zone: Zone,
+    pub(super) n_jobs: usize,
+    /// Jobs that never start by themselves: manual, paused, not enabled, ended.
+    pub(super) n_idle: usize,
+    pub(super) as_is: Side,
+    pub(super) proposed: Side,
+    /// Jobs that would get another time, in the order of the file.
+    pub(super) changes: Vec<Change>,
+}
+
+/// One of the two schedules.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) distribution: Distribution,
+    pub(super) score: f64,
+    pub(super) peak_minute: Peak,
+    pub(super) peak_slot: Peak,
+    pub(super) peak_hour: Peak,
+    /// Starts in each minute of the hour, over all hours.
+    pub(super) by_minute: Vec<u32>,
+    /// The minutes with most starts, if any has more than one; the worst first, then the earliest.
+    pub(super) collisions: Vec<Collision>,
+}
+
+/// Where most starts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Peak {
+    pub(super) at: Timestamp,
+    pub(super) n_starts: u32,
+}
+
+/// A minute in which several starts meet.
+#[derive(Debug)]
+pub(super) struct Collision {
+    pub(super) at: Timestamp,
+    pub(super) n_starts: u32,
+    /// The jobs that start then: first the rarest, which tell this minute from others.
+    pub(super) jobs: Vec<JobKey>,
+}
+
+/// A job that would get another time.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) job: JobKey,
+    pub(super) line: usize,
+    pub(super) what: Changed,
+}
+
+/// What would change about it, and nothing else.
+#[derive(Debug)]
+pub(super) enum Changed {
+    /// A cron expression, with nothing left to choose.
+    Expression { old: String, new: String },
+    /// The phase of an interval.
+    Phase { interval: Duration, old: Timestamp, new: Timestamp },
+}
+
+impl Figures {
+    pub(super) fn of(input: &Input, at: Timestamp, hours: u32) -> Result<Figures, WindowHoursError> {
+        let zone = shared_zone(input);
+        let start = hour_start(&zone, at);
+        let window = TimeWindow::starting_at(start, Duration::from_hours(hours.into()));
+        let placed: Vec<Placed> = input.jobs.iter().map(|it| as_it_is(&it.job, window)).collect();
+        let as_is = Side::of(start, hours, &placed)?;
+        let mut after = proposed(&placed, input.kind, window);
+        let mut proposed = Side::of(start, hours, &after)?;
+        if proposed.is_worse_than(&as_is) {
+            // Jobs are placed one by one, over a week; a schedule that was level by hand, or by luck
+            // of its names, may come out a little less so over these hours. Then it stays.
+            after = placed.clone();
+            proposed = Side::of(start, hours, &after)?;
+        }
+        let changes = input.jobs.iter().zip(placed.iter().zip(&after)).filter_map(|(it, (old, new))| {
+            Some(Change { job: it.job.key.clone(), line: it.line, what: changed(old, new)? })
+        });
+        Ok(Figures {
+            window,
+            hours,
+            n_jobs: placed.len(),
+            n_idle: placed.iter().filter(|it| it.first().is_none()).count(),
+            changes: changes.collect(),
+            zone,
+            as_is,
+            proposed,
+        })
+    }
+
+    /// Whether the proposal leaves every hour with what it had.
+    pub(super) fn keeps_hours(&self) -> bool {
+        self.as_is.distribution.hours == self.proposed.distribution.hours
+    }
+}
+
+impl Side {
+    fn of(start: Timestamp, hours: u32, placed: &[Placed]) -> Result<Side, WindowHoursError> {
+        let loads = placed.iter().filter_map(|it| it.load.as_ref());
+        let distribution = Distribution::of(start, hours, SlotWidth::DEFAULT, loads)?;
+        let peak = |(idx, n_starts): (usize, u32), cell: Duration| Peak {
+            at: start + cell * i64::try_from(idx).unwrap_or(0),
+            n_starts,
+        };
+        let mut by_minute = vec![0; 60];
+        for hour in distribution.minutes.chunks(60) {
+            by_minute.iter_mut().zip(hour).for_each(|(sum, n)| *sum += n);
+        }
+        let worst = worst_minutes(&distribution.minutes);
+        let collisions = worst.into_iter().map(|(idx, n_starts)| {
+            let Peak { at, .. } = peak((idx, n_starts), MINUTE);
+            let minute = TimeWindow::starting_at(at, MINUTE);
+            let mut meeting: Vec<&Placed> = placed.iter().filter(|it| 0 < it.n_starts(minute)).collect();
+            meeting.sort_by_key(|it| it.n_starts(distribution.window));
+            Collision { at, n_starts, jobs: meeting.iter().map(|it| it.job.key.clone()).collect() }
+        });
+        let collisions: Vec<Collision> = collisions.collect();
+        let busiest_minute = earliest_max(&distribution.minutes);
+        Ok(Side {
+            score: distribution.score(),
+            peak_minute: peak(busiest_minute, MINUTE),
+            peak_slot: peak(distribution.peak_slot(), SlotWidth::DEFAULT.length()),
+            peak_hour: peak(distribution.peak_hour(), Duration::from_hours(1)),
+            by_minute,
+            collisions,
+            distribution,
+        })
+    }
+
+    fn is_worse_than(&self, other: &Side) -> bool {
+        self.score + SCORE_TOLERANCE < other.score || other.peak_minute.n_starts < self.peak_minute.n_starts
+    }
+
+    /// Whether it is uneven because some hours have more to do than others.
+    pub(super) fn is_held_back_by_hours(&self) -> bool {
+        self.score < SCORE_ACCEPTABLE && evenness(&self.distribution.hours) <= self.score + SCORE_TOLERANCE
+    }
+
+    pub(super) fn word(&self) -> ScoreWord {
+        ScoreWord::of(self.score)
+    }
+
+    /// The score with two digits, cut off: what is shown as 0.80 is good.
+    pub(super) fn shown_score(&self) -> String {
+        format!("{:.2}", ((self.score + SCORE_TOLERANCE) * 100.0).floor() / 100.0)
+    }
+}
+
+/// A score in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScoreWord {
+    Good,
+    Fair,
+    Poor,
+}
+
+impl ScoreWord {
+    fn of(score: f64) -> ScoreWord {
+        match score + SCORE_TOLERANCE {
+            score if SCORE_ACCEPTABLE <= score => ScoreWord::Good,
+            score if SCORE_FAIR <= score => ScoreWord::Fair,
+            _ => ScoreWord::Poor,
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            ScoreWord::Good => "good",
+            ScoreWord::Fair => "fair",
+            ScoreWord::Poor => "poor",
+        }
+    }
+}
+
+fn shared_zone(input: &Input) -> Zone {
+    let mut zones = input.jobs.iter().map(|it| &it.job.zone);
+    let first = zones.next().cloned().unwrap_or_else(Zone::utc);
+    if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
+}
+
+/// When the hour began that the clocks of a zone show, so that hours are what people call them.
+fn hour_start(zone: &Zone, at: Timestamp) -> Timestamp {
+    let into_hour = i64::from(zone.local(at).second_of_day % 3_600);
+    let start = Timestamp::from_second(at.as_second()) - Duration::from_secs(into_hour);
+    // A zone may be off by an odd number of minutes, long ago; slots are not.
+    Slot::of(start, SlotWidth::DEFAULT).start(SlotWidth::DEFAULT)
+}
+
+fn changed(old: &Placed, new: &Placed) -> Option<Changed> {
+    if let Schedule::Every { interval, .. } = &new.job.schedule {
+        let (old, new) = (old.first()?, new.first()?);
+        return (old != new).then_some(Changed::Phase { interval: *interval, old, new });
+    }
+    let (old, new) = (old.expression()?, new.expression()?);
+    (old != new).then_some(Changed::Expression { old, new })
+}
+
+fn earliest_max(counts: &[u32]) -> (usize, u32) {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    (counts.iter().position(|n| *n == most).unwrap_or(0), most)
+}
+
+fn worst_minutes(counts: &[u32]) -> Vec<(usize, u32)> {
+    let mut minutes: Vec<(usize, u32)> = counts.iter().copied().enumerate().filter(|(_, n)| 1 < *n).collect();
+    minutes.sort_by_key(|(idx, n)| (std::cmp::Reverse(*n), *idx));
+    minutes.truncate(N_COLLISIONS);
+    minutes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_a_word_and_is_never_shown_better_than_it_is() {
+        let words: Vec<&str> =
+            [1.0, 0.8, 0.7999, 0.6, 0.5999, 0.0].map(|score| ScoreWord::of(score).as_str()).into();
+        assert_eq!(words, ["good", "good", "fair", "fair", "poor", "poor"]);
+    }
+
+    #[test]
+    fn hours_begin_where_the_clocks_of_the_zone_say() {
+        let check = |zone: &str, at: &str, expected: &str| {
+            let start = hour_start(&Zone::named(zone).unwrap(), at.parse().unwrap());
+            assert_eq!(start.to_string(), expected, "{zone}");
+        };
+        check("UTC", "2026-02-04T10:59:59.999Z", "2026-02-04T10:00:00Z");
+        check("Asia/Kolkata", "2026-02-04T10:15:00Z", "2026-02-04T09:30:00Z");
+        check("UTC", "1969-12-31T23:59:59.5Z", "1969-12-31T23:00:00Z");
+    }
+}

@@ -1,0 +1,105 @@
+//! What is analysed: the jobs of a job file or of a crontab.
+
+use std::path::Path;
+
+use evenbeat_core::job::Job;
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::zone::Zones;
+
+use crate::crontab::{self, CrontabForm, LeftOut};
+use crate::jobfile::{self, Diagnostics, SourceText};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// TOML.
+    Jobs,
+    /// A crontab in the form that it seems to have.
+    Crontab,
+    /// A crontab with a user before each command.
+    SystemCrontab,
+}
+
+/// The jobs of a file, and what there is to know about it.
+#[derive(Debug)]
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) kind: InputKind,
+    pub(super) jobs: Vec<InputJob>,
+    pub(super) left_out: Vec<LeftOut>,
+    /// Whether its times are in UTC only because nothing was said about a zone.
+    pub(super) assumes_utc: bool,
+}
+
+/// A job, and where it stands.
+#[derive(Debug)]
+pub(super) struct InputJob {
+    pub(super) job: Job,
+    pub(super) line: usize,
+}
+
+pub(super) fn load(
+    source: &SourceText,
+    kind: Option<InputKind>,
+    now: Timestamp,
+) -> Result<Input, Diagnostics> {
+    let mut zones = Zones::new();
+    let form = match kind.unwrap_or_else(|| kind_of(source)) {
+        InputKind::Jobs => return load_jobs(source, now, &mut zones),
+        InputKind::Crontab => None,
+        InputKind::SystemCrontab => Some(CrontabForm::System),
+    };
+    let crontab = crontab::read(source, form, now, &mut zones)?;
+    let kind = match crontab.form {
+        CrontabForm::User => InputKind::Crontab,
+        CrontabForm::System => InputKind::SystemCrontab,
+    };
+    let jobs = crontab.entries.into_iter().map(|it| InputJob { job: it.job, line: it.line }).collect();
+    let assumes_utc = !crontab.names_zone;
+    Ok(Input { name: source.name.clone(), kind, jobs, left_out: crontab.left_out, assumes_utc })
+}
+
+fn load_jobs(source: &SourceText, now: Timestamp, zones: &mut Zones) -> Result<Input, Diagnostics> {
+    let loaded = jobfile::load(std::slice::from_ref(source), now, zones)?;
+    let jobs = loaded.files.into_iter().flat_map(|file| file.jobs);
+    let jobs = jobs.map(|it| InputJob { job: it.job, line: it.line }).collect();
+    Ok(Input {
+        name: source.name.clone(),
+        kind: InputKind::Jobs,
+        jobs,
+        left_out: Vec::new(),
+        assumes_utc: false,
+    })
+}
+
+/// By the ending of its name, else by a header that only job files have.
+fn kind_of(source: &SourceText) -> InputKind {
+    let has_ending = Path::new(&source.name).extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
+    let is_header = |line: &str| {
+        let line = line.trim_start_matches('\u{feff}').trim_start();
+        ["[[job]]", "[defaults]", "[template"].iter().any(|header| line.starts_with(header))
+    };
+    if has_ending || source.text.lines().any(is_header) { InputKind::Jobs } else { InputKind::Crontab }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, text: &str, expected: InputKind) {
+        let source = SourceText { name: name.to_owned(), text: text.to_owned() };
+        assert_eq!(kind_of(&source), expected, "{name}: {text}");
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_name_or_by_what_it_says() {
+        check("fleet.toml", "", InputKind::Jobs);
+        check("fleet.TOML", "0 3 * * * a", InputKind::Jobs);
+        check("standard input", "# A fleet.\n  [[job]]\n", InputKind::Jobs);
+        check("fleet", "\u{feff}[defaults]\n", InputKind::Jobs);
+        check("fleet", "[template.crawl]\n", InputKind::Jobs);
+        check("crontab", "0 3 * * * [[job]]\n", InputKind::Crontab);
+        check("standard input", "", InputKind::Crontab);
+    }
+}

@@ -1,0 +1,513 @@
+//! An analysis for people: the verdict first, then the pictures, then what to do.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::zone::Zone;
+
+use super::chart::{SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, wrapped};
+use super::figures::{Change, Changed, Collision, Figures, Peak, ScoreWord, Side};
+use super::input::{Input, InputKind};
+use crate::cli::show::{BOLD, DIM, clock, local};
+
+/// How many changes are shown unless all are wanted.
+const N_CHANGES: usize = 10;
+
+/// How many jobs of a busy minute are named.
+const N_NAMES: usize = 4;
+
+/// The words for the two sides, everywhere.
+const AS_IS: &str = "as it is";
+const PROPOSED: &str = "proposed";
+
+/// What has a place by itself: bars, columns.
+const CALM: Style = AnsiColor::Cyan.on_default();
+/// The most of its kind.
+const PEAK: Style = AnsiColor::Red.on_default().bold();
+
+/// Everything, in lines of at most this width.
+pub(super) fn render(input: &Input, figures: &Figures, width: usize, all_changes: bool) -> String {
+    let mut page = Page { figures, width, text: String::new() };
+    page.heading(input);
+    page.verdict();
+    if 0 < figures.as_is.distribution.n_runs {
+        page.table();
+        page.minutes();
+        page.hours();
+        page.heat_maps();
+        page.collisions();
+        page.changes(input.kind, all_changes);
+    }
+    page.notes(input);
+    page.text
+}
+
+struct Page<'a> {
+    figures: &'a Figures,
+    width: usize,
+    text: String,
+}
+
+impl Page<'_> {
+    /// A line, without blanks at its end, also inside what is styled.
+    fn line(&mut self, line: &str) {
+        const RESET: &str = "\u{1b}[0m";
+        let (mut kept, mut is_open) = (line.trim_end(), false);
+        while let Some(before) = kept.strip_suffix(RESET) {
+            (kept, is_open) = (before.trim_end(), true);
+        }
+        self.text.extend([kept, if is_open { RESET } else { "" }, "\n"]);
+    }
+
+    fn title(&mut self, title: &str, note: &str) {
+        let room = self.width.saturating_sub(title.chars().count() + 2);
+        let note = if note.chars().count() <= room { note } else { "" };
+        self.line("");
+        self.line(&format!("{BOLD}{title}{BOLD:#}  {DIM}{note}{DIM:#}"));
+    }
+
+    fn sides(&self) -> [(&'static str, &Side); 2] {
+        [(AS_IS, &self.figures.as_is), (PROPOSED, &self.figures.proposed)]
+    }
+
+    fn heading(&mut self, input: &Input) {
+        let kind = match input.kind {
+            InputKind::Jobs => "job file",
+            InputKind::Crontab => "crontab",
+            InputKind::SystemCrontab => "system crontab",
+        };
+        let start = local(&self.figures.zone, self.figures.window.start());
+        let about = format!("{kind}, {} h from {start}", self.figures.hours);
+        let room = self.width.saturating_sub(about.chars().count() + 2);
+        if input.name.chars().count() <= room {
+            self.line(&format!("{BOLD}{}{BOLD:#}  {DIM}{about}{DIM:#}", input.name));
+        } else {
+            self.line(&format!("{BOLD}{}{BOLD:#}", cut(&input.name, self.width)));
+            self.line(&format!("{DIM}{}{DIM:#}", cut(&about, self.width)));
+        }
+        self.line("");
+    }
+
+    fn verdict(&mut self) {
+        let lines = wrapped(&verdict(self.figures), self.width);
+        for line in lines {
+            self.line(&coloured_words(&line));
+        }
+    }
+
+    fn table(&mut self) {
+        let label = if self.width < 60 { 11 } else { 16 };
+        let column = ((self.width - label) / 2).min(26);
+        let name = |wide: &'static str, narrow: &'static str| if self.width < 60 { narrow } else { wide };
+        let mut rows = Vec::new();
+        rows.push(format!("{DIM}{:label$}{AS_IS:column$}{PROPOSED}{DIM:#}", ""));
+        let scores = self.sides().map(|(_, side)| {
+            let style = word_style(side.word());
+            let shown = format!("{} {}", side.shown_score(), side.word().as_str());
+            format!("{style}{shown:column$}{style:#}")
+        });
+        rows.push(format!("{:label$}{}", "evenness", scores.concat()));
+        let mut peaks = |name: &str, peak: &dyn Fn(&Side) -> Peak| {
+            let cells = self.sides().map(|(_, side)| {
+                let Peak { at, n_starts } = peak(side);
+                let n = thousands(n_starts.into());
+                let when = format!("{n:>3} at {}", self.moment(at));
+                format!("{:column$}", if when.chars().count() < column { when } else { format!("{n:>3}") })
+            });
+            rows.push(format!("{name:label$}{}", cells.concat()));
+        };
+        peaks(name("busiest minute", "minute"), &|side| side.peak_minute);
+        peaks(name("busiest 15 min", "15 minutes"), &|side| side.peak_slot);
+        peaks(name("busiest hour", "hour"), &|side| side.peak_hour);
+        self.line("");
+        for row in rows {
+            self.line(&row);
+        }
+    }
+
+    /// Starts by minute of the hour: where habits show.
+    fn minutes(&mut self) {
+        const LABEL: usize = 10;
+        let n_columns = if LABEL + 60 <= self.width { 60 } else { 30 };
+        let merged = |side: &Side| -> Vec<u32> {
+            side.by_minute.chunks(60 / n_columns).map(|minutes| minutes.iter().sum()).collect()
+        };
+        let rows = self.sides().map(|(name, side)| (name, merged(side)));
+        let most = rows.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
+        self.title("Starts by minute of the hour", "all hours together");
+        for (name, counts) in rows {
+            let mut row = String::new();
+            for n in counts {
+                let style = heat_style(heat(n, most));
+                let _ = write!(row, "{style}{}{style:#}", column(n, most));
+            }
+            self.line(&format!("{name:LABEL$}{row}"));
+        }
+        let quarter = n_columns / 4;
+        let axis = format!("{:quarter$}{:quarter$}{:quarter$}{}", ":00", ":15", ":30", ":45");
+        self.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
+    }
+
+    fn hours(&mut self) {
+        const LABEL: usize = 6;
+        const GAP: usize = 2;
+        let by_hour = |side: &Side| -> Vec<u32> {
+            let mut sums = vec![0; side.distribution.hours.len().min(24)];
+            for day in side.distribution.hours.chunks(24) {
+                sums.iter_mut().zip(day).for_each(|(sum, n)| *sum += n);
+            }
+            sums
+        };
+        let mut sides: Vec<(&str, Vec<u32>)> =
+            self.sides().into_iter().map(|(name, side)| (name, by_hour(side))).collect();
+        let days = if 24 < self.figures.hours { "all days together" } else { "" };
+        if self.figures.keeps_hours() {
+            // Nothing leaves its hour, so one picture is both.
+            sides.truncate(1);
+            let same = ["the same on both sides", days].join(if days.is_empty() { "" } else { ", " });
+            self.title("Starts by hour", &same);
+        } else {
+            self.title("Starts by hour", days);
+        }
+        let most = sides.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
+        let n_digits = thousands(most.into()).len();
+        let column = ((self.width - LABEL) / sides.len()).min(60) - GAP;
+        let bar_width = column.saturating_sub(n_digits + 3);
+        if 1 < sides.len() {
+            let names: String =
+                sides.iter().map(|(name, _)| format!("{name:w$}", w = column + GAP)).collect();
+            self.line(&format!("{:LABEL$}{DIM}{names}{DIM:#}", ""));
+        }
+        let peaks: Vec<u32> = sides.iter().map(|(_, n)| n.iter().copied().max().unwrap_or(0)).collect();
+        let n_rows = sides.first().map_or(0, |(_, counts)| counts.len());
+        let mut is_marked = vec![false; sides.len()];
+        for idx in 0..n_rows {
+            let at = self.figures.as_is.distribution.hour_start(idx);
+            let mut row = format!("{DIM}{:LABEL$}{DIM:#}", clock(&self.figures.zone, at));
+            for (((_, counts), peak), is_marked) in sides.iter().zip(&peaks).zip(&mut is_marked) {
+                let n = counts.get(idx).copied().unwrap_or(0);
+                let is_peak = n == *peak && !*is_marked && 0 < n;
+                *is_marked |= is_peak;
+                row.push_str(&hour_cell(n, most, bar_width, is_peak, column + GAP));
+            }
+            self.line(&row);
+        }
+    }
+
+    fn heat_maps(&mut self) {
+        const LABEL: usize = 4;
+        const GAP: usize = 4;
+        let maps = self.sides().map(|(name, side)| (name, heat_rows(side, &self.figures.zone)));
+        let most = maps.iter().flat_map(|(_, rows)| rows).flat_map(|row| &row.1).copied().max().unwrap_or(0);
+        let n_columns = maps.first().and_then(|(_, rows)| rows.first()).map_or(0, |row| row.1.len());
+        let label = maps.iter().flat_map(|(_, rows)| rows).map(|row| row.0.len() + 1).max().unwrap_or(LABEL);
+        let cell = if label + 2 * n_columns <= self.width { 2 } else { 1 };
+        let map_width = label + cell * n_columns;
+        let axis = self.axis(label, cell, n_columns);
+        let drawn = maps.map(|(name, rows)| {
+            let mut lines = vec![format!("{:label$}{name:w$}", "", w = map_width - label)];
+            lines.extend(rows.iter().map(|(row_label, counts)| {
+                let cells: String = counts.iter().map(|n| heat_cell(*n, most, cell)).collect();
+                format!("{DIM}{row_label:label$}{DIM:#}{cells}")
+            }));
+            lines.push(axis.clone());
+            lines
+        });
+        let what = if 24 < self.figures.hours { "Heat by day and hour" } else { "Heat by quarter hour" };
+        self.title(what, "");
+        let shown: Vec<String> = legend(most)
+            .into_iter()
+            .map(|(level, range)| {
+                let (style, shade) = (heat_style(level), SHADES.get(level).copied().unwrap_or(' '));
+                format!("{style}{shade}{shade}{style:#} {range}")
+            })
+            .collect();
+        self.line(&format!("{:label$}{}  starts", "", shown.join("  ")));
+        let [before, after] = drawn;
+        if 2 * map_width + GAP <= self.width {
+            for (one, other) in before.iter().zip(&after) {
+                self.line(&format!("{one}{:GAP$}{other}", ""));
+            }
+        } else {
+            for line in before.iter().chain(&after) {
+                self.line(line);
+            }
+        }
+    }
+
+    /// The hours under a heat map, every third.
+    fn axis(&self, label: usize, cell: usize, n_columns: usize) -> String {
+        let mut axis = String::new();
+        for idx in (0..n_columns).step_by(3) {
+            let at = self.figures.as_is.distribution.hour_start(idx);
+            let hour: String = clock(&self.figures.zone, at).chars().take(2).collect();
+            let w = cell * 3.min(n_columns - idx);
+            let _ = write!(axis, "{hour:w$}");
+        }
+        format!("{:label$}{DIM}{axis}{DIM:#}", "")
+    }
+
+    fn collisions(&mut self) {
+        let collisions = &self.figures.as_is.collisions;
+        if collisions.is_empty() {
+            return;
+        }
+        let rows: Vec<String> = collisions.iter().map(|it| self.collision(it)).collect();
+        self.title("Worst minutes", AS_IS);
+        for row in rows {
+            self.line(&row);
+        }
+    }
+
+    fn collision(&self, collision: &Collision) -> String {
+        let n_digits =
+            self.figures.as_is.collisions.first().map_or(1, |it| thousands(it.n_starts.into()).len());
+        let n = thousands(collision.n_starts.into());
+        let when = self.moment(collision.at);
+        let room = self.width.saturating_sub(when.chars().count() + 2 + n_digits + 2);
+        let names = names_in(&collision.jobs.iter().map(|it| it.as_str()).collect::<Vec<_>>(), room);
+        format!("{when}  {PEAK}{n:>n_digits$}{PEAK:#}  {names}")
+    }
+
+    fn changes(&mut self, kind: InputKind, all: bool) {
+        let figures = self.figures;
+        let n_changes = figures.changes.len();
+        if n_changes == 0 {
+            return;
+        }
+        let n_shown = if all { n_changes } else { n_changes.min(N_CHANGES) };
+        let title = format!(
+            "Changes: {} of {}",
+            thousands(to_u64(n_changes)),
+            counted(to_u64(figures.n_jobs), "job")
+        );
+        self.title(&title, "");
+        let stays = match kind {
+            InputKind::Jobs => {
+                "Each gets a moment of its own. Intervals and everything else stay as they are."
+            }
+            InputKind::Crontab | InputKind::SystemCrontab => {
+                "Only the minute. Hours, days and everything else stay as they are."
+            }
+        };
+        for line in wrapped(stays, self.width) {
+            self.line(&format!("{DIM}{line}{DIM:#}"));
+        }
+        let shown: Vec<[String; 4]> =
+            figures.changes.iter().take(n_shown).map(|it| change_cells(it, &figures.zone)).collect();
+        let width = |idx: usize| shown.iter().map(|cells| cells[idx].chars().count()).max().unwrap_or(0);
+        let rule = match width(1) {
+            0 => 0,
+            rule => rule + 2,
+        };
+        let (old, new) = (width(2), width(3));
+        let name = width(0).min(self.width.saturating_sub(rule + old + new + 7).max(8));
+        for [job, every, from, to] in &shown {
+            let job = cut(job, name);
+            self.line(&format!(
+                "{job:name$}  {DIM}{every:rule$}{from:old$}{DIM:#}  {DIM}→{DIM:#}  {CALM}{to}{CALM:#}"
+            ));
+        }
+        if n_shown < n_changes {
+            let n = thousands(to_u64(n_changes - n_shown));
+            self.line(&format!("{DIM}… and {n} more; --plan lists them all{DIM:#}"));
+        }
+    }
+
+    fn notes(&mut self, input: &Input) {
+        let notes = notes(input, self.figures);
+        if notes.is_empty() {
+            return;
+        }
+        self.line("");
+        for note in notes {
+            for (idx, line) in wrapped(&note, self.width - 2).iter().enumerate() {
+                let mark = if idx == 0 { '·' } else { ' ' };
+                self.line(&format!("{DIM}{mark} {line}{DIM:#}"));
+            }
+        }
+    }
+
+    /// `03:00`, with its day where several are looked at.
+    fn moment(&self, at: Timestamp) -> String {
+        let zone = &self.figures.zone;
+        if self.figures.hours <= 24 {
+            clock(zone, at)
+        } else {
+            format!("{} {}", day(zone, at), clock(zone, at))
+        }
+    }
+}
+
+fn verdict(figures: &Figures) -> String {
+    let (before, after) = (&figures.as_is, &figures.proposed);
+    let jobs = counted(to_u64(figures.n_jobs), "job");
+    if figures.n_jobs == 0 {
+        return "No jobs, so nothing to spread.".to_owned();
+    }
+    if before.distribution.n_runs == 0 {
+        return format!("{jobs}, no start in {} h.", figures.hours);
+    }
+    let starts = counted(before.distribution.n_runs, "start");
+    let (word, score) = (before.word(), before.shown_score());
+    let now = format!("{jobs}, {starts} in {} h: {} ({score})", figures.hours, word.as_str());
+    let busiest = thousands(before.peak_minute.n_starts.into());
+    if figures.changes.is_empty() {
+        return match word {
+            ScoreWord::Good => format!("{now}, busiest minute {busiest}. Evenbeat would leave it as it is."),
+            _ => format!("{now}, busiest minute {busiest}. No job would gain by another time."),
+        };
+    }
+    let still = if after.word() == word && word != ScoreWord::Good { "still " } else { "" };
+    format!(
+        "{now}. Evenbeat would spread them: {still}{} ({}), busiest minute {busiest} → {}.",
+        after.word().as_str(),
+        after.shown_score(),
+        thousands(after.peak_minute.n_starts.into()),
+    )
+}
+
+fn notes(input: &Input, figures: &Figures) -> Vec<String> {
+    let mut notes = Vec::new();
+    if figures.proposed.is_held_back_by_hours() {
+        let Peak { at, n_starts } = figures.proposed.peak_hour;
+        let total = figures.proposed.distribution.n_runs;
+        let hour = clock(&figures.zone, at);
+        notes.push(format!(
+            "What keeps it {} now are the hours: the one from {hour} has {} of {}. Let jobs that need no \
+             hour of their own choose it too: `H H(1-5) * * *` in a job file is \"some time at night\".",
+            figures.proposed.word().as_str(),
+            thousands(n_starts.into()),
+            counted(total, "start"),
+        ));
+    }
+    let (before, hours) = (&figures.as_is.distribution, figures.hours);
+    let mut note = |n: usize, one: &str, many: &str| {
+        if 0 < n {
+            notes.push(format!("{} {}", counted(to_u64(n), "job"), if n == 1 { one } else { many }));
+        }
+    };
+    note(before.n_overdue, "should have started by now.", "should have started by now.");
+    note(
+        before.n_beyond,
+        &format!("starts only after these {hours} h."),
+        &format!("start only after these {hours} h."),
+    );
+    note(
+        figures.n_idle,
+        "never starts by itself: manual, paused, not enabled or over.",
+        "never start by themselves: manual, paused, not enabled or over.",
+    );
+    if let [one] = input.left_out.as_slice() {
+        notes.push(format!("@reboot on line {} is left out: it names no time.", one.line));
+    } else if let [_, _, ..] = input.left_out.as_slice() {
+        let shown: Vec<String> = input.left_out.iter().take(8).map(|it| it.line.to_string()).collect();
+        let more = if shown.len() < input.left_out.len() { ", …" } else { "" };
+        notes.push(format!("@reboot on lines {}{more} is left out: it names no time.", shown.join(", ")));
+    }
+    if input.assumes_utc && !input.jobs.is_empty() {
+        notes.push(
+            "Times are taken for UTC; a line `CRON_TZ=Europe/Berlin` at the top says otherwise.".to_owned(),
+        );
+    }
+    notes
+}
+
+/// The job, its interval if it has one, its time now, its time then.
+fn change_cells(change: &Change, zone: &Zone) -> [String; 4] {
+    let job = change.job.to_string();
+    match &change.what {
+        Changed::Expression { old, new } => [job, String::new(), old.clone(), new.clone()],
+        Changed::Phase { interval, old, new } => {
+            [job, format!("every {interval}"), clock(zone, *old), clock_with_seconds(zone, *new)]
+        }
+    }
+}
+
+/// As many names as fit, at most [`N_NAMES`], and how many there are besides.
+fn names_in(names: &[&str], room: usize) -> String {
+    let more = |n: usize| if n < names.len() { format!(" +{} more", names.len() - n) } else { String::new() };
+    for n in (1..=names.len().min(N_NAMES)).rev() {
+        let shown = names.iter().take(n).copied().collect::<Vec<_>>().join(", ") + &more(n);
+        if shown.chars().count() <= room {
+            return shown;
+        }
+    }
+    let more = more(1);
+    cut(names.first().unwrap_or(&""), room.saturating_sub(more.len())) + &more
+}
+
+fn hour_cell(n: u32, most: u32, bar_width: usize, is_peak: bool, width: usize) -> String {
+    let bar = bar(n, most, bar_width);
+    let count = thousands(n.into());
+    let mark = if is_peak { " ◀" } else { "" };
+    let space = if bar.is_empty() { "" } else { " " };
+    let n_used = bar.chars().count() + space.len() + count.len() + mark.chars().count();
+    let rest = width.saturating_sub(n_used);
+    let (bar_style, count_style) = match (n, is_peak) {
+        (0, _) => (DIM, DIM),
+        (_, true) => (PEAK, PEAK),
+        (_, false) => (CALM, Style::new()),
+    };
+    format!("{bar_style}{bar}{bar_style:#}{space}{count_style}{count}{mark}{count_style:#}{:rest$}", "")
+}
+
+fn heat_cell(n: u32, most: u32, width: usize) -> String {
+    let level = heat(n, most);
+    let style = heat_style(level);
+    let shade = SHADES.get(level).copied().unwrap_or(' ').to_string().repeat(width);
+    format!("{style}{shade}{style:#}")
+}
+
+/// One row for each quarter of the hour over a day, or one for each day over more.
+fn heat_rows(side: &Side, zone: &Zone) -> Vec<(String, Vec<u32>)> {
+    let it = &side.distribution;
+    if 24 < it.hours.len() {
+        let label = |idx: usize| {
+            let days = Duration::from_days(i64::try_from(idx).unwrap_or(0));
+            day(zone, it.window.start() + days)
+        };
+        return it.hours.chunks(24).enumerate().map(|(idx, hours)| (label(idx), hours.to_vec())).collect();
+    }
+    let n_an_hour = it.width.n_an_hour();
+    (0..n_an_hour)
+        .map(|row| {
+            let counts = it.slots.iter().skip(row).step_by(n_an_hour).copied().collect();
+            (format!(":{:02}", row * usize::from(it.width.as_mins())), counts)
+        })
+        .collect()
+}
+
+/// A line of the verdict with the words of scores in their colours.
+fn coloured_words(line: &str) -> String {
+    [ScoreWord::Good, ScoreWord::Fair, ScoreWord::Poor].into_iter().fold(line.to_owned(), |line, word| {
+        let style = word_style(word);
+        let word = format!("{} (", word.as_str());
+        line.replace(&word, &format!("{style}{}{style:#} (", word.trim_end_matches(" (")))
+    })
+}
+
+fn word_style(word: ScoreWord) -> Style {
+    match word {
+        ScoreWord::Good => AnsiColor::Green.on_default().bold(),
+        ScoreWord::Fair => AnsiColor::Yellow.on_default().bold(),
+        ScoreWord::Poor => AnsiColor::Red.on_default().bold(),
+    }
+}
+
+/// `Wed 04`.
+fn day(zone: &Zone, at: Timestamp) -> String {
+    let whole = local(zone, at);
+    let mut parts = whole.split(' ');
+    let (name, date) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    format!("{name} {}", date.rsplit('-').next().unwrap_or_default())
+}
+
+fn clock_with_seconds(zone: &Zone, at: Timestamp) -> String {
+    format!("{}:{:02}", clock(zone, at), zone.local(at).second_of_day % 60)
+}
+
+fn to_u64(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

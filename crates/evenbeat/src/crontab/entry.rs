@@ -1,0 +1,120 @@
+//! What one line of a crontab is.
+
+use super::words::Piece;
+
+/// How many fields a schedule has; a crontab knows no seconds.
+const N_FIELDS: usize = 5;
+
+/// One line, taken apart but not yet understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// Blank, or a comment.
+    Nothing,
+    /// `NAME=value`.
+    Assignment { name: &'a str, value: Piece<'a> },
+    /// A schedule and the rest of the line: a command, perhaps a user before it.
+    Entry { schedule: Piece<'a>, rest: Piece<'a> },
+    /// Fewer words than a schedule has.
+    TooShort { line: Piece<'a>, n_words: usize },
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn of(line: Piece<'a>) -> Line<'a> {
+        let line = line.trimmed();
+        if line.text.is_empty() || line.text.starts_with('#') {
+            return Line::Nothing;
+        }
+        if let Some((name, value)) = assignment(line) {
+            return Line::Assignment { name, value };
+        }
+        if line.text.starts_with('@') {
+            let (schedule, rest) = line.first_word();
+            return Line::Entry { schedule, rest };
+        }
+        let (words, rest) = line.words(N_FIELDS);
+        match words.as_slice() {
+            [first, .., last] if words.len() == N_FIELDS => {
+                let schedule = line.split_at(last.span().end - first.start).0;
+                Line::Entry { schedule, rest }
+            }
+            _ => Line::TooShort { line, n_words: words.len() },
+        }
+    }
+}
+
+/// A name, `=` and a value that may be in quotes. No schedule begins like that.
+fn assignment(line: Piece<'_>) -> Option<(&str, Piece<'_>)> {
+    let (before, after) = line.split_at(line.text.find('=')?);
+    let name = before.trimmed().text;
+    let is_name = name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+        && name.bytes().next().is_some_and(|it| !it.is_ascii_digit());
+    let value = after.split_at(1).1.trimmed();
+    let quoted = ['"', '\'']
+        .into_iter()
+        .any(|quote| 2 <= value.text.len() && value.text.starts_with(quote) && value.text.ends_with(quote));
+    let value = if quoted { value.split_at(value.text.len() - 1).0.split_at(1).1 } else { value };
+    is_name.then_some((name, value))
+}
+
+/// What cron hands to the shell: up to the first `%`, with each `\%` as a `%`.
+pub(super) fn command_text(raw: &str) -> String {
+    let mut command = String::new();
+    let mut letters = raw.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '%' => break,
+            '\\' if letters.peek() == Some(&'%') => command.extend(letters.next()),
+            _ => command.push(letter),
+        }
+    }
+    command.trim_ascii_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let shown = match Line::of(Piece { text, start: 0 }) {
+            Line::Nothing => "nothing".to_owned(),
+            Line::Assignment { name, value } => format!("{name} := {}", value.text),
+            Line::Entry { schedule, rest } => format!("{} | {}", schedule.text, rest.text),
+            Line::TooShort { n_words, .. } => format!("only {n_words} words"),
+        };
+        assert_eq!(shown, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_line_is_one_of_four_things() {
+        check("", "nothing");
+        check(" \t ", "nothing");
+        check("  # 0 3 * * * old", "nothing");
+        check("MAILTO=ops@example.org", "MAILTO := ops@example.org");
+        check("CRON_TZ = \"Europe/Berlin\"", "CRON_TZ := Europe/Berlin");
+        check("SHELL='/bin/sh'", "SHELL := /bin/sh");
+        check("EMPTY=", "EMPTY := ");
+        check("QUOTE=\"", "QUOTE := \"");
+        check("0 3 * * * backup.sh", "0 3 * * * | backup.sh");
+        check("  0\t3  * * *\t backup.sh  --full ", "0\t3  * * * | backup.sh  --full");
+        check("@daily backup.sh", "@daily | backup.sh");
+        check("@daily", "@daily | ");
+        check("0 3 * * *", "0 3 * * * | ");
+        check("0 3 * *", "only 4 words");
+        check("H H * * * A=b x", "H H * * * | A=b x");
+        check("0 3 * * * A=b x", "0 3 * * * | A=b x");
+        check("9=x", "only 1 words");
+        check("=x", "only 1 words");
+        check("é=x", "only 1 words");
+    }
+
+    #[test]
+    fn a_percent_sign_ends_a_command() {
+        let check = |raw: &str, expected: &str| assert_eq!(command_text(raw), expected, "{raw}");
+        check("mail -s hello root%Hi%there", "mail -s hello root");
+        check("date +\\%F > /tmp/today", "date +%F > /tmp/today");
+        check("a \\\\ b", "a \\\\ b");
+        check("a %", "a");
+        check("%x", "");
+    }
+}

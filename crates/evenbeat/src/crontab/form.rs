@@ -1,0 +1,60 @@
+//! Whether a crontab has a user before each command.
+
+use super::entry::Line;
+
+/// Users whose name before a command gives the system form away.
+pub const SYSTEM_USERS: [&str; 16] = [
+    "root", "www-data", "nobody", "postgres", "mysql", "daemon", "apache", "nginx", "http", "git", "mail",
+    "news", "backup", "redis", "ubuntu", "deploy",
+];
+
+/// What stands between schedule and command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrontabForm {
+    /// Nothing: a user's own crontab.
+    User,
+    /// A user: `/etc/crontab`.
+    System,
+}
+
+impl CrontabForm {
+    /// The form that the lines of a file have.
+    pub(super) fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> CrontabForm {
+        let mut any_known = false;
+        for line in lines {
+            let Line::Entry { rest, .. } = line else { continue };
+            let (user, command) = rest.first_word();
+            let is_known = SYSTEM_USERS.contains(&user.text) && !command.text.is_empty();
+            if !is_known && !command.text.starts_with('/') {
+                return CrontabForm::User;
+            }
+            any_known |= is_known;
+        }
+        if any_known { CrontabForm::System } else { CrontabForm::User }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::lines;
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: CrontabForm) {
+        assert_eq!(CrontabForm::of(lines(text).map(Line::of)), expected, "{text}");
+    }
+
+    #[test]
+    fn a_file_with_users_has_the_system_form() {
+        use CrontabForm::{System, User};
+        check("", User);
+        check("0 3 * * * root backup.sh", System);
+        check("@daily root backup.sh", System);
+        check("0 3 * * * root", User);
+        check("0 3 * * * backup.sh", User);
+        check("0 3 * * * root a\n0 4 * * * b c", User);
+        check("0 3 * * * root a\n0 4 * * * shop /srv/shop/sync", System);
+        // Only paths behind every first word: as likely an interpreter as a user.
+        check("0 3 * * * bash /srv/a.sh\n0 4 * * * python3 /srv/b.py", User);
+    }
+}

@@ -1,0 +1,215 @@
+//! A whole crontab: every entry of it, or everything that is wrong with it.
+
+use std::ops::Range;
+
+use evenbeat_core::job::{CommandTarget, Job, Target};
+use evenbeat_core::nearest::shortened;
+use evenbeat_core::schedule::cron::CronExpr;
+use evenbeat_core::schedule::{Cron, Schedule};
+use evenbeat_core::spec::SpecError;
+use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::zone::{Zone, Zones};
+
+use super::CrontabForm;
+use super::entry::{Line, command_text};
+use super::key::Keys;
+use super::words::{Piece, lines};
+use crate::jobfile::{Diagnostic, Diagnostics, FILE_BYTES_MAX, Severity, SourceText};
+
+/// An expression must have an occurrence within so many years, as in a job file.
+const YEARS_MAX: u8 = 8;
+
+/// A crontab in all its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crontab {
+    /// Whether users stand before the commands.
+    pub form: CrontabForm,
+    /// Its entries, in order.
+    pub entries: Vec<CrontabEntry>,
+    /// Entries that name no time.
+    pub left_out: Vec<LeftOut>,
+    /// Whether the file says for any of its entries which zone it is in.
+    pub names_zone: bool,
+}
+
+/// One entry of a crontab.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrontabEntry {
+    /// The job that it is.
+    pub job: Job,
+    /// The user it runs as, in the system form.
+    pub user: Option<String>,
+    /// The line on which it stands.
+    pub line: usize,
+}
+
+/// An entry that names no time: `@reboot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// What it would run.
+    pub command: String,
+    /// The line on which it stands.
+    pub line: usize,
+}
+
+/// Reads a crontab; in the form that it seems to have, unless one is asked for.
+pub fn read(
+    source: &SourceText,
+    form: Option<CrontabForm>,
+    now: Timestamp,
+    zones: &mut Zones,
+) -> Result<Crontab, Diagnostics> {
+    let mut faults = Faults(Vec::new());
+    if FILE_BYTES_MAX < source.text.len() {
+        let n = source.text.len();
+        let message = format!("the file has {n} bytes, more than the {FILE_BYTES_MAX} allowed");
+        faults.say(None, message, None, Some("split it into several files"));
+        return Err(Diagnostics::new(std::slice::from_ref(source), faults.0));
+    }
+    let form = form.unwrap_or_else(|| CrontabForm::of(lines(&source.text).map(Line::of)));
+    let mut reading = Reading { now, zones, zone: Zone::utc(), keys: Keys::default(), faults };
+    let mut crontab = Crontab { form, entries: Vec::new(), left_out: Vec::new(), names_zone: false };
+    for (idx, line) in lines(&source.text).enumerate() {
+        match Line::of(line) {
+            Line::Nothing => {}
+            Line::Assignment { name, value } => {
+                if matches!(name, "CRON_TZ" | "TZ") {
+                    reading.set_zone(value);
+                    crontab.names_zone = true;
+                }
+            }
+            Line::Entry { schedule, rest } => reading.entry(schedule, rest, idx + 1, &mut crontab),
+            Line::TooShort { line, n_words } => reading.faults.too_short(line, n_words, form),
+        }
+    }
+    if reading.faults.0.is_empty() {
+        return Ok(crontab);
+    }
+    Err(Diagnostics::new(std::slice::from_ref(source), reading.faults.0))
+}
+
+struct Reading<'z> {
+    now: Timestamp,
+    zones: &'z mut Zones,
+    /// The zone of the lines that follow.
+    zone: Zone,
+    keys: Keys,
+    faults: Faults,
+}
+
+impl Reading<'_> {
+    fn set_zone(&mut self, value: Piece<'_>) {
+        // `TZ=:Europe/Berlin` is how C libraries may be told that it is a file; empty is UTC.
+        let n_colon = usize::from(value.text.starts_with(':'));
+        let name = value.split_at(n_colon).1;
+        if name.text.is_empty() {
+            self.zone = Zone::utc();
+            return;
+        }
+        match self.zones.get(name.text) {
+            Ok(zone) => self.zone = zone,
+            Err(error) => self.faults.say(Some(name.span()), error.to_string(), None, None),
+        }
+    }
+
+    fn entry(&mut self, schedule: Piece<'_>, rest: Piece<'_>, line: usize, crontab: &mut Crontab) {
+        let (user, command) = match crontab.form {
+            CrontabForm::User => (None, rest),
+            CrontabForm::System => {
+                let (user, command) = rest.first_word();
+                (Some(user.text.to_owned()).filter(|it| !it.is_empty()), command)
+            }
+        };
+        let text = command_text(command.text);
+        if text.is_empty() {
+            self.faults.no_command(schedule, rest, crontab.form);
+        } else if command.first_word().0.text == "*" || command.first_word().0.text == "?" {
+            self.faults.seconds(command.first_word().0);
+        }
+        if schedule.text.eq_ignore_ascii_case("@reboot") {
+            crontab.left_out.push(LeftOut { command: text, line });
+            return;
+        }
+        let (Some(expr), Some(key)) = (self.expr(schedule), self.keys.next(&text, line)) else { return };
+        let target = CommandTarget { argv: vec![text], shell: true, ..CommandTarget::default() };
+        let cron = Schedule::Cron(Cron::new(expr, None));
+        let job = Job { zone: self.zone.clone(), ..Job::new(key, Target::Command(target), cron) };
+        crontab.entries.push(CrontabEntry { job, user, line });
+    }
+
+    fn expr(&mut self, schedule: Piece<'_>) -> Option<CronExpr> {
+        let expr = match CronExpr::parse(schedule.text) {
+            Ok(expr) => expr,
+            Err(error) => {
+                let Range { start, end } = error.span();
+                let span = schedule.start + start..schedule.start + end;
+                self.faults.say(Some(span), error.to_string(), None, None);
+                return None;
+            }
+        };
+        let plan = expr.plan().unwrap_or_else(|| expr.provisional(0).0);
+        let latest = self.now + Duration::from_days(366 * i64::from(YEARS_MAX));
+        if plan.next_after(&self.zone, self.now).is_some_and(|next| next <= latest) {
+            return Some(expr);
+        }
+        let error = SpecError::CronNever { text: shortened(schedule.text), years: YEARS_MAX };
+        let help = error.hint();
+        self.faults.say(Some(schedule.span()), error.to_string(), error.label(), help.as_deref());
+        None
+    }
+}
+
+struct Faults(Vec<Diagnostic>);
+
+impl Faults {
+    fn say(
+        &mut self,
+        span: Option<Range<usize>>,
+        message: String,
+        label: Option<&'static str>,
+        help: Option<&str>,
+    ) {
+        self.0.push(Diagnostic {
+            severity: Severity::Error,
+            file_idx: 0,
+            span,
+            message,
+            label: label.map(str::to_owned),
+            help: help.map(str::to_owned),
+            field: None,
+            note: None,
+        });
+    }
+
+    fn too_short(&mut self, line: Piece<'_>, n_words: usize, form: CrontabForm) {
+        let words = if n_words == 1 { "word" } else { "words" };
+        let message = format!("the line has {n_words} {words}, too few for five fields and a command");
+        self.say(Some(line.span()), message, None, Some(usage(form)));
+    }
+
+    fn no_command(&mut self, schedule: Piece<'_>, rest: Piece<'_>, form: CrontabForm) {
+        let (span, message) = if rest.text.is_empty() || form == CrontabForm::User {
+            (schedule.span(), format!("nothing to run follows `{}`", shortened(schedule.text)))
+        } else {
+            (rest.span(), format!("nothing to run follows the user `{}`", shortened(rest.text)))
+        };
+        self.say(Some(span), message, Some("a command is missing after this"), Some(usage(form)));
+    }
+
+    fn seconds(&mut self, word: Piece<'_>) {
+        let message =
+            format!("`{}` would be run as the command; a crontab has no field for seconds", word.text);
+        self.say(Some(word.span()), message, Some("the sixth word"), Some("remove the first field"));
+    }
+}
+
+fn usage(form: CrontabForm) -> &'static str {
+    match form {
+        CrontabForm::User => {
+            "write minute, hour, day, month, weekday and a command, as in `30 4 * * * backup.sh`"
+        }
+        CrontabForm::System => {
+            "write minute, hour, day, month, weekday, user and a command, as in `30 4 * * * root backup.sh`"
+        }
+    }
+}
