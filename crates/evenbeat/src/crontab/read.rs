@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use evenbeat_core::job::{CommandTarget, Job, Target};
 use evenbeat_core::nearest::shortened;
-use evenbeat_core::schedule::cron::CronExpr;
+use evenbeat_core::schedule::cron::{CronError, CronExpr};
 use evenbeat_core::schedule::{Cron, Schedule};
 use evenbeat_core::spec::SpecError;
 use evenbeat_core::time::{Duration, Timestamp};
@@ -143,7 +143,13 @@ impl Reading<'_> {
             Err(error) => {
                 let Range { start, end } = error.span();
                 let span = schedule.start + start..schedule.start + end;
-                self.faults.say(Some(span), error.to_string(), None, None);
+                let message = match &error {
+                    CronError::EveryNotCron { .. } => {
+                        "cron does not know `@every` (write fields such as `*/15 * * * *`)".to_owned()
+                    }
+                    error => error.to_string(),
+                };
+                self.faults.say(Some(span), message, None, None);
                 return None;
             }
         };
@@ -191,7 +197,8 @@ impl Faults {
         let (span, message) = if rest.text.is_empty() || form == CrontabForm::User {
             (schedule.span(), format!("nothing to run follows `{}`", shortened(schedule.text)))
         } else {
-            (rest.span(), format!("nothing to run follows the user `{}`", shortened(rest.text)))
+            let user = rest.first_word().0;
+            (user.span(), format!("nothing to run follows the user `{}`", shortened(user.text)))
         };
         self.say(Some(span), message, Some("a command is missing after this"), Some(usage(form)));
     }
@@ -211,5 +218,65 @@ fn usage(form: CrontabForm) -> &'static str {
         CrontabForm::System => {
             "write minute, hour, day, month, weekday, user and a command, as in `30 4 * * * root backup.sh`"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crontab(text: &str) -> Crontab {
+        let source = SourceText { name: "crontab".to_owned(), text: text.to_owned() };
+        let now = "2026-02-04T10:00:00Z".parse().unwrap();
+        read(&source, None, now, &mut Zones::new())
+            .unwrap_or_else(|faults| panic!("{}", faults.render(false)))
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let crontab = crontab(text);
+        let entries = crontab.entries.iter().map(|CrontabEntry { job, user, line }| {
+            let Target::Command(CommandTarget { argv, shell: true, .. }) = &job.target else {
+                panic!("{:?}", job.target)
+            };
+            let user = user.as_ref().map_or(String::new(), |user| format!("{user}: "));
+            format!("{line} {} | {} in {} | {user}{}", job.key, job.schedule, job.zone.name(), argv.join("+"))
+        });
+        let left_out = crontab.left_out.iter().map(|it| format!("{} left out | {}", it.line, it.command));
+        assert_eq!(entries.chain(left_out).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn entries_become_jobs_for_the_shell() {
+        check("", &[]);
+        check(
+            "\u{feff}# Nightly.\r\nMAILTO=ops\r\n\r\n0  3 * * *\tbackup.sh --all %in\r\n@reboot a b\r\n",
+            &["4 backup.sh | cron 0 3 * * * in UTC | backup.sh --all", "5 left out | a b"],
+        );
+        check(
+            "0 1 * * * a\nCRON_TZ=Europe/Berlin\n0 2 * * * a\nTZ=\n@weekly date +\\%F",
+            &[
+                "1 a | cron 0 1 * * * in UTC | a",
+                "3 a-2 | cron 0 2 * * * in Europe/Berlin | a",
+                "5 date | cron @weekly in UTC | date +%F",
+            ],
+        );
+        check(
+            "17 * * * * root cd / && run-parts /etc/cron.hourly\n@daily shop /srv/tidy",
+            &[
+                "1 run-parts | cron 17 * * * * in UTC | root: cd / && run-parts /etc/cron.hourly",
+                "2 tidy | cron @daily in UTC | shop: /srv/tidy",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_crontab_has_a_largest_size() {
+        let exactly = "#".repeat(FILE_BYTES_MAX);
+        assert_eq!(crontab(&exactly).entries, []);
+        let source = SourceText { name: "crontab".to_owned(), text: exactly + "#" };
+        let faults = read(&source, None, Timestamp::UNIX_EPOCH, &mut Zones::new()).unwrap_err();
+        let messages: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(messages, ["the file has 1048577 bytes, more than the 1048576 allowed"]);
     }
 }

@@ -39,22 +39,27 @@ pub(super) fn heat_style(level: usize) -> Style {
 }
 
 /// From 0 for nothing to `n_levels` for the most.
-fn level(n: u32, most: u32, n_levels: u32) -> usize {
+fn level(n: u32, most: u32, n_levels: u64) -> usize {
     if n == 0 || most == 0 {
         return 0;
     }
-    to_usize((n * n_levels).div_ceil(most).min(n_levels))
+    let level = (u64::from(n) * n_levels).div_ceil(u64::from(most));
+    usize::try_from(level.min(n_levels)).unwrap_or(0)
 }
 
-/// The counts of each shade: `░ 1-4`.
+/// The counts of each shade that is used: `1-4`.
 pub(super) fn legend(most: u32) -> Vec<(usize, String)> {
-    let range = |level: usize| {
-        let mut inside = (1..=most).filter(|n| heat(*n, most) == level);
-        let first = inside.next()?;
-        let last = inside.next_back().unwrap_or(first);
-        Some(if first == last { first.to_string() } else { format!("{first}-{last}") })
+    let hot = u64::from(most.max(4));
+    let range = |level: u64| {
+        let (first, last) = (hot * (level - 1) / 4 + 1, (hot * level / 4).min(most.into()));
+        let shown = if first == last {
+            thousands(first)
+        } else {
+            format!("{}-{}", thousands(first), thousands(last))
+        };
+        (first <= last).then_some(shown)
     };
-    (1..SHADES.len()).filter_map(|level| Some((level, range(level)?))).collect()
+    (1..).zip(1..=4).filter_map(|(level_idx, level)| Some((level_idx, range(level)?))).collect()
 }
 
 /// A number as people write it: `3,410`.
@@ -62,7 +67,7 @@ pub(super) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
     for (idx, digit) in digits.chars().enumerate() {
-        if 0 < idx && (digits.len() - idx) % 3 == 0 {
+        if 0 < idx && (digits.len() - idx).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);
@@ -136,6 +141,15 @@ mod tests {
         assert_eq!(legend(0), [""; 0]);
         assert_eq!(legend(2), ["1", "2"]);
         assert_eq!(legend(9), ["1-2", "3-4", "5-6", "7-9"]);
+        assert_eq!(legend(4_000), ["1-1,000", "1,001-2,000", "2,001-3,000", "3,001-4,000"]);
+        for most in 1..50 {
+            // What the legend says is what is drawn.
+            for (level, range) in super::legend(most) {
+                let (first, last) = range.split_once('-').unwrap_or((&range, &range));
+                let drawn = [first, last].map(|it| heat(it.parse().unwrap(), most));
+                assert_eq!(drawn, [level, level], "{range} of {most}");
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use evenbeat_core::zone::Zone;
 
 use super::input::Input;
 use super::placed::{Placed, as_it_is, proposed};
+use super::settle::settled;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -19,7 +20,7 @@ const SCORE_FAIR: f64 = 0.6;
 const N_COLLISIONS: usize = 5;
 
 /// A difference of scores that is none.
-const SCORE_TOLERANCE: f64 = 1e-9;
+pub(super) const SCORE_TOLERANCE: f64 = 1e-9;
 
 /// A schedule now, and as Evenbeat would place it.
 #[derive(Debug)]
@@ -92,14 +93,8 @@ impl Figures {
         let window = TimeWindow::starting_at(start, Duration::from_hours(hours.into()));
         let placed: Vec<Placed> = input.jobs.iter().map(|it| as_it_is(&it.job, window)).collect();
         let as_is = Side::of(start, hours, &placed)?;
-        let mut after = proposed(&placed, input.kind, window);
-        let mut proposed = Side::of(start, hours, &after)?;
-        if proposed.is_worse_than(&as_is) {
-            // Jobs are placed one by one, over a week; a schedule that was level by hand, or by luck
-            // of its names, may come out a little less so over these hours. Then it stays.
-            after = placed.clone();
-            proposed = Side::of(start, hours, &after)?;
-        }
+        let after = settled(&placed, proposed(&placed, input.kind, window), input.kind, &as_is)?;
+        let proposed = Side::of(start, hours, &after)?;
         let changes = input.jobs.iter().zip(placed.iter().zip(&after)).filter_map(|(it, (old, new))| {
             Some(Change { job: it.job.key.clone(), line: it.line, what: changed(old, new)? })
         });
@@ -122,7 +117,7 @@ impl Figures {
 }
 
 impl Side {
-    fn of(start: Timestamp, hours: u32, placed: &[Placed]) -> Result<Side, WindowHoursError> {
+    pub(super) fn of(start: Timestamp, hours: u32, placed: &[Placed]) -> Result<Side, WindowHoursError> {
         let loads = placed.iter().filter_map(|it| it.load.as_ref());
         let distribution = Distribution::of(start, hours, SlotWidth::DEFAULT, loads)?;
         let peak = |(idx, n_starts): (usize, u32), cell: Duration| Peak {
@@ -154,8 +149,13 @@ impl Side {
         })
     }
 
-    fn is_worse_than(&self, other: &Side) -> bool {
+    pub(super) fn is_worse_than(&self, other: &Side) -> bool {
         self.score + SCORE_TOLERANCE < other.score || other.peak_minute.n_starts < self.peak_minute.n_starts
+    }
+
+    /// How even it is minute by minute: finer than the score, which is about quarters of an hour.
+    pub(super) fn minute_evenness(&self) -> f64 {
+        evenness(&self.distribution.minutes)
     }
 
     /// Whether it is uneven because some hours have more to do than others.
@@ -213,7 +213,7 @@ fn hour_start(zone: &Zone, at: Timestamp) -> Timestamp {
     Slot::of(start, SlotWidth::DEFAULT).start(SlotWidth::DEFAULT)
 }
 
-fn changed(old: &Placed, new: &Placed) -> Option<Changed> {
+pub(super) fn changed(old: &Placed, new: &Placed) -> Option<Changed> {
     if let Schedule::Every { interval, .. } = &new.job.schedule {
         let (old, new) = (old.first()?, new.first()?);
         return (old != new).then_some(Changed::Phase { interval: *interval, old, new });

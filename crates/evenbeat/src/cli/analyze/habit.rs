@@ -46,8 +46,9 @@ impl Habit {
             None => ("H".to_owned(), minute.parse::<u8>().ok().filter(|it| it % 15 == 0)?),
         };
         let open = CronExpr::parse(&format!("{open} {rest}")).ok()?;
-        // With another `H` in it, placement has its say already.
-        (open.hashed_terms().len() == 1).then_some(Habit { open, choice })
+        // With seconds the first field is no minute; with another `H` placement has its say already.
+        let is_about_minute = rest.split(' ').count() == 4 && open.hashed_terms().len() == 1;
+        is_about_minute.then_some(Habit { open, choice })
     }
 }
 

@@ -1,5 +1,6 @@
 //! An analysis for machines: one document.
 
+use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 use serde_json::{Value as Json, json};
 
@@ -34,7 +35,7 @@ fn side(side: &Side) -> Json {
     let it = &side.distribution;
     let peak = |peak: Peak| json!({"starts": peak.n_starts, "at": instant(peak.at)});
     let collisions = side.collisions.iter().map(|it| {
-        let jobs: Vec<&str> = it.jobs.iter().map(|job| job.as_str()).collect();
+        let jobs: Vec<&str> = it.jobs.iter().map(JobKey::as_str).collect();
         json!({"at": instant(it.at), "starts": it.n_starts, "jobs": jobs})
     });
     json!({

@@ -9,6 +9,8 @@ mod habit;
 mod input;
 mod json;
 mod placed;
+mod sentences;
+mod settle;
 mod text;
 
 use std::io::{self, Write};

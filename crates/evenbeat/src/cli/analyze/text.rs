@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zone;
 
 use super::chart::{SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, wrapped};
 use super::figures::{Change, Changed, Collision, Figures, Peak, ScoreWord, Side};
 use super::input::{Input, InputKind};
+use super::sentences::{GLUE, notes, to_u64, verdict};
 use crate::cli::show::{BOLD, DIM, clock, local};
 
 /// How many changes are shown unless all are wanted.
@@ -64,7 +66,8 @@ impl Page<'_> {
         let room = self.width.saturating_sub(title.chars().count() + 2);
         let note = if note.chars().count() <= room { note } else { "" };
         self.line("");
-        self.line(&format!("{BOLD}{title}{BOLD:#}  {DIM}{note}{DIM:#}"));
+        let note = if note.is_empty() { String::new() } else { format!("  {DIM}{note}{DIM:#}") };
+        self.line(&format!("{BOLD}{title}{BOLD:#}{note}"));
     }
 
     fn sides(&self) -> [(&'static str, &Side); 2] {
@@ -84,7 +87,9 @@ impl Page<'_> {
             self.line(&format!("{BOLD}{}{BOLD:#}  {DIM}{about}{DIM:#}", input.name));
         } else {
             self.line(&format!("{BOLD}{}{BOLD:#}", cut(&input.name, self.width)));
-            self.line(&format!("{DIM}{}{DIM:#}", cut(&about, self.width)));
+            for line in wrapped(&about, self.width) {
+                self.line(&format!("{DIM}{line}{DIM:#}"));
+            }
         }
         self.line("");
     }
@@ -175,8 +180,8 @@ impl Page<'_> {
         let column = ((self.width - LABEL) / sides.len()).min(60) - GAP;
         let bar_width = column.saturating_sub(n_digits + 3);
         if 1 < sides.len() {
-            let names: String =
-                sides.iter().map(|(name, _)| format!("{name:w$}", w = column + GAP)).collect();
+            let padded = |(name, _): &(&str, Vec<u32>)| format!("{name:w$}", w = column + GAP);
+            let names = sides.iter().map(padded).collect::<Vec<_>>().concat();
             self.line(&format!("{:LABEL$}{DIM}{names}{DIM:#}", ""));
         }
         let peaks: Vec<u32> = sides.iter().map(|(_, n)| n.iter().copied().max().unwrap_or(0)).collect();
@@ -214,16 +219,13 @@ impl Page<'_> {
             lines.push(axis.clone());
             lines
         });
-        let what = if 24 < self.figures.hours { "Heat by day and hour" } else { "Heat by quarter hour" };
-        self.title(what, "");
-        let shown: Vec<String> = legend(most)
-            .into_iter()
-            .map(|(level, range)| {
-                let (style, shade) = (heat_style(level), SHADES.get(level).copied().unwrap_or(' '));
-                format!("{style}{shade}{shade}{style:#} {range}")
-            })
-            .collect();
-        self.line(&format!("{:label$}{}  starts", "", shown.join("  ")));
+        if 24 < self.figures.hours {
+            self.title("Heat by day and hour", "of each hour its busiest quarter");
+        } else {
+            self.title("Heat by quarter hour", "");
+        }
+        let legend = self.legend(most, label);
+        self.line(&legend);
         let [before, after] = drawn;
         if 2 * map_width + GAP <= self.width {
             for (one, other) in before.iter().zip(&after) {
@@ -234,6 +236,27 @@ impl Page<'_> {
                 self.line(line);
             }
         }
+    }
+
+    /// What the shades mean, in as many words as there is room for.
+    fn legend(&self, most: u32, indent: usize) -> String {
+        let levels = legend(most);
+        let shown = |n_shades: usize, gap: &str| {
+            let cells = levels.iter().map(|(level, range)| {
+                let style = heat_style(*level);
+                let shade = SHADES.get(*level).copied().unwrap_or(' ').to_string().repeat(n_shades);
+                format!("{style}{shade}{style:#} {range}")
+            });
+            cells.collect::<Vec<_>>().join(gap)
+        };
+        let n_ranges: usize = levels.iter().map(|(_, range)| range.len()).sum();
+        if indent + n_ranges + 5 * levels.len() + "starts".len() <= self.width {
+            return format!("{:indent$}{}  {DIM}starts{DIM:#}", "", shown(2, "  "));
+        }
+        if n_ranges + 3 * levels.len() <= self.width {
+            return shown(1, " ");
+        }
+        format!("{:indent$}{DIM}up to {} starts{DIM:#}", "", thousands(most.into()))
     }
 
     /// The hours under a heat map, every third.
@@ -266,7 +289,7 @@ impl Page<'_> {
         let n = thousands(collision.n_starts.into());
         let when = self.moment(collision.at);
         let room = self.width.saturating_sub(when.chars().count() + 2 + n_digits + 2);
-        let names = names_in(&collision.jobs.iter().map(|it| it.as_str()).collect::<Vec<_>>(), room);
+        let names = names_in(&collision.jobs.iter().map(JobKey::as_str).collect::<Vec<_>>(), room);
         format!("{when}  {PEAK}{n:>n_digits$}{PEAK:#}  {names}")
     }
 
@@ -302,12 +325,20 @@ impl Page<'_> {
             rule => rule + 2,
         };
         let (old, new) = (width(2), width(3));
-        let name = width(0).min(self.width.saturating_sub(rule + old + new + 7).max(8));
+        let room = self.width.saturating_sub(rule + old + new + 7);
+        let name = width(0).min(room);
+        // A name that is cut to a stub says less than a line of its own.
+        let has_own_line = room < width(0).min(16);
         for [job, every, from, to] in &shown {
-            let job = cut(job, name);
-            self.line(&format!(
-                "{job:name$}  {DIM}{every:rule$}{from:old$}{DIM:#}  {DIM}→{DIM:#}  {CALM}{to}{CALM:#}"
-            ));
+            if has_own_line {
+                self.line(&cut(job, self.width));
+                self.line(&format!("  {DIM}{every:rule$}{from}  →{DIM:#}  {CALM}{to}{CALM:#}"));
+            } else {
+                let job = cut(job, name);
+                self.line(&format!(
+                    "{job:name$}  {DIM}{every:rule$}{from:old$}  →{DIM:#}  {CALM}{to}{CALM:#}"
+                ));
+            }
         }
         if n_shown < n_changes {
             let n = thousands(to_u64(n_changes - n_shown));
@@ -338,80 +369,6 @@ impl Page<'_> {
             format!("{} {}", day(zone, at), clock(zone, at))
         }
     }
-}
-
-fn verdict(figures: &Figures) -> String {
-    let (before, after) = (&figures.as_is, &figures.proposed);
-    let jobs = counted(to_u64(figures.n_jobs), "job");
-    if figures.n_jobs == 0 {
-        return "No jobs, so nothing to spread.".to_owned();
-    }
-    if before.distribution.n_runs == 0 {
-        return format!("{jobs}, no start in {} h.", figures.hours);
-    }
-    let starts = counted(before.distribution.n_runs, "start");
-    let (word, score) = (before.word(), before.shown_score());
-    let now = format!("{jobs}, {starts} in {} h: {} ({score})", figures.hours, word.as_str());
-    let busiest = thousands(before.peak_minute.n_starts.into());
-    if figures.changes.is_empty() {
-        return match word {
-            ScoreWord::Good => format!("{now}, busiest minute {busiest}. Evenbeat would leave it as it is."),
-            _ => format!("{now}, busiest minute {busiest}. No job would gain by another time."),
-        };
-    }
-    let still = if after.word() == word && word != ScoreWord::Good { "still " } else { "" };
-    format!(
-        "{now}. Evenbeat would spread them: {still}{} ({}), busiest minute {busiest} → {}.",
-        after.word().as_str(),
-        after.shown_score(),
-        thousands(after.peak_minute.n_starts.into()),
-    )
-}
-
-fn notes(input: &Input, figures: &Figures) -> Vec<String> {
-    let mut notes = Vec::new();
-    if figures.proposed.is_held_back_by_hours() {
-        let Peak { at, n_starts } = figures.proposed.peak_hour;
-        let total = figures.proposed.distribution.n_runs;
-        let hour = clock(&figures.zone, at);
-        notes.push(format!(
-            "What keeps it {} now are the hours: the one from {hour} has {} of {}. Let jobs that need no \
-             hour of their own choose it too: `H H(1-5) * * *` in a job file is \"some time at night\".",
-            figures.proposed.word().as_str(),
-            thousands(n_starts.into()),
-            counted(total, "start"),
-        ));
-    }
-    let (before, hours) = (&figures.as_is.distribution, figures.hours);
-    let mut note = |n: usize, one: &str, many: &str| {
-        if 0 < n {
-            notes.push(format!("{} {}", counted(to_u64(n), "job"), if n == 1 { one } else { many }));
-        }
-    };
-    note(before.n_overdue, "should have started by now.", "should have started by now.");
-    note(
-        before.n_beyond,
-        &format!("starts only after these {hours} h."),
-        &format!("start only after these {hours} h."),
-    );
-    note(
-        figures.n_idle,
-        "never starts by itself: manual, paused, not enabled or over.",
-        "never start by themselves: manual, paused, not enabled or over.",
-    );
-    if let [one] = input.left_out.as_slice() {
-        notes.push(format!("@reboot on line {} is left out: it names no time.", one.line));
-    } else if let [_, _, ..] = input.left_out.as_slice() {
-        let shown: Vec<String> = input.left_out.iter().take(8).map(|it| it.line.to_string()).collect();
-        let more = if shown.len() < input.left_out.len() { ", …" } else { "" };
-        notes.push(format!("@reboot on lines {}{more} is left out: it names no time.", shown.join(", ")));
-    }
-    if input.assumes_utc && !input.jobs.is_empty() {
-        notes.push(
-            "Times are taken for UTC; a line `CRON_TZ=Europe/Berlin` at the top says otherwise.".to_owned(),
-        );
-    }
-    notes
 }
 
 /// The job, its interval if it has one, its time now, its time then.
@@ -460,17 +417,23 @@ fn heat_cell(n: u32, most: u32, width: usize) -> String {
     format!("{style}{shade}{style:#}")
 }
 
-/// One row for each quarter of the hour over a day, or one for each day over more.
+/// Over a day, a row for each quarter of the hour; over more, one for each day, in which an hour
+/// counts by its busiest quarter.
 fn heat_rows(side: &Side, zone: &Zone) -> Vec<(String, Vec<u32>)> {
     let it = &side.distribution;
-    if 24 < it.hours.len() {
-        let label = |idx: usize| {
-            let days = Duration::from_days(i64::try_from(idx).unwrap_or(0));
-            day(zone, it.window.start() + days)
-        };
-        return it.hours.chunks(24).enumerate().map(|(idx, hours)| (label(idx), hours.to_vec())).collect();
-    }
     let n_an_hour = it.width.n_an_hour();
+    if 24 < it.hours.len() {
+        let busiest = |hour: &[u32]| hour.iter().copied().max().unwrap_or(0);
+        return it
+            .slots
+            .chunks(24 * n_an_hour)
+            .enumerate()
+            .map(|(idx, slots)| {
+                let days = Duration::from_days(i64::try_from(idx).unwrap_or(0));
+                (day(zone, it.window.start() + days), slots.chunks(n_an_hour).map(busiest).collect())
+            })
+            .collect();
+    }
     (0..n_an_hour)
         .map(|row| {
             let counts = it.slots.iter().skip(row).step_by(n_an_hour).copied().collect();
@@ -481,11 +444,14 @@ fn heat_rows(side: &Side, zone: &Zone) -> Vec<(String, Vec<u32>)> {
 
 /// A line of the verdict with the words of scores in their colours.
 fn coloured_words(line: &str) -> String {
-    [ScoreWord::Good, ScoreWord::Fair, ScoreWord::Poor].into_iter().fold(line.to_owned(), |line, word| {
-        let style = word_style(word);
-        let word = format!("{} (", word.as_str());
-        line.replace(&word, &format!("{style}{}{style:#} (", word.trim_end_matches(" (")))
-    })
+    let coloured = [ScoreWord::Good, ScoreWord::Fair, ScoreWord::Poor].into_iter().fold(
+        line.to_owned(),
+        |line, word| {
+            let (style, word) = (word_style(word), word.as_str());
+            line.replace(&format!("{word}{GLUE}"), &format!("{style}{word}{style:#} "))
+        },
+    );
+    coloured.replace(GLUE, " ")
 }
 
 fn word_style(word: ScoreWord) -> Style {
@@ -506,8 +472,4 @@ fn day(zone: &Zone, at: Timestamp) -> String {
 
 fn clock_with_seconds(zone: &Zone, at: Timestamp) -> String {
     format!("{}:{:02}", clock(zone, at), zone.local(at).second_of_day % 60)
-}
-
-fn to_u64(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }

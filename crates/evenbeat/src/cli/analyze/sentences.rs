@@ -1,0 +1,89 @@
+//! What an analysis says in sentences: the verdict, and the notes at the end.
+
+use super::chart::{counted, thousands};
+use super::figures::{Figures, Peak, ScoreWord};
+use super::input::Input;
+use crate::cli::show::clock;
+
+/// A blank at which no line ends: a word stays with its score.
+pub(super) const GLUE: char = '\u{a0}';
+
+/// How it stands and what could be, in one breath.
+pub(super) fn verdict(figures: &Figures) -> String {
+    let (before, after) = (&figures.as_is, &figures.proposed);
+    let jobs = counted(to_u64(figures.n_jobs), "job");
+    if figures.n_jobs == 0 {
+        return "No jobs, so nothing to spread.".to_owned();
+    }
+    if before.distribution.n_runs == 0 {
+        return format!("{jobs}, no start in {} h.", figures.hours);
+    }
+    let starts = counted(before.distribution.n_runs, "start");
+    let (word, score) = (before.word(), before.shown_score());
+    let now = format!("{jobs}, {starts} in {} h: {}{GLUE}({score})", figures.hours, word.as_str());
+    let busiest = thousands(before.peak_minute.n_starts.into());
+    if figures.changes.is_empty() {
+        return match word {
+            ScoreWord::Good => format!("{now}, busiest minute {busiest}. Evenbeat would leave it as it is."),
+            _ => format!("{now}, busiest minute {busiest}. No job would gain by another time."),
+        };
+    }
+    let still = if after.word() == word && word != ScoreWord::Good { "still " } else { "" };
+    format!(
+        "{now}. Evenbeat would spread them: {still}{}{GLUE}({}), busiest minute {busiest} → {}.",
+        after.word().as_str(),
+        after.shown_score(),
+        thousands(after.peak_minute.n_starts.into()),
+    )
+}
+
+/// What else is worth knowing.
+pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
+    let mut notes = Vec::new();
+    if figures.proposed.is_held_back_by_hours() {
+        let Peak { at, n_starts } = figures.proposed.peak_hour;
+        let total = figures.proposed.distribution.n_runs;
+        let hour = clock(&figures.zone, at);
+        notes.push(format!(
+            "What keeps it {} now are the hours: the one from {hour} has {} of {}. Let jobs that need no \
+             hour of their own choose it too: `H H(1-5) * * *` in a job file is \"some time at night\".",
+            figures.proposed.word().as_str(),
+            thousands(n_starts.into()),
+            counted(total, "start"),
+        ));
+    }
+    let (before, hours) = (&figures.as_is.distribution, figures.hours);
+    let mut note = |n: usize, one: &str, many: &str| {
+        if 0 < n {
+            notes.push(format!("{} {}", counted(to_u64(n), "job"), if n == 1 { one } else { many }));
+        }
+    };
+    note(before.n_overdue, "should have started by now.", "should have started by now.");
+    note(
+        before.n_beyond,
+        &format!("starts only after these {hours} h."),
+        &format!("start only after these {hours} h."),
+    );
+    note(
+        figures.n_idle,
+        "never starts by itself: manual, paused, not enabled or over.",
+        "never start by themselves: manual, paused, not enabled or over.",
+    );
+    if let [one] = input.left_out.as_slice() {
+        notes.push(format!("@reboot on line {} is left out: it names no time.", one.line));
+    } else if let [_, _, ..] = input.left_out.as_slice() {
+        let shown: Vec<String> = input.left_out.iter().take(8).map(|it| it.line.to_string()).collect();
+        let more = if shown.len() < input.left_out.len() { ", …" } else { "" };
+        notes.push(format!("@reboot on lines {}{more} is left out: it names no time.", shown.join(", ")));
+    }
+    if input.assumes_utc && !input.jobs.is_empty() {
+        notes.push(
+            "Times are taken for UTC; a line `CRON_TZ=Europe/Berlin` at the top says otherwise.".to_owned(),
+        );
+    }
+    notes
+}
+
+pub(super) fn to_u64(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
