@@ -169,7 +169,7 @@ impl Side {
 
     /// The score with two digits, cut off: what is shown as 0.80 is good.
     pub(super) fn shown_score(&self) -> String {
-        format!("{:.2}", ((self.score + SCORE_TOLERANCE) * 100.0).floor() / 100.0)
+        shown(self.score)
     }
 }
 
@@ -197,6 +197,10 @@ impl ScoreWord {
             ScoreWord::Poor => "poor",
         }
     }
+}
+
+fn shown(score: f64) -> String {
+    format!("{:.2}", ((score + SCORE_TOLERANCE) * 100.0).floor() / 100.0)
 }
 
 fn shared_zone(input: &Input) -> Zone {
@@ -243,6 +247,7 @@ mod tests {
         let words: Vec<&str> =
             [1.0, 0.8, 0.7999, 0.6, 0.5999, 0.0].map(|score| ScoreWord::of(score).as_str()).into();
         assert_eq!(words, ["good", "good", "fair", "fair", "poor", "poor"]);
+        assert_eq!([1.0, 0.8, 0.7999, 0.0].map(shown), ["1.00", "0.80", "0.79", "0.00"]);
     }
 
     #[test]
