@@ -1,6 +1,6 @@
 //! `evenbeat analyze`: how even is a schedule now, and what would Evenbeat make of it?
 //!
-//! Reads a job file or a crontab, computes everything as one value ([`figures`]) and shows it as text
+//! Reads a job file or a crontab, computes everything as one value (`figures`) and shows it as text
 //! or JSON. Nothing is written, nothing is adopted.
 
 mod chart;
