@@ -14,6 +14,7 @@
 //! | [slot](slot::Slot) | a cell of the time line, used to level load |
 //! | [distribution](distribution::Distribution) | how evenly starts are spread over a window |
 //! | [agenda](agenda::Agenda) | the sorted future occurrences of a window |
+//! | [lease], [fence](ids::Fence) | a session's right to run one job now; its strictly growing number |
 //! | [condition](condition::Condition) | `ok`, `warning`, `error`, always with a reason |
 //!
 //! # Which way data flows
@@ -37,6 +38,7 @@
     allow(
         clippy::cast_possible_truncation,
         clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
         clippy::cast_sign_loss,
         reason = "a test knows how small its numbers are"
     )

@@ -213,6 +213,7 @@ mod world {
         pub(super) overlap: Option<String>,
     }
 
+    #[derive(Clone, Copy)]
     enum Arrival {
         OwnerTick,
         BeatAtStore { began: BootTime },

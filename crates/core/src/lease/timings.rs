@@ -275,7 +275,7 @@ mod tests {
         check(
             |it| {
                 (it.window, it.gap, it.quarantine) =
-                    (Duration::from_millis(25_452), Duration::from_millis(8_000), secs(45))
+                    (Duration::from_millis(25_452), Duration::from_millis(8_000), secs(45));
             },
             &[
                 "`window` (25s452ms) must be longer than 25s452ms: an owner's `self_fence` and `stop_bound`, with 1% of drift on both sides",

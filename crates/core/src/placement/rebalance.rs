@@ -411,3 +411,27 @@ fn burden_of(candidate: &Candidate) -> Burden {
     let Candidate { n_unwished, peak, sum, n, .. } = *candidate;
     Burden { n_unwished, peak, sum, n }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burden(n_unwished: u32, peak: u64, sum: u64, n: u64) -> Burden {
+        Burden { n_unwished, peak, sum, n }
+    }
+
+    #[test]
+    fn a_move_is_better_in_one_respect_and_worse_in_none() {
+        let here = burden(0, 10, 40, 4);
+        assert!(burden(0, 9, 40, 4).improves_on(&here));
+        assert!(burden(0, 10, 39, 4).improves_on(&here));
+        assert!(!here.improves_on(&here));
+        assert!(!burden(0, 9, 41, 4).improves_on(&here), "a lower peak at the cost of the whole");
+        assert!(!burden(0, 11, 30, 4).improves_on(&here), "a lower sum at the cost of a new peak");
+        // By the occurrence: 49 over five is less than 40 over four.
+        assert!(burden(0, 10, 49, 5).improves_on(&here));
+        assert!(!burden(0, 10, 50, 5).improves_on(&here));
+        // Wishes come before load.
+        assert!(here.improves_on(&burden(1, 0, 0, 4)));
+    }
+}
