@@ -66,3 +66,4 @@ pub mod distribution;
 pub mod placement;
 pub mod agenda;
 pub mod lease;
+pub mod notice;

@@ -196,6 +196,9 @@ mod tests {
         check_next(anchor, "20m", "2026-02-04T10:28:00Z", "2026-02-04T10:47:30.25Z");
         check_next(anchor, "7m", "2026-02-04T10:07:31Z", "2026-02-04T10:14:30.25Z");
         check_next(anchor, "36h", "2026-02-05T00:00:00Z", "2026-02-05T22:07:30.25Z");
+        check_next(anchor, "50m", "2026-02-04T23:59:00Z", "2026-02-05T00:17:30.25Z");
+        check_next(anchor, "5h", "2026-02-04T23:59:00Z", "2026-02-05T01:07:30.25Z");
+        check_next(anchor, "1s", "2026-02-11T00:00:00Z", "2026-02-11T00:00:00.25Z");
         // A week of downtime shifts nothing: 504 times 20 minutes later.
         check_next(anchor, "20m", "2026-02-11T10:07:30.250Z", "2026-02-11T10:27:30.25Z");
     }

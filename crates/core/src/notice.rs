@@ -1,0 +1,242 @@
+//! What happened, as values: the core logs nothing, it returns notices.
+//!
+//! Whoever receives one turns it into a log line, a metric or an event. The sentences and the names
+//! are fixed here, so that they can be searched for, counted and alerted on, and mean the same
+//! everywhere (A14).
+
+use std::fmt;
+
+use crate::ids::JobKey;
+use crate::placement::{KeptReason, RebalancePlan, Spot};
+use crate::slot::Slot;
+
+/// The names of the metrics about placement and balance.
+pub mod metric {
+    /// Gauge: evenness of the next day, from 0 to 1.
+    pub const DISTRIBUTION_SCORE: &str = "scheduler_distribution_score";
+    /// Gauge by `hour`, counted from now: starts in that hour.
+    pub const SLOT_JOB_COUNT: &str = "scheduler_slot_job_count";
+    /// Gauge: starts in the busiest hour.
+    pub const PEAK_HOUR_JOB_COUNT: &str = "scheduler_peak_hour_job_count";
+    /// Gauge: jobs that the last rebalance moved.
+    pub const REBALANCE_JOBS_MOVED: &str = "scheduler_rebalance_jobs_moved";
+    /// Gauge: jobs that the last rebalance left alone for a reason.
+    pub const REBALANCE_JOBS_SKIPPED: &str = "scheduler_rebalance_jobs_skipped";
+    /// Counter by `type` ([`super::PlacementKind`]): placements.
+    pub const PLACEMENTS_TOTAL: &str = "scheduler_placements_total";
+    /// Counter: rebalances.
+    pub const REBALANCE_TOTAL: &str = "scheduler_rebalance_total";
+    /// Histogram: what one placement takes.
+    pub const PLACEMENT_DURATION_SECONDS: &str = "scheduler_placement_duration_seconds";
+}
+
+/// Why a job was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacementKind {
+    /// It is new, was resumed, or has another interval.
+    New,
+    /// Its next occurrence was set, in its rhythm.
+    Reschedule,
+    /// An operator levelled the fleet.
+    Rebalance,
+}
+
+impl PlacementKind {
+    /// The label of the metric.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PlacementKind::New => "new",
+            PlacementKind::Reschedule => "reschedule",
+            PlacementKind::Rebalance => "rebalance",
+        }
+    }
+}
+
+/// How much attention a notice deserves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For the record.
+    Info,
+    /// Worth a look.
+    Warn,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The load of the fleet was worked out anew.
+    LedgerRebuilt {
+        /// Jobs in it.
+        n_jobs: usize,
+        /// Evenness of the next day.
+        score: f64,
+    },
+    /// A job got its place.
+    Placed {
+        /// Which.
+        key: JobKey,
+        /// Where its first occurrence lies.
+        slot: Slot,
+        /// What that slot carried before.
+        load: u32,
+    },
+    /// A job's next occurrence was set, in its rhythm.
+    Rescheduled {
+        /// Which.
+        key: JobKey,
+        /// Where the last one lay.
+        old_slot: Slot,
+        /// Where the next one lies.
+        new_slot: Slot,
+    },
+    /// A rebalance was applied.
+    Rebalanced {
+        /// Jobs that moved.
+        n_moved: usize,
+        /// Jobs that were left alone for a reason.
+        n_skipped: usize,
+        /// Evenness before.
+        old_score: f64,
+        /// Evenness after.
+        new_score: f64,
+    },
+    /// A rebalance left a job alone.
+    SkippedByRebalance {
+        /// Which.
+        key: JobKey,
+        /// Why.
+        reason: KeptReason,
+    },
+}
+
+impl Notice {
+    /// That a job got its place.
+    pub fn placed(key: &JobKey, spot: &Spot) -> Notice {
+        Notice::Placed { key: key.clone(), slot: spot.slot, load: spot.load }
+    }
+
+    /// What the application of a plan tells: the whole, and each job that was left alone.
+    pub fn rebalanced(plan: &RebalancePlan) -> Vec<Notice> {
+        let skipped = plan
+            .kept
+            .iter()
+            .map(|kept| Notice::SkippedByRebalance { key: kept.key.clone(), reason: kept.reason });
+        let done = Notice::Rebalanced {
+            n_moved: plan.moves.len(),
+            n_skipped: plan.kept.len(),
+            old_score: plan.before.score(),
+            new_score: plan.after.score(),
+        };
+        skipped.chain([done]).collect()
+    }
+
+    /// The sentence, which never varies; the facts are [fields](Notice::fields).
+    pub fn sentence(&self) -> &'static str {
+        match self {
+            Notice::LedgerRebuilt { .. } => "bucket map rebuilt",
+            Notice::Placed { .. } => "placed new job",
+            Notice::Rescheduled { .. } => "rescheduled job (rhythm preserved)",
+            Notice::Rebalanced { .. } => "full rebalance completed",
+            Notice::SkippedByRebalance { .. } => "job skipped during rebalance",
+        }
+    }
+
+    /// How much attention it deserves.
+    pub fn level(&self) -> Level {
+        match self {
+            Notice::SkippedByRebalance { .. } => Level::Warn,
+            _ => Level::Info,
+        }
+    }
+
+    /// The facts, by the names that logs and events use.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let slot = |it: &Slot| it.key().to_string();
+        match self {
+            Notice::LedgerRebuilt { n_jobs, score } => {
+                vec![("job_count", n_jobs.to_string()), ("distribution_score", format!("{score:.3}"))]
+            }
+            Notice::Placed { key, slot: at, load } => {
+                vec![("job_id", key.to_string()), ("slot", slot(at)), ("load", load.to_string())]
+            }
+            Notice::Rescheduled { key, old_slot, new_slot } => {
+                vec![("job_id", key.to_string()), ("old_slot", slot(old_slot)), ("new_slot", slot(new_slot))]
+            }
+            Notice::Rebalanced { n_moved, n_skipped, old_score, new_score } => vec![
+                ("moved", n_moved.to_string()),
+                ("skipped", n_skipped.to_string()),
+                ("old_score", format!("{old_score:.3}")),
+                ("new_score", format!("{new_score:.3}")),
+            ],
+            Notice::SkippedByRebalance { key, reason } => {
+                vec![("job_id", key.to_string()), ("reason", reason.to_string())]
+            }
+        }
+    }
+}
+
+/// As one line, for people: the sentence and its facts.
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sentence())?;
+        self.fields().iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::sample::{instant, job, placed};
+    use crate::placement::{Balance, Ledger, plan_rebalance};
+    use crate::slot::SlotWidth;
+
+    #[test]
+    fn sentences_are_fixed_and_facts_are_fields() {
+        let job = job("every 6h");
+        let ledger = Ledger::new(Balance::default(), instant("10:00"));
+        let state = placed(&job, "12:00");
+        let (_, spot) = ledger.place(&job, &state, instant("10:00")).unwrap();
+        let slot = Slot::of(spot.at, SlotWidth::DEFAULT).key();
+        assert_eq!(
+            Notice::placed(&job.key, &spot).to_string(),
+            format!("placed new job job_id=sample slot={slot} load=0")
+        );
+        assert_eq!(
+            Notice::LedgerRebuilt { n_jobs: 3, score: 0.9871 }.to_string(),
+            "bucket map rebuilt job_count=3 distribution_score=0.987"
+        );
+        let slot = |time| Slot::of(instant(time), SlotWidth::DEFAULT);
+        let rescheduled =
+            Notice::Rescheduled { key: job.key.clone(), old_slot: slot("10:00"), new_slot: slot("16:00") };
+        assert_eq!(
+            rescheduled.to_string(),
+            "rescheduled job (rhythm preserved) job_id=sample old_slot=1966888 new_slot=1966912"
+        );
+    }
+
+    #[test]
+    fn a_rebalance_tells_who_was_left_alone_and_why() {
+        let job = job("cron 0 * * * *");
+        let state = placed(&job, "00:00");
+        let plan = plan_rebalance(Balance::default(), instant("02:00"), &[(&job, &state)]);
+        let told: Vec<(Level, String)> =
+            Notice::rebalanced(&plan).iter().map(|it| (it.level(), it.to_string())).collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    Level::Warn,
+                    "job skipped during rebalance job_id=sample reason=protection_window".to_owned()
+                ),
+                (
+                    Level::Info,
+                    format!(
+                        "full rebalance completed moved=0 skipped=1 old_score={0:.3} new_score={0:.3}",
+                        plan.before.score()
+                    )
+                ),
+            ]
+        );
+        assert_eq!(PlacementKind::Reschedule.as_str(), "reschedule");
+    }
+}
