@@ -3,6 +3,7 @@
 use evenbeat_core::job::{CommandTarget, Job, JobState, Target};
 use evenbeat_core::schedule::cron::CronExpr;
 use evenbeat_core::schedule::{Cron, Placement, Schedule};
+use evenbeat_core::slot::{JobLoad, RunWork};
 use evenbeat_core::time::Duration;
 
 use super::fleet::{Dice, Made, Way, mixed, now};
@@ -38,4 +39,10 @@ pub(crate) fn of(n_jobs: usize, way: Way) -> Vec<(Job, JobState)> {
             (job, state)
         })
         .collect()
+}
+
+/// What a job puts on the time line.
+pub(crate) fn load_of((job, state): (&Job, &JobState)) -> Option<JobLoad> {
+    let placement = state.placement.as_ref()?;
+    JobLoad::of(&job.schedule, placement, state.next_run_at?, job.bounds, &job.zone, RunWork::default())
 }

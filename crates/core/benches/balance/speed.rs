@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use evenbeat_core::placement::{Balance, place_every, plan_rebalance};
+use evenbeat_core::distribution::Distribution;
+use evenbeat_core::placement::{Balance, place_every, place_fleet, plan_rebalance};
 use evenbeat_core::slot::{BalanceBy, JobLoad, RunWork, SlotLoad};
 use evenbeat_core::time::{Duration, TimeWindow};
 
@@ -61,7 +62,10 @@ pub(crate) fn placement(sizes: &[usize], figures: &mut Vec<(String, f64)>) {
 
 pub(crate) fn rebalance(sizes: &[usize], figures: &mut Vec<(String, f64)>) {
     println!("\nfull rebalance");
-    println!("{:>8} {:>14} {:>9} {:>8} {:>15} {:>15}", "jobs", "placed by", "ms", "moves", "score", "peak");
+    println!(
+        "{:>8} {:>14} {:>9} {:>8} {:>15} {:>15} {:>15}",
+        "jobs", "placed by", "ms", "moves", "score", "peak/slot", "from scratch"
+    );
     for n_jobs in sizes {
         for way in [Way::AtZero, Way::Jitter] {
             let jobs = fleet_jobs::of(*n_jobs, way);
@@ -74,8 +78,12 @@ pub(crate) fn rebalance(sizes: &[usize], figures: &mut Vec<(String, f64)>) {
                 best_ms = best_ms.min(started.elapsed().as_secs_f64() * 1_000.0);
             }
             let plan = plan.expect("three of them");
+            let owned: Vec<_> = jobs.iter().map(|(job, _)| job.clone()).collect();
+            let states = place_fleet(Balance::default(), now(), &owned);
+            let loads: Vec<JobLoad> = owned.iter().zip(&states).filter_map(fleet_jobs::load_of).collect();
+            let scratch = Distribution::of(now(), 24, WIDTH, &loads).expect("a day").peak_slot().1;
             println!(
-                "{n_jobs:>8} {:>14} {best_ms:>9.1} {:>8} {:>6.3} -> {:.3} {:>6} -> {}",
+                "{n_jobs:>8} {:>14} {best_ms:>9.1} {:>8} {:>6.3} -> {:.3} {:>6} -> {:<6} {scratch:>12}",
                 way.name(),
                 plan.moves.len(),
                 plan.before.score(),
