@@ -60,6 +60,7 @@ pub mod job;
 pub mod unsatisfiable;
 pub mod spec;
 pub mod urgency;
+pub mod occurrence;
 pub mod condition;
 pub mod slot;
 pub mod distribution;

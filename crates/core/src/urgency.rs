@@ -105,9 +105,7 @@ pub fn planned_start(job: &Job, state: &JobState, now: Timestamp, outlook: &Outl
 mod tests {
     use super::*;
     use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
-    use crate::job::RunEnd;
     use crate::job::sample::{instant, job, length, placed};
-    use crate::run::Outcome;
     use crate::schedule::Placement;
 
     fn shown(at: Option<Timestamp>) -> String {
@@ -251,30 +249,5 @@ mod tests {
         job.estimate = Some(length("3d"));
         let planned = |now| shown(planned_start(&job, &state, instant(now), &Outlook::default()));
         assert_eq!(planned("10:11"), "10:11", "no gap of the week is that long, so it need not wait");
-    }
-
-    #[test]
-    fn a_good_run_mints_the_next_occurrence_of_a_fresh_job_and_a_failure_does_not() {
-        let job = job("fresh 4h cooldown 1h");
-        let mut state = placed(&job, "10:00");
-        let mut end = RunEnd {
-            started_at: instant("10:00"),
-            ended_at: instant("10:30"),
-            outcome: Outcome::Failed,
-            exit_code: Some(1),
-            frozen_for: Duration::ZERO,
-        };
-        state.record_end(&job, &end, 0.37);
-        assert_eq!(
-            (shown(state.next_run_at), state.failure_count, state.estimate),
-            ("10:00".to_owned(), 1, None)
-        );
-        assert_eq!(shown(can_start_by(&job, &state, instant("10:31"))), "10:35");
-        end.outcome = Outcome::Succeeded;
-        end.frozen_for = length("10m");
-        state.record_end(&job, &end, 0.37);
-        assert_eq!((shown(state.next_run_at), state.failure_count), ("11:30".to_owned(), 0));
-        assert_eq!(state.estimate.unwrap().mean(), length("20m"));
-        assert_eq!(shown(deadline(&job, &state)), "14:00");
     }
 }

@@ -18,6 +18,9 @@ pub struct JobState {
     /// The pending occurrence: the one that the next run will serve. None if nothing is due ever
     /// again, or not yet placed.
     pub next_run_at: Option<Timestamp>,
+    /// Up to here every occurrence but the pending one has ended or is on record. None where that is
+    /// no later than the pending one.
+    pub settled_until: Option<Timestamp>,
     /// When the last run started; none before the first.
     pub last_start_at: Option<Timestamp>,
     /// When the last run ended.
@@ -30,6 +33,12 @@ pub struct JobState {
     pub last_exit_code: Option<i32>,
     /// Failures in a row; 0 if it never ran and after every success.
     pub failure_count: u32,
+    /// How many runs the pending occurrence has had. While one of them goes on, it is counted.
+    pub attempt: u32,
+    /// How many of them in a row were lost with their node.
+    pub losses: u32,
+    /// How the last run ended.
+    pub last_outcome: Option<Outcome>,
     /// How many occurrences were served by a run, for `max_runs`.
     pub n_served: u64,
     /// How long a run takes; none before the first good one.
@@ -148,12 +157,16 @@ impl JobState {
             created_at,
             placement: None,
             next_run_at: None,
+            settled_until: None,
             last_start_at: None,
             last_end_at: None,
             last_good_start_at: None,
             last_good_end_at: None,
             last_exit_code: None,
             failure_count: 0,
+            attempt: 0,
+            losses: 0,
+            last_outcome: None,
             n_served: 0,
             estimate: None,
             pause: None,
@@ -199,16 +212,20 @@ impl JobState {
     /// Sets the job down on the time line: its first occurrence is the pending one.
     pub fn place(&mut self, job: &Job, placement: Placement) {
         self.next_run_at = job.schedule.rhythm(&placement, job.bounds, &job.zone).first();
+        self.settled_until = None;
+        self.attempt = 0;
+        self.losses = 0;
         self.placement = Some(placement);
     }
 
-    /// Takes note of a run's end: what was last, failures in a row, the estimate. The pending
-    /// occurrence is not touched but for `fresh`, where a good run mints the next one.
-    pub fn record_end(&mut self, job: &Job, end: &RunEnd, weight_of_last: f64) {
+    /// Takes note of a run's end: what was last, failures in a row, the estimate. What becomes of its
+    /// occurrence is decided in [`crate::occurrence`].
+    pub fn record_end(&mut self, end: &RunEnd, weight_of_last: f64) {
         self.owner = None;
         self.last_start_at = Some(end.started_at);
         self.last_end_at = Some(end.ended_at);
         self.last_exit_code = end.exit_code;
+        self.last_outcome = Some(end.outcome);
         if end.outcome.counts_as_failure() {
             self.failure_count = self.failure_count.saturating_add(1);
         }
@@ -218,10 +235,6 @@ impl JobState {
             self.last_good_end_at = Some(end.ended_at);
             let took = end.ended_at - end.started_at - end.frozen_for;
             self.estimate = Some(Estimate::learn(self.estimate, took, weight_of_last));
-            if let Some(next) = job.schedule.next_after_good_run(end.ended_at) {
-                let in_force = job.bounds.ends_at.is_none_or(|ends_at| next < ends_at);
-                self.next_run_at = (in_force && !self.is_exhausted(job)).then_some(next);
-            }
         }
     }
 }
