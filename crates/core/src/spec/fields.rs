@@ -158,8 +158,8 @@ pub(super) fn fits_in_schedule(written: &str) -> bool {
     }
 }
 
-/// Every name that may be written at the top of a job.
-pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
+/// Every name that may be written at the top of a job: for documentation and completion.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     let turns = TURNS.iter().map(|(name, _)| *name);
     FIELDS.into_iter().chain(turns).chain(aliases)

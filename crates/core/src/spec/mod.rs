@@ -39,6 +39,7 @@ mod warning;
 
 pub use error::SpecError;
 pub use fault::{Fault, Origin, Place, Warning};
+pub use fields::all_names;
 pub use job::Validated;
 pub use read::JobSpec;
 pub use schedule_text::schedule_fields;

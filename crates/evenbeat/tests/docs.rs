@@ -1,0 +1,56 @@
+//! What the documentation shows is what the program accepts.
+
+use std::path::{Path, PathBuf};
+
+use evenbeat::jobfile::{SourceText, load};
+use evenbeat_core::spec;
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::zone::Zones;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+const REFERENCE: &str = "docs/reference/job-files.md";
+
+#[test]
+fn every_job_file_in_the_documentation_is_valid() {
+    let now: Timestamp = "2026-02-04T10:00:00Z".parse().unwrap();
+    let mut n_blocks = 0;
+    for document in ["README.md", REFERENCE] {
+        let text = read(document);
+        for block in text.split("```toml\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let source = SourceText { name: document.to_owned(), text: block.to_owned() };
+            match load(&[source], now, &mut Zones::new()) {
+                Ok(loaded) => assert_eq!(loaded.warnings.len(), 0, "{}", loaded.warnings.render(false)),
+                Err(faults) => panic!("{}", faults.render(false)),
+            }
+            n_blocks += 1;
+        }
+    }
+    assert!(3 <= n_blocks, "only {n_blocks} blocks were found");
+}
+
+#[test]
+fn every_field_is_documented() {
+    let text = read(REFERENCE);
+    let missing: Vec<&str> = spec::all_names().filter(|name| !text.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in {REFERENCE}: {missing:?}");
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", REFERENCE] {
+        let text = read(document);
+        let folder = root().join(document).parent().unwrap().to_owned();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let is_file = !link.contains("://") && !link.starts_with('#');
+            assert!(!is_file || folder.join(link).exists(), "{document} links to {link}");
+        }
+    }
+}
