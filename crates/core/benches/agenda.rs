@@ -11,6 +11,8 @@
 )]
 #![allow(clippy::expect_used, reason = "the jobs are given, there is nobody to tell")]
 
+#[path = "common/machine.rs"]
+mod machine;
 #[path = "agenda/jobs.rs"]
 mod jobs;
 #[path = "agenda/measure.rs"]

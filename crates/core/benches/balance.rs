@@ -23,6 +23,8 @@
     reason = "no figure here has 16 digits or a sign"
 )]
 
+#[path = "common/machine.rs"]
+mod machine;
 #[path = "balance/fleet.rs"]
 mod fleet;
 #[path = "balance/fleet_jobs.rs"]
@@ -38,8 +40,7 @@ fn main() {
     // `cargo test --all-targets` starts benchmarks too, without this flag and without optimisation:
     // then small fleets are enough to see that all of this still works.
     let is_bench = std::env::args().any(|arg| arg == "--bench");
-    let load_average = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("balance: load average {}", load_average.trim());
+    println!("balance: {}", machine::machine());
     let mut figures: Vec<(String, f64)> = Vec::new();
     let quality_sizes: &[usize] = if is_bench { &[100, 1_000, 10_000, 100_000] } else { &[100] };
     // `cargo bench --bench balance -- rebalance` runs that part alone.
@@ -56,19 +57,14 @@ fn main() {
     if wants("rebalance") {
         speed::rebalance(rebalance_sizes, &mut figures);
     }
-    write_json(&figures);
+    machine::write_json("balance", &to_json(&figures));
 }
 
-/// Writes the figures into the directory that `EVENBEAT_BENCH_DIR` names, if it does.
-fn write_json(figures: &[(String, f64)]) {
-    let Some(folder) = std::env::var_os("EVENBEAT_BENCH_DIR") else { return };
-    let mut json = String::from("{\n");
-    for (idx, (name, value)) in figures.iter().enumerate() {
-        let comma = if idx + 1 < figures.len() { "," } else { "" };
-        let _ = writeln!(json, "  \"{name}\": {value}{comma}");
+fn to_json(figures: &[(String, f64)]) -> String {
+    let mut json = format!("{{\n  {}", machine::machine_json());
+    for (name, value) in figures {
+        let _ = write!(json, ",\n  \"{name}\": {value}");
     }
-    json.push_str("}\n");
-    let path = std::path::Path::new(&folder).join("balance.json");
-    std::fs::write(&path, json).expect("the figures can be written");
-    println!("figures: {}", path.display());
+    json.push_str("\n}\n");
+    json
 }

@@ -11,6 +11,8 @@
 )]
 #![allow(clippy::expect_used, reason = "the expressions and zones are given, there is nobody to tell")]
 
+#[path = "common/machine.rs"]
+mod machine;
 #[path = "cron/contenders.rs"]
 mod contenders;
 #[path = "cron/measure.rs"]

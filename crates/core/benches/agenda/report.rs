@@ -1,7 +1,8 @@
 //! The figures as a table for people and as JSON for machines.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+
+use super::machine::{machine, machine_json, write_json};
 
 use crate::measure::Spread;
 
@@ -94,7 +95,7 @@ impl Report {
     }
 
     pub(crate) fn print(&self) {
-        println!("{}: {} CPUs, load average {}", self.name, n_cpus(), load_average());
+        println!("{}: {}", self.name, machine());
         let heads = ["p50", "p95", "p99", "sort u64", "ratio", "sort pairs", "ratio", "bytes each"];
         println!("{:<50} {:>4}{}", "", "unit", joined(&heads.map(str::to_owned)));
         for row in &self.rows {
@@ -105,23 +106,13 @@ impl Report {
         }
     }
 
-    /// Writes the figures into the directory that `EVENBEAT_BENCH_DIR` names, if it does.
+    /// Writes the figures beside those of the other benchmarks.
     pub(crate) fn write(&self) {
-        let Some(directory) = std::env::var_os("EVENBEAT_BENCH_DIR").map(PathBuf::from) else { return };
-        let path = directory.join(format!("{}.json", self.name));
-        match std::fs::write(&path, self.to_json()) {
-            Ok(()) => println!("written to {}", path.display()),
-            Err(error) => println!("note: `{}` cannot be written: {error}", path.display()),
-        }
+        write_json(self.name, &self.to_json());
     }
 
     fn to_json(&self) -> String {
-        let mut json = format!(
-            "{{\n  \"bench\": \"{}\",\n  \"n_cpus\": {},\n  \"load_average\": \"{}\",\n  \"rows\": [",
-            self.name,
-            n_cpus(),
-            load_average()
-        );
+        let mut json = format!("{{\n  \"bench\": \"{}\",\n  {},\n  \"rows\": [", self.name, machine_json());
         for (row_idx, row) in self.rows.iter().enumerate() {
             let separator = if row_idx == 0 { "" } else { "," };
             // Names and units are words of this benchmark: there is nothing to escape.
@@ -158,14 +149,4 @@ fn joined(cells: &[String]) -> String {
 fn shown(figure: f64) -> String {
     let digits = if figure.fract() == 0.0 { 0 } else { 2 };
     format!("{figure:.digits$}")
-}
-
-fn n_cpus() -> usize {
-    std::thread::available_parallelism().map_or(0, usize::from)
-}
-
-fn load_average() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let averages: Vec<&str> = text.split_whitespace().take(3).collect();
-    if averages.is_empty() { "unknown".to_owned() } else { averages.join(" ") }
 }

@@ -1,7 +1,8 @@
 //! The figures as a table for people and as JSON for machines.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+
+use super::machine::{machine, machine_json, write_json};
 
 const CONTENDERS: [&str; 3] = ["evenbeat", "croner", "cronexpr"];
 
@@ -53,13 +54,7 @@ impl Report {
 
     pub(crate) fn print(&self) {
         let [ours, one, other] = CONTENDERS;
-        println!(
-            "{}: {} expressions, {} CPUs, load average {}",
-            self.name,
-            self.n_expressions,
-            n_cpus(),
-            load_average()
-        );
+        println!("{}: {} expressions, {}", self.name, self.n_expressions, machine());
         println!("{:<36} {:>4} {ours:>12} {one:>12} {:>8} {other:>12} {:>8}", "", "unit", "ratio", "ratio");
         for row in &self.rows {
             let [one, other] = row.others.map(shown);
@@ -76,23 +71,17 @@ impl Report {
         }
     }
 
-    /// Writes the figures into the directory that `EVENBEAT_BENCH_DIR` names, if it does.
+    /// Writes the figures beside those of the other benchmarks.
     pub(crate) fn write(&self) {
-        let Some(directory) = std::env::var_os("EVENBEAT_BENCH_DIR").map(PathBuf::from) else { return };
-        let path = directory.join(format!("{}.json", self.name));
-        match std::fs::write(&path, self.to_json()) {
-            Ok(()) => println!("written to {}", path.display()),
-            Err(error) => println!("note: `{}` cannot be written: {error}", path.display()),
-        }
+        write_json(self.name, &self.to_json());
     }
 
     fn to_json(&self) -> String {
         let mut json = format!(
-            "{{\n  \"bench\": \"{}\",\n  \"n_expressions\": {},\n  \"n_cpus\": {},\n  \"load_average\": \"{}\",\n  \"rows\": [",
+            "{{\n  \"bench\": \"{}\",\n  \"n_expressions\": {},\n  {},\n  \"rows\": [",
             self.name,
             self.n_expressions,
-            n_cpus(),
-            load_average()
+            machine_json()
         );
         let [ours, one, other] = CONTENDERS;
         for (row_idx, row) in self.rows.iter().enumerate() {
@@ -116,14 +105,4 @@ impl Report {
 fn shown(figure: f64) -> String {
     let digits = if figure.fract() == 0.0 { 0 } else { 2 };
     format!("{figure:.digits$}")
-}
-
-fn n_cpus() -> usize {
-    std::thread::available_parallelism().map_or(0, usize::from)
-}
-
-fn load_average() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let averages: Vec<&str> = text.split_whitespace().take(3).collect();
-    if averages.is_empty() { "unknown".to_owned() } else { averages.join(" ") }
 }
