@@ -175,6 +175,35 @@ pub(crate) static JOB_FILE: Target = Target {
     run: job_file,
 };
 
+pub(crate) static CRONTAB: Target = Target {
+    name: "crontab",
+    seeds: &[
+        "# m h dom mon dow command\nMAILTO=ops\n*/15 * * * * /usr/local/bin/fetch --all\n@daily backup.sh\n",
+        "CRON_TZ=Europe/Berlin\n0 3 * * 1-5 report | mail -s x ops%body\n@reboot warm-cache\n",
+        "SHELL=/bin/sh\n17 * * * * root cd / && run-parts /etc/cron.hourly\n0 0 1 * * www-data vacuum\n",
+    ],
+    words: &[
+        "\n",
+        "#",
+        "=",
+        "%",
+        "@daily ",
+        "@every 5m ",
+        "@reboot ",
+        "CRON_TZ=",
+        "TZ=Mars",
+        "* * * * * ",
+        "*/0 ",
+        "60 ",
+        "root ",
+        "\\",
+        "\t",
+        "H * * * * ",
+    ],
+    bytes_max: 2_048,
+    run: crontab,
+};
+
 pub(crate) static STATE_FILE: Target = Target {
     name: "state_file",
     seeds: &[
@@ -279,6 +308,19 @@ fn job_file(text: &str) -> String {
         Ok(loaded) => format!("{} files", loaded.files.len()),
         Err(diagnostics) => {
             // Rendering reads spans back into the text, so it is part of what must not fail.
+            assert!(!diagnostics.render(false).is_empty());
+            let messages: Vec<&str> = diagnostics.iter().map(|it| it.message.as_str()).collect();
+            messages.join("\n")
+        }
+    }
+}
+
+fn crontab(text: &str) -> String {
+    let now: Timestamp = "2026-02-04T10:00:00Z".parse().unwrap();
+    let source = SourceText { name: "crontab".to_owned(), text: text.to_owned() };
+    match evenbeat::crontab::read(&source, None, now, &mut Zones::new()) {
+        Ok(read) => format!("{} entries, {} left out", read.entries.len(), read.left_out.len()),
+        Err(diagnostics) => {
             assert!(!diagnostics.render(false).is_empty());
             let messages: Vec<&str> = diagnostics.iter().map(|it| it.message.as_str()).collect();
             messages.join("\n")
