@@ -60,6 +60,7 @@ pub mod job;
 pub mod unsatisfiable;
 pub mod spec;
 pub mod urgency;
+pub mod rank;
 pub mod occurrence;
 pub mod condition;
 pub mod slot;
