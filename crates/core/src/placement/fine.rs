@@ -73,8 +73,9 @@ fn best_lane(
     let mut at = base;
     let mut lanes = DayLanes::new(load, base, lane_length, choice.interval);
     for _ in 0..n_rows_max {
-        let row = cells.get(lanes.idx()..).unwrap_or_default();
-        for ((peak, sum), cell) in peaks.iter_mut().zip(&mut sums).zip(row.iter().take(n_lanes)) {
+        let first = lanes.idx();
+        let row = cells.get(first..first + n_lanes).unwrap_or_default();
+        for ((peak, sum), cell) in peaks.iter_mut().zip(&mut sums).zip(row) {
             *peak = (*peak).max(*cell);
             // A sum of up to 96 counts of jobs; were it to wrap, a tie would fall the other way.
             *sum = sum.wrapping_add(*cell);
@@ -115,23 +116,39 @@ struct DayLanes {
     in_day: Duration,
     step: Duration,
     lane_length: Duration,
+    /// The same in whole lanes, where the interval is a whole number of them: then nothing has to be
+    /// divided on the way.
+    idx: usize,
+    n_step: Option<usize>,
+    n_day: usize,
 }
 
 impl DayLanes {
     fn new(load: &SlotLoad, at: Timestamp, lane_length: Duration, interval: Duration) -> DayLanes {
+        let in_day = Duration::from_millis(load.in_day(at));
         let step = Duration::from_millis(interval.as_millis() % DAY.as_millis());
-        DayLanes { in_day: Duration::from_millis(load.in_day(at)), step, lane_length }
+        let lanes =
+            |length: Duration| usize::try_from(length.as_millis() / lane_length.as_millis()).unwrap_or(0);
+        let is_whole = step.as_millis() % lane_length.as_millis() == 0;
+        let n_step = is_whole.then(|| lanes(step));
+        DayLanes { in_day, step, lane_length, idx: lanes(in_day), n_step, n_day: lanes(DAY) }
     }
 
     fn idx(&self) -> usize {
-        usize::try_from(self.in_day.as_millis() / self.lane_length.as_millis()).unwrap_or(0)
+        self.idx
     }
 
     fn advance(&mut self) {
+        if let Some(n_step) = self.n_step {
+            self.idx += n_step;
+            self.idx -= if self.idx < self.n_day { 0 } else { self.n_day };
+            return;
+        }
         self.in_day = self.in_day + self.step;
         if DAY <= self.in_day {
             self.in_day = self.in_day - DAY;
         }
+        self.idx = usize::try_from(self.in_day.as_millis() / self.lane_length.as_millis()).unwrap_or(0);
     }
 }
 
