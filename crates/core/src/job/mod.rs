@@ -1,7 +1,7 @@
 //! A job: what to run, when, within which limits (J1), and what is remembered of it (J4).
 //!
-//! A [`Job`] is valid by construction: it comes out of [`crate::spec`], which reads what people
-//! wrote. Nothing behind that door checks a job again.
+//! What people write becomes a [`Job`] in [`crate::spec`], and nothing behind that door checks it again.
+//! Its parts are valid by their types: a schedule, a zone or a key that is none cannot be made.
 
 mod policy;
 mod state;

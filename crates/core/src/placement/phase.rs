@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
     /// The instant that a phase begins at: the best millisecond of its cell.
     pub(super) fn spot(&self, best: &Candidate) -> Option<Spot> {
         let at = refine(self.load, self.cell_start(best.cell), self.grain, &self.choice, self.wishes)?;
-        Some(Spot { sum: best.sum, ..Spot::new(self.load, at, best.peak, best.n_unwished) })
+        Some(Spot::new(self.load, at, best.peak, best.n_unwished))
     }
 
     pub(super) fn best(&self) -> Option<Candidate> {

@@ -26,8 +26,6 @@ pub struct Spot {
     pub load: u32,
     /// The most that any slot of its occurrences carried before, as it is levelled.
     pub peak: u64,
-    /// The sum over those slots.
-    pub sum: u64,
     /// How many of its occurrences of the next day go against its wishes.
     pub n_unwished: u32,
 }
@@ -35,7 +33,7 @@ pub struct Spot {
 impl Spot {
     pub(super) fn new(load: &SlotLoad, at: Timestamp, peak: u64, n_unwished: u32) -> Spot {
         let slot = Slot::of(at, load.width());
-        Spot { at, slot, load: load.runs_in(slot), peak, sum: 0, n_unwished }
+        Spot { at, slot, load: load.runs_in(slot), peak, n_unwished }
     }
 }
 

@@ -11,7 +11,7 @@ use evenbeat_core::urgency::Outlook;
 use serde_json::json;
 
 use super::show::{BOLD, DIM, relative, style_of};
-use super::{Exit, source};
+use super::{Exit, show, source};
 use crate::statefile;
 
 /// What was asked for.
@@ -53,9 +53,7 @@ pub(crate) fn run(
     let verdicts: Vec<Verdict<'_>> =
         jobs.iter().zip(&states).map(|(job, state)| Verdict::of(job, state, wanted.at)).collect();
     if wanted.json {
-        let document: Vec<serde_json::Value> = verdicts.iter().map(Verdict::to_json).collect();
-        serde_json::to_writer_pretty(&mut *out, &document)?;
-        writeln!(out)?;
+        show::json(out, &verdicts.iter().map(Verdict::to_json).collect())?;
     } else {
         for (idx, verdict) in verdicts.iter().enumerate() {
             if 0 < idx {

@@ -16,7 +16,7 @@ use evenbeat_core::zone::Zone;
 use serde_json::json;
 
 use super::show::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
-use super::{Exit, source};
+use super::{Exit, show, source};
 
 /// What was asked for.
 #[derive(Debug)]
@@ -48,10 +48,7 @@ pub(crate) fn run(
     };
     let forecasts: Vec<Forecast<'_>> = jobs.iter().map(|job| forecast(job, wanted.from, wanted.n)).collect();
     if wanted.json {
-        let document: Vec<serde_json::Value> =
-            forecasts.iter().map(|it| it.to_json(shown_in.as_ref())).collect();
-        serde_json::to_writer_pretty(&mut *out, &document)?;
-        writeln!(out)?;
+        show::json(out, &forecasts.iter().map(|it| it.to_json(shown_in.as_ref())).collect())?;
     } else {
         for (idx, forecast) in forecasts.iter().enumerate() {
             if 0 < idx {

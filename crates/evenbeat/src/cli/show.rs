@@ -1,5 +1,7 @@
 //! Instants and tables as people read them.
 
+use std::io::{self, Write};
+
 use anstyle::{AnsiColor, Style};
 use evenbeat_core::civil::{Date, day_of, weekday};
 use evenbeat_core::condition::Condition;
@@ -62,6 +64,12 @@ fn rough(length: Duration) -> String {
         rest %= seconds;
     }
     parts.join(" ")
+}
+
+/// One JSON document, and the end of its last line.
+pub(crate) fn json(out: &mut dyn Write, document: &serde_json::Value) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
+    writeln!(out)
 }
 
 /// The colour of a condition; its word says the same to those who see none.

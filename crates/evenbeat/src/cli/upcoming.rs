@@ -18,7 +18,7 @@ use evenbeat_core::zone::Zone;
 use serde_json::json;
 
 use super::show::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
-use super::{Exit, source};
+use super::{Exit, show, source};
 
 /// What was asked for.
 #[derive(Debug)]
@@ -191,6 +191,5 @@ fn print_json(
         "total": agenda.len(),
         "occurrences": occurrences,
     });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
+    show::json(out, &document)
 }
