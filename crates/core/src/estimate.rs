@@ -1,5 +1,7 @@
 //! How long a run takes, learned from the good ones (B1).
 
+use std::num::NonZeroU64;
+
 use crate::time::Duration;
 
 /// The weight of the newest sample unless a job says otherwise: three quarters of all weight lie
@@ -15,13 +17,13 @@ const OUTLIER_FACTOR: f64 = 5.0;
 pub struct Estimate {
     mean_ms: f64,
     variance_ms2: f64,
-    n_samples: u64,
+    n_samples: NonZeroU64,
 }
 
 impl Estimate {
     /// What one good run tells.
     pub fn first(sample: Duration) -> Estimate {
-        Estimate { mean_ms: sample.as_millis_f64().max(0.0), variance_ms2: 0.0, n_samples: 1 }
+        Estimate { mean_ms: sample.as_millis_f64().max(0.0), variance_ms2: 0.0, n_samples: NonZeroU64::MIN }
     }
 
     /// An estimate as it was stored.
@@ -30,7 +32,7 @@ impl Estimate {
         Estimate {
             mean_ms: mean.as_millis_f64().max(0.0),
             variance_ms2: deviation * deviation,
-            n_samples: n_samples.max(1),
+            n_samples: NonZeroU64::new(n_samples).unwrap_or(NonZeroU64::MIN),
         }
     }
 
@@ -73,7 +75,7 @@ impl Estimate {
 
     /// How many good runs it was learned from.
     pub fn n_samples(&self) -> u64 {
-        self.n_samples
+        self.n_samples.get()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Names and numbers of things, each a type of its own: a run cannot be passed where a session is
-//! meant, and what a name may look like is decided in one place.
+//! meant, and what a name may look like is decided in one place. Copies of a name share its text.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::nearest::shortened;
 
@@ -11,7 +12,7 @@ use crate::nearest::shortened;
 ///
 /// Ordered bytewise by the whole text, everywhere; that order breaks ties.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobKey(Box<str>);
+pub struct JobKey(Arc<str>);
 
 impl JobKey {
     /// The key of a name and, if there is one, its configuration.
@@ -70,7 +71,7 @@ macro_rules! names {
     ($($(#[$doc:meta])* $type:ident, $what:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $type(Box<str>);
+        pub struct $type(Arc<str>);
 
         impl $type {
             /// The text of the name.

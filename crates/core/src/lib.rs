@@ -5,6 +5,7 @@
 //! | Word | Meaning |
 //! |---|---|
 //! | [job](job::Job) | a recurring duty: what to run, when, within which limits |
+//! | [terms](job::Terms) | of those, what a decision needs: all but key, target and words for people |
 //! | [schedule](schedule::Schedule) | its rule of recurrence: `every`, `fresh`, `cron`, `once`, `manual` |
 //! | [placement](schedule::Placement) | where the rule was set down on the time line |
 //! | [rhythm](schedule::Rhythm) | both together: instants that can be walked and counted |

@@ -9,7 +9,7 @@ use crate::schedule::Rhythm;
 use crate::time::{Duration, TimeWindow, Timestamp};
 
 /// What to do about missed occurrences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MissedPolicy {
     /// How many of them get a run.
     pub runs: MissedRuns,
@@ -22,7 +22,7 @@ pub struct MissedPolicy {
 }
 
 /// How many missed occurrences get a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MissedRuns {
     /// One, now, for the latest; the rest go on record.
     #[default]

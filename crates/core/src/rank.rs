@@ -1,7 +1,7 @@
 //! Who goes first (B3): among jobs that may start now, the one whose latest start comes first.
 
-use crate::ids::stable_hash;
-use crate::job::{Job, JobState};
+use crate::ids::{JobKey, stable_hash};
+use crate::job::{JobState, Terms};
 use crate::run::Trigger;
 use crate::time::Timestamp;
 use crate::urgency::{self, Outlook};
@@ -26,7 +26,7 @@ enum Class {
 
 impl Rank {
     /// The rank of the run that a job is ready for.
-    pub fn of(job: &Job, state: &JobState, trigger: Trigger, outlook: &Outlook) -> Rank {
+    pub fn of(key: &JobKey, terms: &Terms, state: &JobState, trigger: Trigger, outlook: &Outlook) -> Rank {
         let class = match trigger {
             Trigger::Manual => Class::Asked,
             Trigger::Scheduler | Trigger::Retry => Class::Live,
@@ -34,12 +34,12 @@ impl Rank {
         };
         let due_at = state.next_run_at.unwrap_or(Timestamp::MAX);
         // From the job and its occurrence: no name wins every tie, and every node agrees who does.
-        let mut identity = job.key.as_str().as_bytes().to_vec();
+        let mut identity = key.as_str().as_bytes().to_vec();
         identity.extend(due_at.as_millis().to_le_bytes());
         Rank {
             class,
             // What has no deadline waits for all that have one.
-            should_start_by: urgency::should_start_by(job, state, outlook).unwrap_or(Timestamp::MAX),
+            should_start_by: urgency::should_start_by(terms, state, outlook).unwrap_or(Timestamp::MAX),
             due_at,
             rotation: stable_hash(&identity),
         }
@@ -55,15 +55,17 @@ impl Rank {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Job;
     use crate::job::sample::{instant, job, length, placed};
 
     /// A job of this name and schedule, last good at 10:00, whose runs take this long.
     fn rank(name: &str, schedule: &str, takes: &str, trigger: Trigger) -> Rank {
-        let job = Job { key: name.parse().unwrap(), estimate: Some(length(takes)), ..job(schedule) };
+        let mut job = Job { key: name.parse().unwrap(), ..job(schedule) };
+        job.estimate = Some(length(takes));
         let mut state = placed(&job, "10:00");
         state.last_good_start_at = Some(instant("10:00"));
         state.next_run_at = Some(instant("11:00"));
-        Rank::of(&job, &state, trigger, &Outlook::default())
+        Rank::of(&job.key, &job, &state, trigger, &Outlook::default())
     }
 
     #[track_caller]
@@ -106,7 +108,7 @@ mod tests {
                     let job = Job { key: format!("job{idx}").parse().unwrap(), ..job("every 1h") };
                     let mut state = placed(&job, "10:00");
                     state.next_run_at = Some(instant(due));
-                    (Rank::of(&job, &state, Trigger::Scheduler, &Outlook::default()), idx)
+                    (Rank::of(&job.key, &job, &state, Trigger::Scheduler, &Outlook::default()), idx)
                 })
                 .collect();
             ranks.sort();

@@ -1,5 +1,7 @@
 //! The floor under the next start after a failure (B7).
 
+use std::hash::{Hash, Hasher};
+
 use crate::ids::{JobKey, stable_hash};
 use crate::time::{Duration, Timestamp};
 
@@ -11,7 +13,7 @@ pub const DELAYS: [Duration; 3] = [Duration::from_mins(5), Duration::from_hours(
 const SCALE_MAX: f64 = 4.0;
 
 /// What happens after a failure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct RetryPolicy {
     /// The delay after the first failure, the second …; the last one repeats. Never empty.
     pub delays: Vec<Duration>,
@@ -34,6 +36,28 @@ impl Default for RetryPolicy {
             pause_after_failures: None,
             not_on_exit_codes: Vec::new(),
         }
+    }
+}
+
+impl RetryPolicy {
+    /// All of it, each part comparable: a jitter is the same if its bits are.
+    fn parts(&self) -> (&[Duration], u64, bool, Option<u32>, &[i32]) {
+        let RetryPolicy { delays, jitter, scale, pause_after_failures, not_on_exit_codes } = self;
+        (delays, jitter.to_bits(), *scale, *pause_after_failures, not_on_exit_codes)
+    }
+}
+
+impl PartialEq for RetryPolicy {
+    fn eq(&self, other: &RetryPolicy) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for RetryPolicy {}
+
+impl Hash for RetryPolicy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
     }
 }
 

@@ -93,7 +93,7 @@ impl fmt::Display for Outcome {
 }
 
 /// How long a run may take (B5). Both limits default to none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RunLimits {
     /// Beyond this: one error in the log and a warning, no failure.
     pub max_expected: Option<Duration>,

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::job::Job;
+use crate::job::Terms;
 use crate::schedule::Schedule;
 use crate::time::Duration;
 
@@ -43,11 +43,11 @@ pub enum Unsatisfiable {
 }
 
 /// Every reason why a job whose runs take this long cannot keep its promise; none for most.
-pub fn unsatisfiable(job: &Job, expected: Duration) -> Vec<Unsatisfiable> {
+pub fn unsatisfiable(terms: &Terms, expected: Duration) -> Vec<Unsatisfiable> {
     let mut found = Vec::new();
     let run_too_long =
         |allowed: Duration| (allowed < expected).then_some(Unsatisfiable::RunTooLong { expected, allowed });
-    match &job.schedule {
+    match &terms.schedule {
         // Age counts from the start of a good run, the rest from its end.
         Schedule::Fresh { max_age, cooldown }
             if max_age <= cooldown || *max_age < expected + *cooldown + expected =>
@@ -62,13 +62,13 @@ pub fn unsatisfiable(job: &Job, expected: Duration) -> Vec<Unsatisfiable> {
         Schedule::Once { finish_within, .. } => found.extend(finish_within.and_then(run_too_long)),
         Schedule::Fresh { .. } | Schedule::Manual => {}
     }
-    if let Some(max_allowed) = job.limits.max_allowed.filter(|most| *most < expected) {
+    if let Some(max_allowed) = terms.limits.max_allowed.filter(|most| *most < expected) {
         found.push(Unsatisfiable::EndedTooEarly { expected, max_allowed });
     }
-    if job.blackouts.covers_all_week() {
+    if terms.blackouts.covers_all_week() {
         found.push(Unsatisfiable::BlackoutAllWeek);
     }
-    if job.place.excludes_all() {
+    if terms.place.excludes_all() {
         found.push(Unsatisfiable::NoNode);
     }
     found

@@ -1,6 +1,6 @@
 //! The instants that decide about a job: when it may start, when it must, when it is late (B2).
 //!
-//! Pure functions of job, memory and time. Two of them move in different ways, and that is the
+//! Pure functions of terms, memory and time. Two of them move in different ways, and that is the
 //! whole idea:
 //!
 //! - `can_start_by` is pushed back by failures (the retry floor) and by blackouts.
@@ -9,7 +9,8 @@
 //!   in line as soon as it may start again.
 
 use crate::estimate::Estimate;
-use crate::job::{Job, JobState};
+use crate::ids::JobKey;
+use crate::job::{JobState, Terms};
 use crate::schedule::{ONCE_FINISH_WITHIN, Rhythm, Schedule};
 use crate::time::{Duration, Timestamp};
 
@@ -26,32 +27,33 @@ pub struct Outlook {
 
 /// How long its next run will take, as far as anyone can tell (B1): what was set by hand, else
 /// what was learned, else the longest that is expected, else what is usual in its pool, else 0.
-pub fn expected_length(job: &Job, state: &JobState, outlook: &Outlook) -> Duration {
-    job.estimate
+pub fn expected_length(terms: &Terms, state: &JobState, outlook: &Outlook) -> Duration {
+    terms
+        .estimate
         .or(state.estimate.as_ref().map(Estimate::mean))
-        .or(job.limits.max_expected)
+        .or(terms.limits.max_expected)
         .or(outlook.pool_median)
         .unwrap_or(Duration::ZERO)
 }
 
 /// The job's occurrences, if it is placed and has any.
-pub fn rhythm<'a>(job: &'a Job, state: &JobState) -> Option<Rhythm<'a>> {
+pub fn rhythm<'a>(terms: &'a Terms, state: &JobState) -> Option<Rhythm<'a>> {
     let placement = state.placement.as_ref()?;
-    Some(job.schedule.rhythm(placement, job.bounds, &job.zone))
+    Some(terms.schedule.rhythm(placement, terms.bounds, &terms.zone))
 }
 
 /// By when a good run must be complete; none for a job that owes nothing.
 ///
 /// It counts from the first occurrence that no good run has covered. A job that never succeeded
 /// counts from its first placed one, so that it is neither infinitely urgent nor never chosen.
-pub fn deadline(job: &Job, state: &JobState) -> Option<Timestamp> {
+pub fn deadline(terms: &Terms, state: &JobState) -> Option<Timestamp> {
     let placement = state.placement.as_ref()?;
-    if state.is_exhausted(job) {
+    if state.is_exhausted(terms) {
         return None;
     }
     let covered_until = state.last_good_start_at.unwrap_or(Timestamp::MIN);
-    let owed = || rhythm(job, state)?.next_after(covered_until);
-    match &job.schedule {
+    let owed = || rhythm(terms, state)?.next_after(covered_until);
+    match &terms.schedule {
         Schedule::Fresh { max_age, .. } => {
             // What ended is not owed; a promise about the age of data ends with its schedule.
             state.next_run_at?;
@@ -62,7 +64,7 @@ pub fn deadline(job: &Job, state: &JobState) -> Option<Timestamp> {
             let owed = owed()?;
             match cron.finish_within {
                 Some(finish_within) => Some(owed + finish_within),
-                None => rhythm(job, state)?.without_end().next_after(owed),
+                None => rhythm(terms, state)?.without_end().next_after(owed),
             }
         }
         Schedule::Once { finish_within, .. } => Some(owed()? + finish_within.unwrap_or(ONCE_FINISH_WITHIN)),
@@ -71,34 +73,40 @@ pub fn deadline(job: &Job, state: &JobState) -> Option<Timestamp> {
 }
 
 /// The latest start that still meets the deadline: the order of dispatch.
-pub fn should_start_by(job: &Job, state: &JobState, outlook: &Outlook) -> Option<Timestamp> {
-    Some(deadline(job, state)? - expected_length(job, state, outlook))
+pub fn should_start_by(terms: &Terms, state: &JobState, outlook: &Outlook) -> Option<Timestamp> {
+    Some(deadline(terms, state)? - expected_length(terms, state, outlook))
 }
 
 /// The earliest start: the pending occurrence, not before the retry floor, not in a blackout.
 /// None if nothing is pending, or if blackouts never end.
-pub fn can_start_by(job: &Job, state: &JobState, now: Timestamp) -> Option<Timestamp> {
+pub fn can_start_by(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> Option<Timestamp> {
     let pending = state.next_run_at?;
-    let floored = retry_floor(job, state).map_or(pending, |floor| pending.max(floor));
+    let floored = retry_floor(key, terms, state).map_or(pending, |floor| pending.max(floor));
     // What could have started by now is judged by now: a window that has begun since then holds
     // it up, one that is over does not.
     let earliest = floored.max(now);
-    let after_blackout = job.blackouts.exit(&job.zone, earliest)?;
+    let after_blackout = terms.blackouts.exit(&terms.zone, earliest)?;
     Some(if after_blackout == earliest { floored } else { after_blackout })
 }
 
 /// Before this instant a failed job is not tried again.
-pub fn retry_floor(job: &Job, state: &JobState) -> Option<Timestamp> {
-    let failures = state.failures().filter(|failures| job.retry.retries(failures))?;
-    Some(job.retry.floor(&job.key, &failures))
+pub fn retry_floor(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Timestamp> {
+    let failures = state.failures().filter(|failures| terms.retry.retries(failures))?;
+    Some(terms.retry.floor(key, &failures))
 }
 
 /// When the job will start if all goes as foreseen: when it may, from now on, where its run fits
 /// before the next blackout, and when there is room for it.
-pub fn planned_start(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) -> Option<Timestamp> {
-    let earliest = can_start_by(job, state, now)?.max(now);
+pub fn planned_start(
+    key: &JobKey,
+    terms: &Terms,
+    state: &JobState,
+    now: Timestamp,
+    outlook: &Outlook,
+) -> Option<Timestamp> {
+    let earliest = can_start_by(key, terms, state, now)?.max(now);
     let room_at = outlook.room_at.map_or(earliest, |room_at| room_at.max(earliest));
-    job.blackouts.earliest_fit(&job.zone, room_at, expected_length(job, state, outlook))
+    terms.blackouts.earliest_fit(&terms.zone, room_at, expected_length(terms, state, outlook))
 }
 
 #[cfg(test)]
@@ -208,7 +216,7 @@ mod tests {
         state.failure_count = failures;
         state.last_start_at = (0 < failures).then(|| instant("10:00"));
         state.last_end_at = (0 < failures).then(|| instant("10:10"));
-        assert_eq!(shown(can_start_by(&job, &state, instant(now))), expected);
+        assert_eq!(shown(can_start_by(&job.key, &job, &state, instant(now))), expected);
     }
 
     #[test]
@@ -233,7 +241,7 @@ mod tests {
         state.failure_count = 3;
         state.last_end_at = Some(instant("10:10"));
         state.last_exit_code = Some(64);
-        assert_eq!(shown(can_start_by(&job, &state, instant("10:20"))), "11:00");
+        assert_eq!(shown(can_start_by(&job.key, &job, &state, instant("10:20"))), "11:00");
     }
 
     #[test]
@@ -243,11 +251,11 @@ mod tests {
         job.blackouts = Blackouts::new(vec![period.unwrap()]).unwrap();
         job.estimate = Some(length("20m"));
         let state = placed(&job, "10:00");
-        let planned = |now| shown(planned_start(&job, &state, instant(now), &Outlook::default()));
+        let planned = |now| shown(planned_start(&job.key, &job, &state, instant(now), &Outlook::default()));
         assert_eq!(planned("10:10"), "10:10");
         assert_eq!(planned("10:11"), "10:50");
         job.estimate = Some(length("3d"));
-        let planned = |now| shown(planned_start(&job, &state, instant(now), &Outlook::default()));
+        let planned = |now| shown(planned_start(&job.key, &job, &state, instant(now), &Outlook::default()));
         assert_eq!(planned("10:11"), "10:11", "no gap of the week is that long, so it need not wait");
     }
 }

@@ -11,7 +11,7 @@ use evenbeat_core::estimate::Estimate;
 use evenbeat_core::ids::RunId;
 use evenbeat_core::job::{Job, JobState, Owner, Pause, PausedBy};
 use evenbeat_core::nearest::nearest;
-use evenbeat_core::schedule::{Placement, Schedule};
+use evenbeat_core::schedule::{Choices, Placement, Schedule};
 use evenbeat_core::time::{Duration, Timestamp};
 use serde_json::{Map, Value};
 
@@ -79,8 +79,8 @@ impl Fields<'_> {
         state.failure_count = self.number("failure_count", 0..=i64::from(u32::MAX)).unwrap_or(0);
         state.n_served = self.number("runs", 0..=i64::MAX).unwrap_or(0);
         state.estimate = self.length("estimate").map(Estimate::first);
-        state.pause = self.pause().or_else(|| job.paused.clone());
-        state.owner = self.owner();
+        state.pause = self.pause().or_else(|| job.paused.clone()).map(Box::new);
+        state.owner = self.owner().map(Box::new);
         // What the last run was follows from the last good one where nothing else is said.
         state.last_start_at = state.last_start_at.or(state.last_good_start_at);
         state.last_end_at = state.last_end_at.or(state.last_good_end_at);
@@ -106,7 +106,7 @@ impl Fields<'_> {
         });
         let choices = match &job.schedule {
             Schedule::Cron(cron) => cron.expr().provisional(job.key.stable_hash()).1.into(),
-            _ => Box::default(),
+            _ => Choices::default(),
         };
         let placement = Placement { choices, ..Placement::at(anchor_at, state.created_at) };
         let rhythm = job.schedule.rhythm(&placement, job.bounds, &job.zone);

@@ -30,7 +30,8 @@ pub(crate) fn of(n_jobs: usize, way: Way) -> Vec<(Job, JobState)> {
             let target =
                 Target::Command(CommandTarget { argv: vec!["true".to_owned()], ..CommandTarget::default() });
             let key = format!("job-{idx}").parse().expect("a key");
-            let job = Job { estimate: Some(estimate), ..Job::new(key, target, schedule) };
+            let mut job = Job::new(key, target, schedule);
+            job.estimate = Some(estimate);
             let mut state = JobState::new(placed_at);
             state.place(&job, Placement::at(next, placed_at));
             if let Schedule::Every { interval, .. } = job.schedule {

@@ -9,7 +9,7 @@ use crate::zone::{Segment, Zone};
 pub const PERIODS_MAX: usize = 64;
 
 /// The blackouts of one job.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Blackouts {
     periods: Box<[BlackoutPeriod]>,
     week: Week,

@@ -22,12 +22,12 @@ pub(super) struct Reading {
 }
 
 /// The blackouts of a week that begins on Sunday, and that is followed by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Week(Box<[Stretch]>);
 
 /// `[start_s, end_s)` in seconds of the week. They are sorted and do not touch; only the last may
 /// reach beyond the end of the week, and then lasts into the beginning of the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Stretch {
     start_s: i64,
     end_s: i64,

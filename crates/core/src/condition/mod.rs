@@ -6,7 +6,8 @@ use std::fmt;
 
 pub use waiting::{Wait, WaitReason, waits};
 
-use crate::job::{Job, JobState};
+use crate::ids::JobKey;
+use crate::job::{JobState, Terms};
 use crate::time::{Duration, Timestamp};
 use crate::unsatisfiable::{Unsatisfiable, unsatisfiable};
 use crate::urgency::{self, Outlook};
@@ -122,15 +123,21 @@ pub struct Assessment {
     pub unsatisfiable: Vec<Unsatisfiable>,
 }
 
-/// Judges a job. The condition counts only while the job is tracked
+/// Judges a terms. The condition counts only while the job is tracked
 /// ([`crate::job::Status::is_tracked`]); the age of its data is told in any case.
-pub fn assess(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) -> Assessment {
-    let expected_length = urgency::expected_length(job, state, outlook);
-    let deadline = urgency::deadline(job, state);
+pub fn assess(
+    key: &JobKey,
+    terms: &Terms,
+    state: &JobState,
+    now: Timestamp,
+    outlook: &Outlook,
+) -> Assessment {
+    let expected_length = urgency::expected_length(terms, state, outlook);
+    let deadline = urgency::deadline(terms, state);
     let running_since = state.owner.as_ref().map(|owner| owner.started_at);
     let planned_start = match running_since {
         Some(_) => None,
-        None => urgency::planned_start(job, state, now, outlook),
+        None => urgency::planned_start(key, terms, state, now, outlook),
     };
     let expected_end = match running_since {
         // A run that outlasts its estimate ends now at the earliest.
@@ -138,7 +145,7 @@ pub fn assess(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) ->
         None => planned_start.map(|start| start + expected_length),
     };
     let should_start_by = deadline.map(|deadline| deadline - expected_length);
-    let mut unsatisfiable = unsatisfiable(job, expected_length);
+    let mut unsatisfiable = unsatisfiable(terms, expected_length);
     if outlook.no_node && !unsatisfiable.contains(&Unsatisfiable::NoNode) {
         unsatisfiable.push(Unsatisfiable::NoNode);
     }
@@ -158,7 +165,7 @@ pub fn assess(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) ->
     if 0 < state.failure_count {
         reasons.push(Reason::LastRunFailed);
     }
-    if running_since.is_some_and(|started_at| job.limits.is_overrunning(started_at, now)) {
+    if running_since.is_some_and(|started_at| terms.limits.is_overrunning(started_at, now)) {
         reasons.push(Reason::Overrunning);
     }
     if !unsatisfiable.is_empty() {
@@ -174,7 +181,7 @@ pub fn assess(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) ->
         now,
         reasons,
         expected_length,
-        can_start_by: urgency::can_start_by(job, state, now),
+        can_start_by: urgency::can_start_by(key, terms, state, now),
         should_start_by,
         deadline,
         planned_start,
@@ -187,20 +194,25 @@ pub fn assess(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) ->
 
 /// The next instant at which the clock alone can change a job's condition, so that nobody has to
 /// look in between. An event (a run starts or ends, an edit) may change it earlier.
-pub fn next_change_at(job: &Job, state: &JobState, now: Timestamp, outlook: &Outlook) -> Option<Timestamp> {
+pub fn next_change_at(
+    terms: &Terms,
+    state: &JobState,
+    now: Timestamp,
+    outlook: &Outlook,
+) -> Option<Timestamp> {
     const TICK: Duration = Duration::from_millis(1);
-    let deadline = urgency::deadline(job, state);
-    let expected_length = urgency::expected_length(job, state, outlook);
+    let deadline = urgency::deadline(terms, state);
+    let expected_length = urgency::expected_length(terms, state, outlook);
     let candidates = match state.owner.as_ref() {
         Some(owner) => {
-            let overrun_at = job.limits.max_expected.map(|longest| owner.started_at + longest + TICK);
+            let overrun_at = terms.limits.max_expected.map(|longest| owner.started_at + longest + TICK);
             [deadline, overrun_at, None]
         }
         // Entering a blackout, or coming so near to one that the run no longer fits before it,
         // can push the planned start behind the latest one.
         None => {
             let latest = deadline.map(|deadline| deadline - expected_length + TICK);
-            [deadline, latest, deadline.and_then(|_| next_hold_up(job, now, expected_length))]
+            [deadline, latest, deadline.and_then(|_| next_hold_up(terms, now, expected_length))]
         }
     };
     candidates.into_iter().flatten().filter(|at| now < *at).min()
@@ -208,11 +220,11 @@ pub fn next_change_at(job: &Job, state: &JobState, now: Timestamp, outlook: &Out
 
 /// When a blackout next begins, or ceases, to push back a run of this length that could start at
 /// any time.
-fn next_hold_up(job: &Job, now: Timestamp, expected_length: Duration) -> Option<Timestamp> {
-    let window_at = job.blackouts.next_start(&job.zone, now)?;
+fn next_hold_up(terms: &Terms, now: Timestamp, expected_length: Duration) -> Option<Timestamp> {
+    let window_at = terms.blackouts.next_start(&terms.zone, now)?;
     // A run that takes no time fits until the very window, but not into it.
     let no_longer_fits_at = window_at - expected_length + Duration::from_millis(1);
-    let inside_until = job.blackouts.exit(&job.zone, now);
+    let inside_until = terms.blackouts.exit(&terms.zone, now);
     [Some(no_longer_fits_at), Some(window_at), inside_until]
         .into_iter()
         .flatten()

@@ -5,7 +5,7 @@ use crate::blackout::{BlackoutPeriod, Blackouts};
 use crate::estimate::Estimate;
 use crate::ids::RunId;
 use crate::job::sample::{instant, job, length, placed};
-use crate::job::{Owner, Pause, PausedBy};
+use crate::job::{Job, Owner, Pause, PausedBy};
 use crate::zone::Zone;
 
 /// What a case remembers, in words: `good 10:00-10:20, failed 2 until 11:05, runs 11:10, takes 30m`.
@@ -27,14 +27,14 @@ fn remember(job: &Job, anchor: &str, memory: &str) -> JobState {
                 state.last_end_at = Some(instant(end));
             }
             ["runs", since] => {
-                state.owner = Some(Owner {
+                state.owner = Some(Box::new(Owner {
                     node: "n1".parse().unwrap(),
                     name: "n1-1".to_owned(),
                     tag: RunId(1),
                     started_at: instant(since),
                     last_ping_at: instant(since),
                     steal_start_at: None,
-                });
+                }));
             }
             ["takes", expected] => state.estimate = Some(Estimate::first(length(expected))),
             ["next", pending] => state.next_run_at = Some(instant(pending)),
@@ -47,7 +47,7 @@ fn remember(job: &Job, anchor: &str, memory: &str) -> JobState {
 #[track_caller]
 fn check_of(job: &Job, memory: &str, now: &str, expected: &str) {
     let state = remember(job, "10:00", memory);
-    let assessment = assess(job, &state, instant(now), &Outlook::default());
+    let assessment = assess(&job.key, job, &state, instant(now), &Outlook::default());
     assert_eq!(format!("{} {}", assessment.condition(), assessment.reason()), expected, "{assessment:#?}");
 }
 
@@ -84,7 +84,7 @@ fn a_running_job_is_expected_to_end_after_its_estimate_and_never_in_the_past() {
     check(fresh, "good 10:00-10:10, takes 10m, runs 11:00", "12:00", "error deadline_passed");
     let job = job(fresh);
     let state = remember(&job, "10:00", "good 10:00-10:10, takes 10m, runs 11:00");
-    let expected_end = |now| assess(&job, &state, instant(now), &Outlook::default()).expected_end;
+    let expected_end = |now| assess(&job.key, &job, &state, instant(now), &Outlook::default()).expected_end;
     assert_eq!(expected_end("11:05"), Some(instant("11:10")));
     assert_eq!(expected_end("11:40"), Some(instant("11:40")));
 }
@@ -147,10 +147,17 @@ fn a_promise_that_cannot_be_kept_is_a_standing_warning() {
     let mut all_week = job("manual");
     all_week.blackouts = blackout("00:00", "24:00");
     check_of(&all_week, "good 10:00-10:10", "11:00", "warning unsatisfiable");
-    let assessment = assess(&all_week, &placed(&all_week, "10:00"), instant("11:00"), &Outlook::default());
+    let assessment =
+        assess(&all_week.key, &all_week, &placed(&all_week, "10:00"), instant("11:00"), &Outlook::default());
     assert_eq!(assessment.sentence(), "The promise cannot be kept: its blackouts cover the whole week.");
     let nowhere = Outlook { no_node: true, ..Outlook::default() };
-    let assessment = assess(&job("every 1h"), &placed(&job("every 1h"), "10:00"), instant("10:00"), &nowhere);
+    let assessment = assess(
+        &job("every 1h").key,
+        &job("every 1h"),
+        &placed(&job("every 1h"), "10:00"),
+        instant("10:00"),
+        &nowhere,
+    );
     assert_eq!(assessment.reason(), Reason::Unsatisfiable);
 }
 
@@ -160,7 +167,7 @@ fn a_full_queue_is_a_risk_when_room_comes_too_late() {
     let state = remember(&job, "10:00", "good 10:00-10:10, takes 10m, next 11:00");
     let reason_with_room_at = |room_at: &str| {
         let outlook = Outlook { room_at: Some(instant(room_at)), ..Outlook::default() };
-        assess(&job, &state, instant("11:05"), &outlook).reason()
+        assess(&job.key, &job, &state, instant("11:05"), &outlook).reason()
     };
     assert_eq!(reason_with_room_at("11:50"), Reason::Ok);
     assert_eq!(reason_with_room_at("11:50:00.001"), Reason::WillMissWaiting);
@@ -171,7 +178,7 @@ fn all_reasons_are_told_the_weightiest_first() {
     let mut job = job("fresh 2h cooldown 3h");
     job.limits.max_expected = Some(length("5m"));
     let state = remember(&job, "10:00", "failed 2 until 11:00, runs 11:50");
-    let assessment = assess(&job, &state, instant("11:58"), &Outlook::default());
+    let assessment = assess(&job.key, &job, &state, instant("11:58"), &Outlook::default());
     assert_eq!(
         assessment.reasons,
         [Reason::LastRunFailed, Reason::Overrunning, Reason::Unsatisfiable, Reason::NeverSucceeded]
@@ -184,7 +191,8 @@ fn every_reason_is_a_sentence_with_its_figures() {
     #[track_caller]
     fn check(schedule: &str, memory: &str, now: &str, expected: &str) {
         let job = job(schedule);
-        let assessment = assess(&job, &remember(&job, "10:00", memory), instant(now), &Outlook::default());
+        let assessment =
+            assess(&job.key, &job, &remember(&job, "10:00", memory), instant(now), &Outlook::default());
         assert_eq!(assessment.sentence(), expected);
     }
     check("every 1h", "good 10:00-10:10, next 11:00", "12:25", "The deadline passed 25m ago.");
@@ -210,7 +218,7 @@ fn what_a_job_waits_for_is_told_with_what_ends_last_first() {
     #[track_caller]
     fn check(job: &Job, memory: &str, now: &str, expected: &str) {
         let state = remember(job, "10:00", memory);
-        let waits: Vec<String> = waits(job, &state, instant(now))
+        let waits: Vec<String> = waits(&job.key, job, &state, instant(now))
             .iter()
             .map(|wait| match wait.until {
                 Some(until) => format!("{} until {}", wait.reason, &until.to_string()[11..16]),
@@ -243,8 +251,11 @@ fn what_a_job_waits_for_is_told_with_what_ends_last_first() {
         (PausedBy::Failures, WaitReason::PausedFailures),
         (PausedBy::Invalid, WaitReason::DisabledInvalid),
     ] {
-        paused.pause = Some(Pause { by, reason: None });
-        assert_eq!(waits(&hourly, &paused, instant("10:30")), [Wait { reason: expected, until: None }]);
+        paused.pause = Some(Box::new(Pause { by, reason: None }));
+        assert_eq!(
+            waits(&hourly.key, &hourly, &paused, instant("10:30")),
+            [Wait { reason: expected, until: None }]
+        );
     }
 }
 
@@ -313,7 +324,7 @@ proptest! {
     #[test]
     fn the_condition_changes_only_when_the_formulas_say((job, state, now) in any_situation(), part in 0.0..1.0_f64) {
         let outlook = Outlook::default();
-        let reasons_at = |at| assess(&job, &state, at, &outlook).reasons;
+        let reasons_at = |at| assess(&job.key, &job, &state, at, &outlook).reasons;
         let here = reasons_at(now);
         let change_at = next_change_at(&job, &state, now, &outlook);
         let last_same = change_at.map_or(now + Duration::from_days(40), |at| at - Duration::from_millis(1));
@@ -326,11 +337,11 @@ proptest! {
     #[test]
     fn no_start_is_planned_inside_a_blackout((job, state, now) in any_situation()) {
         let outlook = Outlook::default();
-        if let Some(start) = urgency::planned_start(&job, &state, now, &outlook) {
+        if let Some(start) = urgency::planned_start(&job.key, &job, &state, now, &outlook) {
             prop_assert!(now <= start);
             prop_assert!(!job.blackouts.contains(&job.zone, start));
         }
-        if let Some(start) = urgency::can_start_by(&job, &state, now) {
+        if let Some(start) = urgency::can_start_by(&job.key, &job, &state, now) {
             prop_assert!(!job.blackouts.contains(&job.zone, start.max(now)));
         }
     }
@@ -361,8 +372,8 @@ proptest! {
         let outlook = Outlook::default();
         let in_error = now + Duration::from_days(2);
         for at in [now, in_error] {
-            let start = urgency::planned_start(&job, &state, at, &outlook);
-            if let (Some(start), Some(floor)) = (start, urgency::retry_floor(&job, &state)) {
+            let start = urgency::planned_start(&job.key, &job, &state, at, &outlook);
+            if let (Some(start), Some(floor)) = (start, urgency::retry_floor(&job.key, &job, &state)) {
                 prop_assert!(floor <= start);
             }
         }

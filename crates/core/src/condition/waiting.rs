@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::job::{Job, JobState, PausedBy};
+use crate::ids::JobKey;
+use crate::job::{JobState, PausedBy, Terms};
 use crate::schedule::Schedule;
 use crate::time::Timestamp;
 use crate::urgency;
@@ -116,7 +117,7 @@ pub struct Wait {
 /// What keeps a job from starting now, as far as it can be told from the job itself: the one that
 /// ends last stands first, because it decides the start. Empty for a job that may start; what else
 /// it waits for then (room, a node, a site) is known to those who dispatch.
-pub fn waits(job: &Job, state: &JobState, now: Timestamp) -> Vec<Wait> {
+pub fn waits(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> Vec<Wait> {
     let without_end = |reason| vec![Wait { reason, until: None }];
     if state.owner.is_some() {
         return without_end(WaitReason::Running);
@@ -129,11 +130,11 @@ pub fn waits(job: &Job, state: &JobState, now: Timestamp) -> Vec<Wait> {
             PausedBy::Invalid => WaitReason::DisabledInvalid,
         });
     }
-    if !job.enabled {
+    if !terms.enabled {
         return without_end(WaitReason::Disabled);
     }
     let Some(pending) = state.next_run_at else {
-        return without_end(match job.schedule {
+        return without_end(match terms.schedule {
             Schedule::Manual => WaitReason::Manual,
             _ if state.last_start_at.is_none() => WaitReason::NeverRun,
             _ => WaitReason::NotDue,
@@ -142,19 +143,19 @@ pub fn waits(job: &Job, state: &JobState, now: Timestamp) -> Vec<Wait> {
 
     let mut waits = Vec::new();
     if now < pending {
-        let reason = match job.schedule {
+        let reason = match terms.schedule {
             _ if state.last_start_at.is_none() => WaitReason::NeverRun,
             Schedule::Fresh { .. } => WaitReason::Cooldown,
             _ => WaitReason::NotDue,
         };
         waits.push(Wait { reason, until: Some(pending) });
     }
-    let floor = urgency::retry_floor(job, state).filter(|floor| now < *floor);
+    let floor = urgency::retry_floor(key, terms, state).filter(|floor| now < *floor);
     if let Some(floor) = floor {
         waits.push(Wait { reason: WaitReason::Backoff, until: Some(floor) });
     }
     let unblocked = floor.unwrap_or(pending).max(pending).max(now);
-    match job.blackouts.exit(&job.zone, unblocked) {
+    match terms.blackouts.exit(&terms.zone, unblocked) {
         Some(exit) if exit == unblocked => {}
         until => waits.push(Wait { reason: WaitReason::Blackout, until }),
     }

@@ -2,66 +2,39 @@
 //!
 //! What people write becomes a [`Job`] in [`crate::spec`], and nothing behind that door checks it again.
 //! Its parts are valid by their types: a schedule, a zone or a key that is none cannot be made.
+//!
+//! What a decision about it needs is apart, in its [`Terms`]: a node remembers [`JobState`] and terms of
+//! a million jobs, and many of them share their terms.
 
 mod policy;
 mod state;
 mod target;
+mod terms;
 #[cfg(test)]
 pub(crate) mod sample;
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 pub use policy::{Exclusive, HourSet, Overlap, Where};
 pub use state::{JobState, Owner, Pause, PausedBy, RunEnd, Status};
 pub use target::{CommandTarget, HttpTarget, QueueTarget, Target};
+pub use terms::Terms;
 
-use crate::blackout::Blackouts;
-use crate::ids::{JobKey, Site, Tenant};
-use crate::missed::MissedPolicy;
-use crate::retry::RetryPolicy;
-use crate::run::RunLimits;
-use crate::schedule::{Bounds, Schedule};
+use crate::ids::JobKey;
+use crate::schedule::Schedule;
 use crate::time::{Duration, Timestamp};
 use crate::value::Value;
-use crate::zone::Zone;
 
-/// A recurring duty, valid in all its parts.
+/// A recurring duty, valid in all its parts. Its terms are read as if they were its own fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// `name` or `name@configuration`.
     pub key: JobKey,
     /// How its work is done.
     pub target: Target,
-    /// When it recurs.
-    pub schedule: Schedule,
-    /// Between which instants, and how often.
-    pub bounds: Bounds,
-    /// The zone of its cron expression and of its blackouts.
-    pub zone: Zone,
-    /// A job that is not enabled is stored and not placed.
-    pub enabled: bool,
-    /// When it must not run.
-    pub blackouts: Blackouts,
-    /// How long a run may take.
-    pub limits: RunLimits,
-    /// The length of a run as set by hand, which overrides what was learned.
-    pub estimate: Option<Duration>,
-    /// What happens after a failure.
-    pub retry: RetryPolicy,
-    /// What happens to occurrences that got no run in time.
-    pub missed: MissedPolicy,
-    /// What happens to occurrences that come due during a run.
-    pub overlap: Overlap,
-    /// What is promised about a second copy.
-    pub exclusive: Exclusive,
-    /// How many runs of all configurations of this name may go on at once.
-    pub max_parallel_of_name: Option<u32>,
-    /// Where it may run, and what it takes up there.
-    pub place: Where,
-    /// The shared limit it counts against.
-    pub site: Option<Site>,
-    /// Whose quota it counts against.
-    pub tenant: Option<Tenant>,
+    /// When, where and within which limits.
+    pub terms: Terms,
     /// The hours of the day, in its zone, that placement should use.
     pub preferred_hours: Option<HourSet>,
     /// The hours of the day, in its zone, that placement should leave free.
@@ -84,21 +57,7 @@ impl Job {
         Job {
             key,
             target,
-            schedule,
-            bounds: Bounds::default(),
-            zone: Zone::utc(),
-            enabled: true,
-            blackouts: Blackouts::default(),
-            limits: RunLimits::default(),
-            estimate: None,
-            retry: RetryPolicy::default(),
-            missed: MissedPolicy::default(),
-            overlap: Overlap::default(),
-            exclusive: Exclusive::default(),
-            max_parallel_of_name: None,
-            place: Where::default(),
-            site: None,
-            tenant: None,
+            terms: Terms::new(schedule),
             preferred_hours: None,
             avoid_hours: None,
             first_run_within: None,
@@ -107,5 +66,19 @@ impl Job {
             labels: BTreeMap::new(),
             params: BTreeMap::new(),
         }
+    }
+}
+
+impl Deref for Job {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+impl DerefMut for Job {
+    fn deref_mut(&mut self) -> &mut Terms {
+        &mut self.terms
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::ids::{NodeName, Pool};
 
 /// What happens to occurrences that come due while the job runs (B9).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overlap {
     /// They are skipped, each on record; a trigger is refused.
     #[default]
@@ -30,7 +30,7 @@ impl Overlap {
 }
 
 /// What a job wants when its node cannot confirm its lease.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Exclusive {
     /// Never two copies: its runs are frozen before anyone may take them over.
     #[default]
@@ -40,7 +40,7 @@ pub enum Exclusive {
 }
 
 /// Where a job may run and what it takes up there (B11).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Where {
     /// The capacity it draws on.
     pub pool: Pool,

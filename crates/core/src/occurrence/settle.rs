@@ -1,7 +1,7 @@
 //! What time and pauses do to a waiting occurrence, and the start of a run.
 
 use super::{Due, Ended, RecordKind, Step};
-use crate::job::{Job, JobState};
+use crate::job::{JobState, Terms};
 use crate::missed::{MissedRuns, RecordRange};
 use crate::run::{Outcome, Trigger};
 use crate::schedule::{Placement, Rhythm, Schedule};
@@ -13,34 +13,36 @@ const TICK: Duration = Duration::from_millis(1);
 /// Time has passed, and no run is going on: an occurrence that waits for a retry is given up when a
 /// newer one has come due. It ends with its last outcome; the newer one inherits the failures and so
 /// the floor. What came due in between never had a run and goes on record.
-pub fn settle(job: &Job, state: &JobState, now: Timestamp) -> Step {
+pub fn settle(terms: &Terms, state: &JobState, now: Timestamp) -> Step {
     let mut step = Step::unchanged(state);
-    let (Some(pending), Some(rhythm)) = (state.next_run_at, urgency::rhythm(job, state)) else { return step };
+    let (Some(pending), Some(rhythm)) = (state.next_run_at, urgency::rhythm(terms, state)) else {
+        return step;
+    };
     let newer = TimeWindow::new(unsettled_from(state, pending), now + TICK);
     let Some(newest) = rhythm.last_in(newer).filter(|_| 0 < state.attempt && state.owner.is_none()) else {
         return step;
     };
     end_with_last_outcome(&mut step, pending);
     step.record(RecordKind::MissedBackoff, range_of(&rhythm, TimeWindow::new(newer.start(), newest)));
-    step.turn_to((!step.state.is_exhausted(job)).then_some(newest));
+    step.turn_to((!step.state.is_exhausted(terms)).then_some(newest));
     step
 }
 
 /// A run is about to start: which occurrence it serves, by the policy for missed ones. None if
 /// nothing is due, or nothing that is due may still be run; then what was missed is on record and a
 /// later occurrence is pending.
-pub fn start(job: &Job, state: &JobState, now: Timestamp) -> (Option<Due>, Step) {
-    let mut step = settle(job, state, now);
+pub fn start(terms: &Terms, state: &JobState, now: Timestamp) -> (Option<Due>, Step) {
+    let mut step = settle(terms, state, now);
     let Some(pending) = step.state.next_run_at.filter(|pending| *pending <= now && state.owner.is_none())
     else {
         return (None, step);
     };
-    let Some(rhythm) = urgency::rhythm(job, state) else { return (None, step) };
+    let Some(rhythm) = urgency::rhythm(terms, state) else { return (None, step) };
     let newer = TimeWindow::new(unsettled_from(&step.state, pending), now + TICK);
     let was_kept = step.state.settled_until.is_some_and(|until| pending < until);
-    let is_alone = matches!(job.schedule, Schedule::Fresh { .. }) || 0 < step.state.attempt;
+    let is_alone = matches!(terms.schedule, Schedule::Fresh { .. }) || 0 < step.state.attempt;
     let due_at =
-        if is_alone || (was_kept && (job.missed.runs == MissedRuns::All || rhythm.count_in(newer) == 0)) {
+        if is_alone || (was_kept && (terms.missed.runs == MissedRuns::All || rhythm.count_in(newer) == 0)) {
             // A retry, the one occurrence of a `fresh` job, or one that was kept for its turn.
             pending
         } else {
@@ -54,7 +56,7 @@ pub fn start(job: &Job, state: &JobState, now: Timestamp) -> (Option<Due>, Step)
             } else {
                 pending
             };
-            let plan = job.missed.plan(&rhythm, oldest, now);
+            let plan = terms.missed.plan(&rhythm, oldest, now);
             step.record(RecordKind::MissedLate, plan.record);
             let Some(due_at) = plan.run.first().copied() else {
                 step.turn_to(plan.next);
@@ -64,7 +66,7 @@ pub fn start(job: &Job, state: &JobState, now: Timestamp) -> (Option<Due>, Step)
             due_at
         };
     step.state.attempt += 1;
-    let is_late = job.missed.grace < now - due_at && !matches!(job.schedule, Schedule::Fresh { .. });
+    let is_late = terms.missed.grace < now - due_at && !matches!(terms.schedule, Schedule::Fresh { .. });
     let trigger = match step.state.attempt {
         1 if is_late => Trigger::Catchup,
         1 => Trigger::Scheduler,
@@ -75,9 +77,9 @@ pub fn start(job: &Job, state: &JobState, now: Timestamp) -> (Option<Due>, Step)
 
 /// A paused job goes on: what came due meanwhile is one record, without catch-up, and the job is
 /// placed afresh. What already waited for a retry ends with its last outcome.
-pub fn resume(job: &Job, state: &JobState, placement: Placement, now: Timestamp) -> Step {
+pub fn resume(terms: &Terms, state: &JobState, placement: Placement, now: Timestamp) -> Step {
     let mut step = Step::unchanged(state);
-    if let (Some(pending), Some(rhythm)) = (state.next_run_at, urgency::rhythm(job, state)) {
+    if let (Some(pending), Some(rhythm)) = (state.next_run_at, urgency::rhythm(terms, state)) {
         if 0 < state.attempt {
             end_with_last_outcome(&mut step, pending);
         } else if state.settled_until.is_some_and(|until| pending < until) {
@@ -89,8 +91,8 @@ pub fn resume(job: &Job, state: &JobState, placement: Placement, now: Timestamp)
         step.record(RecordKind::MissedPaused, range_of(&rhythm, TimeWindow::new(from, now + TICK)));
     }
     step.state.pause = None;
-    step.state.place(job, placement);
-    if step.state.is_exhausted(job) {
+    step.state.place(terms, placement);
+    if step.state.is_exhausted(terms) {
         step.turn_to(None);
     }
     step

@@ -45,14 +45,14 @@ impl Life {
         self.take(step);
         if let Some(due) = due {
             assert_eq!(self.state.next_run_at, Some(due.due_at));
-            self.state.owner = Some(Owner {
+            self.state.owner = Some(Box::new(Owner {
                 node: "n1".parse().unwrap(),
                 name: String::new(),
                 tag: crate::ids::RunId(1),
                 started_at: now,
                 last_ping_at: now,
                 steal_start_at: None,
-            });
+            }));
         }
         due
     }
@@ -81,7 +81,7 @@ impl Life {
                 "lost" => self.finish(now, Outcome::Lost, None),
                 "cancelled" => self.finish(now, Outcome::Cancelled, None),
                 "wait" => self.take(settle(&self.job, &self.state, now)),
-                "pause" => self.state.pause = Some(Pause { by: PausedBy::Operator, reason: None }),
+                "pause" => self.state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None })),
                 "resume" => {
                     let placement = Placement::at(instant(words[2]), now);
                     self.take(resume(&self.job, &self.state, placement, now));
@@ -200,7 +200,10 @@ fn the_newer_occurrence_inherits_failures_and_floor() {
     let mut life = Life::new("every 1h", "10:00");
     life.tell("start 10:00, failed 10:01, start 10:06, failed 10:50, wait 11:00");
     assert_eq!((life.state.failure_count, life.state.attempt), (2, 0));
-    assert_eq!(urgency::can_start_by(&life.job, &life.state, instant("11:00")), Some(instant("11:50")));
+    assert_eq!(
+        urgency::can_start_by(&life.job.key, &life.job, &life.state, instant("11:00")),
+        Some(instant("11:50"))
+    );
 }
 
 #[test]
@@ -334,7 +337,7 @@ proptest! {
                     life.take(step);
                 }
                 (false, _) => {
-                    let may = urgency::can_start_by(&life.job, &life.state, now).is_some_and(|at| at <= now);
+                    let may = urgency::can_start_by(&life.job.key, &life.job, &life.state, now).is_some_and(|at| at <= now);
                     if may {
                         life.start(now);
                     }

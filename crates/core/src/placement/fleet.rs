@@ -12,8 +12,10 @@ pub fn place_fleet(balance: Balance, now: Timestamp, jobs: &[Job]) -> Vec<JobSta
     let mut ledger = Ledger::new(balance, now);
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|idx| jobs.get(*idx).map(|job| (turn_of(job), &job.key)));
-    let mut states: Vec<JobState> =
-        jobs.iter().map(|job| JobState { pause: job.paused.clone(), ..JobState::new(now) }).collect();
+    let mut states: Vec<JobState> = jobs
+        .iter()
+        .map(|job| JobState { pause: job.paused.clone().map(Box::new), ..JobState::new(now) })
+        .collect();
     for idx in order {
         let (Some(job), Some(state)) = (jobs.get(idx), states.get_mut(idx)) else { continue };
         if !job.enabled || state.pause.is_some() {

@@ -77,7 +77,7 @@ impl KeptReason {
             return Some(KeptReason::Paused);
         }
         // What will not start at its occurrence is decided elsewhere.
-        (urgency::can_start_by(job, state, now) != Some(next_run_at)).then_some(KeptReason::Waiting)
+        (urgency::can_start_by(&job.key, job, state, now) != Some(next_run_at)).then_some(KeptReason::Waiting)
     }
 }
 

@@ -17,7 +17,7 @@ use super::{place_every, place_hashed};
 use crate::distribution::Distribution;
 use crate::ids::JobKey;
 use crate::job::{Job, JobState};
-use crate::schedule::{Cron, Placement, Schedule};
+use crate::schedule::{Choices, Cron, Placement, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad};
 use crate::time::{Duration, TimeWindow, Timestamp};
 
@@ -281,7 +281,7 @@ impl<'a> Seat<'a> {
                 };
                 load.remove(self.final_load());
                 let spot = Search::new(load, *interval, first_in, self.work, None).spot(&best)?;
-                Some(self.moved_to(spot, now, Box::default()))
+                Some(self.moved_to(spot, now, Choices::default()))
             }
             Schedule::Every { interval, .. } => {
                 load.remove(self.final_load());
@@ -295,7 +295,7 @@ impl<'a> Seat<'a> {
                 );
                 let best = search.best().filter(|best| burden_of(best).improves_on(&here));
                 let spot = best.and_then(|best| search.spot(&best));
-                self.moved_or_back(load, spot.map(|spot| (spot, Box::default())), now)
+                self.moved_or_back(load, spot.map(|spot| (spot, Choices::default())), now)
             }
             Schedule::Cron(cron) => {
                 load.remove(self.final_load());
@@ -326,13 +326,13 @@ impl<'a> Seat<'a> {
         let others = crowd.saturating_sub(1);
         let is_quieter = |spot: &Spot| minute_peak(load, spot.at, *interval) + others / 8 < others;
         let spot = spot.filter(is_quieter);
-        self.moved_or_back(load, spot.map(|spot| (spot, Box::default())), now)
+        self.moved_or_back(load, spot.map(|spot| (spot, Choices::default())), now)
     }
 
     fn moved_or_back(
         &self,
         load: &mut SlotLoad,
-        found: Option<(Spot, Box<[u8]>)>,
+        found: Option<(Spot, Choices)>,
         now: Timestamp,
     ) -> Option<Moved> {
         if found.is_none() {
@@ -366,13 +366,13 @@ impl<'a> Seat<'a> {
         now: Timestamp,
         cron: &Cron,
         wishes: Option<&Wishes<'_>>,
-    ) -> Option<(Spot, Box<[u8]>)> {
+    ) -> Option<(Spot, Choices)> {
         let seed = self.job.key.stable_hash();
         let (spot, choices) = place_hashed(load, cron.expr(), &self.job.zone, now, seed, self.work, wishes)?;
         Some((spot, choices.into()))
     }
 
-    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Box<[u8]>) -> Moved {
+    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Choices) -> Moved {
         let placement = Placement { choices, ..Placement::at(spot.at, now) };
         let job = self.job;
         let load = JobLoad::of(&job.schedule, &placement, spot.at, job.bounds, &job.zone, self.work);

@@ -18,6 +18,12 @@ fn named(name: &str, schedule: &str) -> Job {
     Job { key: name.parse().unwrap(), ..job(schedule) }
 }
 
+/// The same job, whose runs take this long.
+fn taking(estimate: &str, mut job: Job) -> Job {
+    job.estimate = Some(length(estimate));
+    job
+}
+
 /// A fleet that grows by one job at a time, as people add them.
 struct Growing {
     ledger: Ledger,
@@ -142,7 +148,7 @@ fn paused_and_disabled_jobs_carry_nothing() {
     let mut fleet = Growing::new(Balance::default(), "10:07:30");
     fleet.add(named("a", "every 6h"));
     let (job, state) = &mut fleet.jobs[0];
-    state.pause = Some(Pause { by: PausedBy::Operator, reason: None });
+    state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));
     fleet.ledger.put(job, state);
     assert_eq!((fleet.ledger.n_jobs(), fleet.ledger.load().peak()), (0, 0));
     state.pause = None;
@@ -208,10 +214,10 @@ fn h_is_chosen_by_load_within_its_ranges() {
 fn work_is_levelled_by_how_long_runs_take() {
     let by_work = Balance { by: BalanceBy::Work, ..Balance::default() };
     let mut fleet = Growing::new(by_work, "10:00");
-    let long = Job { estimate: Some(length("3h")), ..named("long", "every 6h") };
+    let long = taking("3h", named("long", "every 6h"));
     let start = fleet.add(long);
     for it in 0..8 {
-        let at = fleet.add(Job { estimate: Some(length("10m")), ..named(&format!("short{it}"), "every 6h") });
+        let at = fleet.add(taking("10m", named(&format!("short{it}"), "every 6h")));
         let into = (at - start).as_millis().rem_euclid(length("6h").as_millis());
         assert!(length("3h").as_millis() <= into, "{at} lies inside the long run of {start}");
     }
@@ -225,7 +231,9 @@ fn a_fleet_is_placed_around_what_is_pinned() {
         paused: Some(Pause { by: PausedBy::Operator, reason: None }),
         ..named("paused", "every 1h")
     });
-    jobs.push(Job { enabled: false, ..named("disabled", "every 1h") });
+    let mut disabled = named("disabled", "every 1h");
+    disabled.enabled = false;
+    jobs.push(disabled);
     jobs.push(named("manual", "manual"));
     let states = place_fleet(Balance::default(), instant("10:07:30"), &jobs);
     assert_eq!(states.len(), jobs.len());
@@ -295,7 +303,7 @@ fn a_moved_job_leaves_its_old_slot() {
     let jobs = clustered("10:07:30", 2);
     let jobs: Vec<(Job, JobState)> = jobs
         .into_iter()
-        .map(|(job, state)| (Job { schedule: named("x", "every 1h").schedule, ..job }, state))
+        .map(|(job, state)| (Job { terms: named("x", "every 1h").terms, ..job }, state))
         .collect();
     let plan = plan_of(&jobs, "10:07:30");
     assert_eq!(plan.moves.len(), 1);
@@ -313,16 +321,16 @@ fn the_reasons_to_stay_are_asked_in_their_order() {
     let mut job = named("a", "cron 0 * * * *");
     let mut state = JobState::new(now);
     state.place(&job, Placement::at(instant("10:10"), now));
-    state.owner = Some(Owner {
+    state.owner = Some(Box::new(Owner {
         node: "n1".parse().unwrap(),
         name: String::new(),
         tag: RunId(1),
         started_at: now,
         last_ping_at: now,
         steal_start_at: None,
-    });
+    }));
     state.next_run_at = Some(instant("10:10"));
-    state.pause = Some(Pause { by: PausedBy::Operator, reason: None });
+    state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));
     state.failure_count = 3;
     state.last_end_at = Some(now);
     let reason = |job: &Job, state: &JobState| KeptReason::of(job, state, state.next_run_at.unwrap(), now);
@@ -335,14 +343,14 @@ fn the_reasons_to_stay_are_asked_in_their_order() {
     assert_eq!(reason(&job, &state), Some(KeptReason::PlacementCooldown));
     state.placement = Some(Placement::at(instant("10:37:30.001"), instant("09:07:30")));
     assert_eq!(reason(&job, &state), Some(KeptReason::PinnedSchedule));
-    job.schedule = named("a", "every 4h").schedule;
+    job.schedule = named("a", "every 4h").terms.schedule;
     assert_eq!(reason(&job, &state), Some(KeptReason::Paused));
     state.pause = None;
     assert_eq!(reason(&job, &state), Some(KeptReason::Waiting));
     state.failure_count = 0;
     assert_eq!(reason(&job, &state), None);
     // A short interval is protected for a quarter of it only.
-    job.schedule = named("a", "every 20m").schedule;
+    job.schedule = named("a", "every 20m").terms.schedule;
     state.next_run_at = Some(instant("10:12:30"));
     assert_eq!(reason(&job, &state), Some(KeptReason::ProtectionWindow));
     state.next_run_at = Some(instant("10:12:30.001"));
@@ -352,7 +360,7 @@ fn the_reasons_to_stay_are_asked_in_their_order() {
 #[test]
 fn kept_jobs_are_listed_with_their_reason_and_still_weigh() {
     let mut jobs = clustered("10:07:30", 12);
-    jobs[3].1.pause = Some(Pause { by: PausedBy::Operator, reason: None });
+    jobs[3].1.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));
     let pinned = named("pinned", "cron 0 * * * *");
     let mut state = JobState::new(instant("00:00"));
     state.place(&pinned, Placement::at(instant("11:00"), instant("00:00")));

@@ -5,12 +5,14 @@
 //! interval has no instants before it is placed, and neither has `H * * * *`.
 
 pub mod cron;
+mod choices;
 mod preset;
 mod rhythm;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use choices::Choices;
 pub use preset::Preset;
 pub use rhythm::Rhythm;
 
@@ -25,7 +27,7 @@ pub const INTERVAL_MIN: Duration = Duration::from_secs(1);
 pub const ONCE_FINISH_WITHIN: Duration = Duration::from_hours(1);
 
 /// A job's rule of recurrence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
     /// At a fixed distance, in a phase chosen by placement.
     Every {
@@ -55,7 +57,7 @@ pub enum Schedule {
 }
 
 /// When a `once` job is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnceAt {
     /// As soon as it is known.
     Now,
@@ -64,7 +66,7 @@ pub enum OnceAt {
 }
 
 /// A cron expression and its allowance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cron {
     expr: Arc<CronExpr>,
     /// Ready to walk, unless a placement must first choose the values of `H`.
@@ -105,18 +107,18 @@ pub struct Placement {
     /// before it: a job that has never succeeded owes its first run here.
     pub anchor_at: Timestamp,
     /// What was chosen for each `H` of a cron expression, in order of appearance.
-    pub choices: Box<[u8]>,
+    pub choices: Choices,
 }
 
 impl Placement {
     /// A placement of anything without `H`.
     pub fn at(anchor_at: Timestamp, placed_at: Timestamp) -> Placement {
-        Placement { placed_at, anchor_at, choices: Box::default() }
+        Placement { placed_at, anchor_at, choices: Choices::default() }
     }
 }
 
 /// Between which instants, and how often, a schedule of any kind is in force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// Nothing is due before it.
     pub starts_at: Option<Timestamp>,

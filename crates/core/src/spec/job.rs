@@ -4,7 +4,7 @@ use super::read::Subject;
 use super::reader::Reader;
 use super::{Fault, JobSpec, SpecError, Warning, hours, policy, scalar, schedule, target, warn};
 use crate::ids::JobKey;
-use crate::job::Job;
+use crate::job::{Job, Terms};
 use crate::time::Timestamp;
 use crate::value::Path;
 use crate::zone::{Zone, Zones};
@@ -75,21 +75,23 @@ fn read(reader: &mut Reader<'_>, now: Timestamp, zones: &mut Zones, want: Comple
     Some(Job {
         key: key?,
         target: target?,
-        schedule: schedule?,
-        bounds,
-        zone,
-        enabled,
-        blackouts,
-        limits,
-        estimate,
-        retry,
-        missed,
-        overlap,
-        exclusive,
-        max_parallel_of_name,
-        place,
-        site,
-        tenant,
+        terms: Terms {
+            schedule: schedule?,
+            bounds,
+            zone,
+            enabled,
+            blackouts,
+            limits,
+            estimate,
+            retry,
+            missed,
+            overlap,
+            exclusive,
+            max_parallel_of_name,
+            place,
+            site,
+            tenant,
+        },
         preferred_hours,
         avoid_hours,
         first_run_within,

@@ -163,6 +163,6 @@ proptest! {
         table.insert("name".to_owned(), "shop".into());
         table.insert("queue".to_owned(), "crawl".into());
         let validated = JobSpec::read(&table).validate(now(), &mut Zones::new());
-        prop_assert_eq!(validated.map(|it| it.job.schedule), Ok(schedule));
+        prop_assert_eq!(validated.map(|it| it.job.terms.schedule), Ok(schedule));
     }
 }

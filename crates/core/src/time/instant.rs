@@ -1,6 +1,7 @@
 //! An instant: milliseconds since 1970-01-01T00:00:00Z.
 
 use std::fmt;
+use std::num::NonZeroI64;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
 
@@ -11,25 +12,38 @@ use crate::nearest::shortened;
 ///
 /// Always between [`Timestamp::MIN`] and [`Timestamp::MAX`]; arithmetic stops there. A deadline at
 /// the end of the calendar is as good as none, while one that wrapped around would be long past.
+///
+/// One that may be missing takes no more room than one that is there: a job remembers half a dozen
+/// such, and a node remembers a million jobs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(i64);
+pub struct Timestamp(NonZeroI64);
+
+const MIN_MILLIS: i64 = -62_135_596_800_000;
+const MAX_MILLIS: i64 = 253_402_128_000_000;
+/// The number that is kept is counted from just before the calendar: never 0, and in the same order.
+const KEPT_FROM_MILLIS: i64 = MIN_MILLIS - 1;
 
 impl Timestamp {
     /// 0001-01-01T00:00:00Z.
-    pub const MIN: Timestamp = Timestamp(-62_135_596_800_000);
+    pub const MIN: Timestamp = Timestamp::from_millis(MIN_MILLIS);
     /// 9999-12-30T00:00:00Z; every zone can still show it.
-    pub const MAX: Timestamp = Timestamp(253_402_128_000_000);
+    pub const MAX: Timestamp = Timestamp::from_millis(MAX_MILLIS);
     /// 1970-01-01T00:00:00Z.
-    pub const UNIX_EPOCH: Timestamp = Timestamp(0);
+    pub const UNIX_EPOCH: Timestamp = Timestamp::from_millis(0);
 
     /// The instant so many milliseconds after the epoch, or the nearest end of the calendar.
     pub const fn from_millis(millis: i64) -> Timestamp {
-        if millis < Timestamp::MIN.0 {
-            Timestamp::MIN
-        } else if millis > Timestamp::MAX.0 {
-            Timestamp::MAX
+        let millis = if millis < MIN_MILLIS {
+            MIN_MILLIS
+        } else if millis > MAX_MILLIS {
+            MAX_MILLIS
         } else {
-            Timestamp(millis)
+            millis
+        };
+        match NonZeroI64::new(millis - KEPT_FROM_MILLIS) {
+            Some(kept) => Timestamp(kept),
+            // Nothing in the calendar is kept as 0.
+            None => Timestamp(NonZeroI64::MIN),
         }
     }
 
@@ -40,22 +54,22 @@ impl Timestamp {
 
     /// Milliseconds since the epoch.
     pub const fn as_millis(self) -> i64 {
-        self.0
+        self.0.get() + KEPT_FROM_MILLIS
     }
 
     /// The whole second that this instant lies in, counted from the epoch (rounded down).
     pub const fn as_second(self) -> i64 {
-        self.0.div_euclid(1_000)
+        self.as_millis().div_euclid(1_000)
     }
 
     /// How far `self` lies after `earlier`; negative if it lies before it.
     pub const fn since(self, earlier: Timestamp) -> Duration {
-        Duration::from_millis(self.0 - earlier.0)
+        Duration::from_millis(self.as_millis() - earlier.as_millis())
     }
 
     pub(crate) fn to_jiff(self) -> jiff::Timestamp {
         // Every instant between MIN and MAX is one of jiff's, so the fallback is never taken.
-        jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+        jiff::Timestamp::from_millisecond(self.as_millis()).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
     }
 
     pub(crate) fn from_jiff(at: jiff::Timestamp) -> Timestamp {
@@ -67,7 +81,7 @@ impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn add(self, length: Duration) -> Timestamp {
-        Timestamp::from_millis(self.0.saturating_add(length.as_millis()))
+        Timestamp::from_millis(self.as_millis().saturating_add(length.as_millis()))
     }
 }
 
@@ -75,7 +89,7 @@ impl Sub<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn sub(self, length: Duration) -> Timestamp {
-        Timestamp::from_millis(self.0.saturating_sub(length.as_millis()))
+        Timestamp::from_millis(self.as_millis().saturating_sub(length.as_millis()))
     }
 }
 
@@ -140,8 +154,7 @@ impl FromStr for Timestamp {
             && !text.contains('[')
         {
             let millis = at.as_nanosecond().div_euclid(1_000_000);
-            let in_calendar =
-                i128::from(Timestamp::MIN.0) <= millis && millis <= i128::from(Timestamp::MAX.0);
+            let in_calendar = i128::from(MIN_MILLIS) <= millis && millis <= i128::from(MAX_MILLIS);
             return if in_calendar {
                 Ok(Timestamp::from_jiff(at))
             } else {
@@ -211,6 +224,16 @@ mod tests {
         assert_eq!(Timestamp::from_second(i64::MAX), Timestamp::MAX);
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-30T00:00:00Z");
         assert_eq!(Timestamp::MIN.to_string(), "0001-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn one_that_may_be_missing_takes_no_more_room() {
+        assert_eq!(size_of::<Option<Timestamp>>(), 8);
+        let row = [MIN_MILLIS, MIN_MILLIS + 1, -1, 0, 1, MAX_MILLIS - 1, MAX_MILLIS];
+        let instants = row.map(Timestamp::from_millis);
+        assert!(instants.is_sorted_by(|a, b| a < b), "{instants:?}");
+        assert_eq!(instants.map(Timestamp::as_millis), row);
+        assert_eq!(Timestamp::MAX - Timestamp::MIN, Duration::from_millis(MAX_MILLIS - MIN_MILLIS));
     }
 
     #[test]

@@ -81,8 +81,8 @@ impl Verdict<'_> {
         Verdict {
             job,
             status: state.status(job),
-            assessment: assess(job, state, at, &outlook),
-            waits: waits(job, state, at),
+            assessment: assess(&job.key, job, state, at, &outlook),
+            waits: waits(&job.key, job, state, at),
             next_change_at: next_change_at(job, state, at, &outlook),
         }
     }

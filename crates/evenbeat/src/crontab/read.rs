@@ -133,7 +133,8 @@ impl Reading<'_> {
         let (Some(expr), Some(key)) = (self.expr(schedule), self.keys.next(&text, line)) else { return };
         let target = CommandTarget { argv: vec![text], shell: true, ..CommandTarget::default() };
         let cron = Schedule::Cron(Cron::new(expr, None));
-        let job = Job { zone: self.zone.clone(), ..Job::new(key, Target::Command(target), cron) };
+        let mut job = Job::new(key, Target::Command(target), cron);
+        job.zone = self.zone.clone();
         crontab.entries.push(CrontabEntry { job, user, line });
     }
 

@@ -26,7 +26,7 @@ const NICKNAMES: [(&str, &str); 7] = [
 ];
 
 /// A cron expression; its [`CronPlan`] is what has occurrences.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CronExpr {
     text: Box<str>,
     /// Everything but `H`.

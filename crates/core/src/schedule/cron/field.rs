@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// One field of a cron expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CronField {
     /// 0 to 59; only where six fields are written.
     Second,

@@ -6,7 +6,7 @@ use super::CronField;
 pub(super) const HASHED_TERMS_MAX: usize = 8;
 
 /// One `H` of an expression: which values it may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HashedTerm {
     /// The field it stands in.
     pub field: CronField,

@@ -4,7 +4,7 @@ use super::CronField;
 use super::local::Month;
 
 /// A cron expression with nothing left to choose, ready to be walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CronPlan {
     pub(super) seconds: u64,
     pub(super) minutes: u64,

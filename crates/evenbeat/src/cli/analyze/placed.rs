@@ -104,7 +104,9 @@ fn opened(job: &Job, kind: InputKind) -> Option<Job> {
         Schedule::Cron(cron) if cron.is_hashed() => Some(job.clone()),
         Schedule::Cron(cron) if kind != InputKind::Jobs => {
             let open = Habit::of(cron.expr())?.open;
-            Some(Job { schedule: Schedule::Cron(Cron::new(open, cron.finish_within)), ..job.clone() })
+            let mut opened = job.clone();
+            opened.schedule = Schedule::Cron(Cron::new(open, cron.finish_within));
+            Some(opened)
         }
         _ => None,
     }
@@ -134,7 +136,7 @@ fn put(ledger: &mut Ledger, job: &Job, placement: &Placement, start: Timestamp) 
 }
 
 fn state_of(job: &Job, start: Timestamp) -> JobState {
-    JobState { pause: job.paused.clone(), ..JobState::new(start) }
+    JobState { pause: job.paused.clone().map(Box::new), ..JobState::new(start) }
 }
 
 fn run_length(job: &Job) -> Duration {
