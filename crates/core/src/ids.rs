@@ -133,6 +133,11 @@ impl Pool {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u128);
 
+/// One occurrence that a job owes besides its pending one. A UUID, minted at the rim for what people ask
+/// for; what comes from the job's own schedule is known by when it was due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExtraId(pub u128);
+
 /// One life of one process that owns runs. A UUID, minted at the rim; never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u128);
@@ -166,7 +171,7 @@ macro_rules! shown_as_uuid {
     )*};
 }
 
-shown_as_uuid!(RunId SessionId);
+shown_as_uuid!(RunId SessionId ExtraId);
 
 /// FNV-1a. Where the core needs something that looks random it takes it from identity: replays
 /// agree, nodes agree, and a fleet still spreads out.

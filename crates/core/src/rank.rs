@@ -2,6 +2,7 @@
 
 use crate::ids::{JobKey, stable_hash};
 use crate::job::{JobState, Terms};
+use crate::occurrence::Up;
 use crate::run::Trigger;
 use crate::time::Timestamp;
 use crate::urgency::{self, Outlook};
@@ -13,6 +14,8 @@ pub struct Rank {
     class: Class,
     should_start_by: Timestamp,
     due_at: Timestamp,
+    /// What fewer nodes may run goes before what any may run (B12).
+    n_nodes: u32,
     rotation: u64,
 }
 
@@ -26,21 +29,31 @@ enum Class {
 
 impl Rank {
     /// The rank of the run that a job is ready for.
-    pub fn of(key: &JobKey, terms: &Terms, state: &JobState, trigger: Trigger, outlook: &Outlook) -> Rank {
-        let class = match trigger {
+    pub fn of(key: &JobKey, terms: &Terms, state: &JobState, up: &Up, outlook: &Outlook) -> Rank {
+        // Not by lateness: what waited in a queue for a while must not fall behind for it.
+        let class = match up.trigger {
             Trigger::Manual => Class::Asked,
-            Trigger::Scheduler | Trigger::Retry => Class::Live,
-            Trigger::Catchup | Trigger::Backfill => Class::MadeUpFor,
+            _ if up.is_backlog => Class::MadeUpFor,
+            _ => Class::Live,
         };
-        let due_at = state.next_run_at.unwrap_or(Timestamp::MAX);
+        let due_at = up.due_at;
+        let should_start_by = match up.trigger {
+            Trigger::Backfill => None,
+            _ => urgency::should_start_by(terms, state, outlook),
+        };
+        let n_nodes = match terms.place.run_on_nodes.len() {
+            0 => u32::MAX,
+            n_nodes => u32::try_from(n_nodes).unwrap_or(u32::MAX),
+        };
         // From the job and its occurrence: no name wins every tie, and every node agrees who does.
         let mut identity = key.as_str().as_bytes().to_vec();
         identity.extend(due_at.as_millis().to_le_bytes());
         Rank {
             class,
             // What has no deadline waits for all that have one.
-            should_start_by: urgency::should_start_by(terms, state, outlook).unwrap_or(Timestamp::MAX),
+            should_start_by: should_start_by.unwrap_or(Timestamp::MAX),
             due_at,
+            n_nodes,
             rotation: stable_hash(&identity),
         }
     }
@@ -57,15 +70,26 @@ mod tests {
     use super::*;
     use crate::job::Job;
     use crate::job::sample::{instant, job, length, placed};
+    use crate::occurrence::Serves;
+
+    fn up(due_at: &str, trigger: Trigger) -> Up {
+        let is_backlog = trigger == Trigger::Backfill;
+        Up { due_at: instant(due_at), trigger, serves: Serves::Pending, is_backlog }
+    }
 
     /// A job of this name and schedule, last good at 10:00, whose runs take this long.
-    fn rank(name: &str, schedule: &str, takes: &str, trigger: Trigger) -> Rank {
+    fn rank_of(name: &str, schedule: &str, takes: &str, set: impl FnOnce(&mut Job), up: &Up) -> Rank {
         let mut job = Job { key: name.parse().unwrap(), ..job(schedule) };
         job.estimate = Some(length(takes));
+        set(&mut job);
         let mut state = placed(&job, "10:00");
         state.last_good_start_at = Some(instant("10:00"));
         state.next_run_at = Some(instant("11:00"));
-        Rank::of(&job.key, &job, &state, trigger, &Outlook::default())
+        Rank::of(&job.key, &job, &state, up, &Outlook::default())
+    }
+
+    fn rank(name: &str, schedule: &str, takes: &str, trigger: Trigger) -> Rank {
+        rank_of(name, schedule, takes, |_| {}, &up("11:00", trigger))
     }
 
     #[track_caller]
@@ -95,9 +119,45 @@ mod tests {
     fn a_person_goes_first_and_what_is_made_up_for_last() {
         let late = rank("a", "every 1h", "50m", Trigger::Scheduler);
         check(rank("b", "manual", "1m", Trigger::Manual), late);
-        check(late, rank("c", "every 1h", "59m", Trigger::Catchup));
         check(late, rank("c", "every 1h", "59m", Trigger::Backfill));
+        let backlog = Up { is_backlog: true, ..up("11:00", Trigger::Catchup) };
+        check(late, rank_of("c", "every 1h", "59m", |_| {}, &backlog));
+        check(
+            rank_of("c", "every 1h", "59m", |_| {}, &backlog),
+            rank("a", "every 1h", "59m", Trigger::Backfill),
+        );
         check(rank("a", "fresh 9h", "1m", Trigger::Scheduler), rank("b", "manual", "1m", Trigger::Scheduler));
+    }
+
+    #[test]
+    fn what_waited_a_while_does_not_fall_behind_for_it() {
+        check(
+            rank("a", "every 1h", "50m", Trigger::Catchup),
+            rank("b", "every 1h", "5m", Trigger::Scheduler),
+        );
+    }
+
+    #[test]
+    fn among_equals_what_fewer_nodes_may_run_goes_first() {
+        let on = |n_nodes: usize| {
+            move |job: &mut Job| {
+                job.place.run_on_nodes = (0..n_nodes).map(|idx| format!("n{idx}").parse().unwrap()).collect();
+            }
+        };
+        // Whatever their names, and so their turns.
+        for name in ["a", "b", "c", "d", "e"] {
+            let rank = |name: &str, n_nodes| {
+                rank_of(name, "every 1h", "5m", on(n_nodes), &up("11:00", Trigger::Scheduler))
+            };
+            check(rank(name, 1), rank("x", 2));
+            check(rank(name, 2), rank("x", 0));
+            check(rank("x", 9), rank(name, 0));
+        }
+        // But not before what must start earlier.
+        check(
+            rank("a", "every 1h", "6m", Trigger::Scheduler),
+            rank_of("b", "every 1h", "5m", on(1), &up("11:00", Trigger::Scheduler)),
+        );
     }
 
     #[test]
@@ -106,9 +166,9 @@ mod tests {
             let mut ranks: Vec<(Rank, usize)> = (0..6)
                 .map(|idx| {
                     let job = Job { key: format!("job{idx}").parse().unwrap(), ..job("every 1h") };
-                    let mut state = placed(&job, "10:00");
-                    state.next_run_at = Some(instant(due));
-                    (Rank::of(&job.key, &job, &state, Trigger::Scheduler, &Outlook::default()), idx)
+                    let state = placed(&job, "10:00");
+                    let up = up(due, Trigger::Scheduler);
+                    (Rank::of(&job.key, &job, &state, &up, &Outlook::default()), idx)
                 })
                 .collect();
             ranks.sort();

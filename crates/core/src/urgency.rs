@@ -11,6 +11,7 @@
 use crate::estimate::Estimate;
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
+use crate::run::Trigger;
 use crate::schedule::{ONCE_FINISH_WITHIN, Rhythm, Schedule};
 use crate::time::{Duration, Timestamp};
 
@@ -77,11 +78,23 @@ pub fn should_start_by(terms: &Terms, state: &JobState, outlook: &Outlook) -> Op
     Some(deadline(terms, state)? - expected_length(terms, state, outlook))
 }
 
-/// The earliest start: the pending occurrence, not before the retry floor, not in a blackout.
-/// None if nothing is pending, or if blackouts never end.
+/// The earliest start of anything that the job owes: the pending occurrence, not before the retry
+/// floor, or an extra; not in a blackout. None if there is nothing, or if blackouts never end.
+///
+/// What a person asked for does not wait for the floor: they may have mended what failed.
 pub fn can_start_by(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> Option<Timestamp> {
+    let extra = state.extras.iter().map(|extra| extra.not_before).min();
+    let earliest = [pending_start(key, terms, state), extra].into_iter().flatten().min()?;
+    after_blackouts(terms, earliest, now)
+}
+
+/// The pending occurrence, not before the retry floor.
+fn pending_start(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Timestamp> {
     let pending = state.next_run_at?;
-    let floored = retry_floor(key, terms, state).map_or(pending, |floor| pending.max(floor));
+    Some(retry_floor(key, terms, state).map_or(pending, |floor| pending.max(floor)))
+}
+
+fn after_blackouts(terms: &Terms, floored: Timestamp, now: Timestamp) -> Option<Timestamp> {
     // What could have started by now is judged by now: a window that has begun since then holds
     // it up, one that is over does not.
     let earliest = floored.max(now);
@@ -95,8 +108,9 @@ pub fn retry_floor(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Time
     Some(terms.retry.floor(key, &failures))
 }
 
-/// When the job will start if all goes as foreseen: when it may, from now on, where its run fits
-/// before the next blackout, and when there is room for it.
+/// When the next run that can renew the job's data will start, if all goes as foreseen: when it may, from
+/// now on, where it fits before the next blackout, and when there is room for it. A backfill renews
+/// nothing.
 pub fn planned_start(
     key: &JobKey,
     terms: &Terms,
@@ -104,7 +118,10 @@ pub fn planned_start(
     now: Timestamp,
     outlook: &Outlook,
 ) -> Option<Timestamp> {
-    let earliest = can_start_by(key, terms, state, now)?.max(now);
+    let renewing = state.extras.iter().filter(|extra| extra.kind != Trigger::Backfill);
+    let extra = renewing.map(|extra| extra.not_before).min();
+    let earliest = [pending_start(key, terms, state), extra].into_iter().flatten().min()?;
+    let earliest = after_blackouts(terms, earliest, now)?.max(now);
     let room_at = outlook.room_at.map_or(earliest, |room_at| room_at.max(earliest));
     terms.blackouts.earliest_fit(&terms.zone, room_at, expected_length(terms, state, outlook))
 }

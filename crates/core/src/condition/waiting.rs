@@ -133,6 +133,9 @@ pub fn waits(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> V
     if !terms.enabled {
         return without_end(WaitReason::Disabled);
     }
+    if let Some(waits) = waits_of_extra(key, terms, state, now) {
+        return waits;
+    }
     let Some(pending) = state.next_run_at else {
         return without_end(match terms.schedule {
             Schedule::Manual => WaitReason::Manual,
@@ -155,11 +158,27 @@ pub fn waits(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> V
         waits.push(Wait { reason: WaitReason::Backoff, until: Some(floor) });
     }
     let unblocked = floor.unwrap_or(pending).max(pending).max(now);
-    match terms.blackouts.exit(&terms.zone, unblocked) {
-        Some(exit) if exit == unblocked => {}
-        until => waits.push(Wait { reason: WaitReason::Blackout, until }),
-    }
+    waits.extend(blackout_at(terms, unblocked));
     // What has no end at all ends last.
     waits.sort_by_key(|wait| std::cmp::Reverse((wait.until.is_none(), wait.until)));
     waits
+}
+
+/// The same for what the job owes besides its pending occurrence; none if the latter comes first.
+fn waits_of_extra(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> Option<Vec<Wait>> {
+    let not_before = state.extras.iter().map(|extra| extra.not_before).min()?;
+    let floor = urgency::retry_floor(key, terms, state);
+    let pending = state.next_run_at.map(|pending| floor.map_or(pending, |floor| floor.max(pending)));
+    if pending.is_some_and(|pending| pending.max(now) <= not_before.max(now)) {
+        return None;
+    }
+    let backoff = Wait { reason: WaitReason::Backoff, until: Some(not_before) };
+    let mut waits: Vec<Wait> = blackout_at(terms, not_before.max(now)).into_iter().collect();
+    waits.extend((now < not_before).then_some(backoff));
+    Some(waits)
+}
+
+fn blackout_at(terms: &Terms, at: Timestamp) -> Option<Wait> {
+    let until = terms.blackouts.exit(&terms.zone, at);
+    (until != Some(at)).then_some(Wait { reason: WaitReason::Blackout, until })
 }

@@ -6,6 +6,7 @@
 //! What a decision about it needs is apart, in its [`Terms`]: a node remembers [`JobState`] and terms of
 //! a million jobs, and many of them share their terms.
 
+mod extra;
 mod policy;
 mod state;
 mod target;
@@ -16,6 +17,7 @@ pub(crate) mod sample;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
+pub use extra::{EXTRAS_MAX, Extra, Extras};
 pub use policy::{Exclusive, HourSet, Overlap, Where};
 pub use state::{JobState, Owner, Pause, PausedBy, RunEnd, Status};
 pub use target::{CommandTarget, HttpTarget, QueueTarget, Target};

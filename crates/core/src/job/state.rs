@@ -1,6 +1,6 @@
 //! What is remembered of a job between runs (J4).
 
-use super::Terms;
+use super::{Extras, Terms};
 use crate::estimate::Estimate;
 use crate::ids::{NodeName, RunId};
 use crate::retry::Failures;
@@ -37,12 +37,18 @@ pub struct JobState {
     pub attempt: u32,
     /// How many of them in a row were lost with their node.
     pub losses: u32,
+    /// How the last of them ended. The job's last run may be another's, such as one that was asked for.
+    pub attempt_outcome: Option<Outcome>,
     /// How the last run ended.
     pub last_outcome: Option<Outcome>,
-    /// How many occurrences were served by a run, for `max_runs`.
+    /// How many occurrences of the schedule were served by a run, for `max_runs`. Those beside which others
+    /// may run count from its start, others from its end.
     pub n_served: u64,
     /// How long a run takes; none before the first good one.
     pub estimate: Option<Estimate>,
+    /// What it owes besides the pending occurrence: manual runs, pieces of a backfill, and occurrences
+    /// that are worth another run though the schedule has moved on.
+    pub extras: Extras,
     /// Who paused it, and why.
     pub pause: Option<Box<Pause>>,
     /// Who runs it now.
@@ -138,6 +144,8 @@ impl Status {
 /// How a run ended, as far as its job must remember it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunEnd {
+    /// Which it was.
+    pub run: RunId,
     /// When it started.
     pub started_at: Timestamp,
     /// When it ended.
@@ -166,9 +174,11 @@ impl JobState {
             failure_count: 0,
             attempt: 0,
             losses: 0,
+            attempt_outcome: None,
             last_outcome: None,
             n_served: 0,
             estimate: None,
+            extras: Extras::default(),
             pause: None,
             owner: None,
         }
@@ -186,7 +196,9 @@ impl JobState {
             return Status::Paused;
         }
         match (&self.placement, self.next_run_at) {
-            (Some(_), None) if !matches!(terms.schedule, Schedule::Manual) => Status::Done,
+            (Some(_), None) if !matches!(terms.schedule, Schedule::Manual) && self.extras.is_empty() => {
+                Status::Done
+            }
             (None, _) if !matches!(terms.schedule, Schedule::Manual) => Status::Pending,
             _ => Status::Scheduled,
         }
@@ -215,13 +227,21 @@ impl JobState {
         self.settled_until = None;
         self.attempt = 0;
         self.losses = 0;
+        self.attempt_outcome = None;
         self.placement = Some(placement);
+    }
+
+    /// A run no longer has the job's lease; another one may.
+    pub fn release(&mut self, run: RunId) {
+        if self.owner.as_ref().is_some_and(|owner| owner.tag == run) {
+            self.owner = None;
+        }
     }
 
     /// Takes note of a run's end: what was last, failures in a row, the estimate. What becomes of its
     /// occurrence is decided in [`crate::occurrence`].
     pub fn record_end(&mut self, end: &RunEnd, weight_of_last: f64) {
-        self.owner = None;
+        self.release(end.run);
         self.last_start_at = Some(end.started_at);
         self.last_end_at = Some(end.ended_at);
         self.last_exit_code = end.exit_code;

@@ -70,6 +70,20 @@ impl Terms {
     }
 }
 
+impl Terms {
+    /// How many runs of the job may be open at once. The next occurrence of a `fresh` job exists only
+    /// once its last run is over, so there nothing can run beside anything.
+    pub fn max_open(&self) -> u32 {
+        if self.moves_on_at_start() { self.overlap.max_open() } else { 1 }
+    }
+
+    /// Whether the next occurrence is pending as soon as a run of this one starts, because it may run
+    /// beside it; else when that run ends.
+    pub fn moves_on_at_start(&self) -> bool {
+        matches!(self.overlap, Overlap::Allow { .. }) && !matches!(self.schedule, Schedule::Fresh { .. })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};

@@ -1,57 +1,132 @@
 //! The end of a run, and what is pending after it.
 
-use super::settle::{range_of, unsettled_from};
-use super::{Ended, RecordKind, Step};
+use super::own::{Position, range_of, single};
+use super::{Due, Ended, RecordKind, Serves, Step, TICK};
 use crate::estimate::WEIGHT_OF_LAST;
-use crate::job::{JobState, Overlap, RunEnd, Terms};
+use crate::ids::JobKey;
+use crate::job::{Extra, JobState, Overlap, Pause, PausedBy, RunEnd, Terms};
 use crate::missed::MissedRuns;
-use crate::run::Outcome;
+use crate::run::{Outcome, Trigger};
 use crate::schedule::Schedule;
-use crate::time::{Duration, TimeWindow, Timestamp};
+use crate::time::{TimeWindow, Timestamp};
 use crate::urgency;
-
-const TICK: Duration = Duration::from_millis(1);
 
 /// A run that takes its node down with it must not take all of them: after so many losses in a row
 /// its occurrence is over.
 pub const LOSSES_MAX: u32 = 3;
 
-/// A run of the pending occurrence has ended.
-pub fn finish(terms: &Terms, state: &JobState, end: &RunEnd) -> Step {
+/// A run has ended. Too many failures in a row pause the job.
+pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &RunEnd) -> Step {
     let mut step = Step::unchanged(state);
-    step.state.record_end(end, WEIGHT_OF_LAST);
-    let Some(due_at) = state.next_run_at else { return step };
-    step.state.losses = if end.outcome == Outcome::Lost { state.losses + 1 } else { 0 };
-    let is_tried_again = is_tried_again(terms, &step.state, end.outcome, due_at);
-    if !is_tried_again {
-        step.ended.push(Ended { due_at, outcome: end.outcome });
-        step.state.n_served += 1;
+    if due.trigger == Trigger::Backfill {
+        // A run for the past says nothing about how the job stands now.
+        step.state.release(end.run);
+    } else {
+        step.state.record_end(end, WEIGHT_OF_LAST);
+        pause_after_failures(&mut step.state, terms, end.outcome);
     }
-    let next = next_pending(terms, &mut step, end, due_at, is_tried_again);
-    if !is_tried_again {
-        step.turn_to(next.filter(|_| !step.state.is_exhausted(terms)));
+    if due.serves == Serves::Pending && state.next_run_at == Some(due.due_at) {
+        finish_pending(&mut step, terms, due.due_at, end);
+    } else {
+        finish_other(&mut step, key, terms, due, end);
+        if !terms.moves_on_at_start() {
+            pass_by(&mut step, terms, due, end);
+        }
     }
     step
 }
 
-/// Whether the same occurrence gets another run.
-fn is_tried_again(terms: &Terms, state: &JobState, outcome: Outcome, due_at: Timestamp) -> bool {
-    match outcome {
-        Outcome::Succeeded | Outcome::Cancelled | Outcome::Superseded => false,
-        Outcome::Lost => state.losses < LOSSES_MAX,
-        Outcome::Failed | Outcome::TimedOut | Outcome::Blackout | Outcome::Unknown => {
-            let is_worth_it = state.failures().is_some_and(|failures| terms.retry.retries(&failures));
-            // What is only made up for is not worth more than one retry.
-            let started_at = state.last_start_at.unwrap_or(due_at);
-            let is_catch_up =
-                terms.missed.runs == MissedRuns::All && terms.missed.grace < started_at - due_at;
-            is_worth_it && !(is_catch_up && 2 <= state.attempt)
+fn pause_after_failures(state: &mut JobState, terms: &Terms, outcome: Outcome) {
+    let failures = state.failures().filter(|failures| terms.retry.pauses(failures));
+    let Some(failures) = failures.filter(|_| outcome.counts_as_failure() && state.pause.is_none()) else {
+        return;
+    };
+    let times = if failures.in_a_row == 1 { "time" } else { "times in a row" };
+    let reason = format!("It failed {} {times}.", failures.in_a_row);
+    state.pause = Some(Box::new(Pause { by: PausedBy::Failures, reason: Some(reason) }));
+}
+
+fn finish_pending(step: &mut Step, terms: &Terms, due_at: Timestamp, end: &RunEnd) {
+    step.state.losses = losses_after(step.state.losses, end.outcome);
+    step.state.attempt_outcome = Some(end.outcome);
+    let tries = Tries { due_at, attempt: step.state.attempt, losses: step.state.losses };
+    let is_tried_again = tries.go_on(terms, &step.state, end);
+    if !is_tried_again {
+        step.end_own(due_at, end.outcome);
+        step.state.n_served += 1;
+    }
+    let next = next_pending(terms, step, end, due_at, is_tried_again);
+    if !is_tried_again {
+        step.turn_to(next.filter(|_| !step.state.is_exhausted(terms)));
+    }
+}
+
+/// The end of a run whose occurrence is not, or no longer, the pending one.
+fn finish_other(step: &mut Step, key: &JobKey, terms: &Terms, due: &Due, end: &RunEnd) {
+    if due.serves == Serves::Pending {
+        // It was, until the job was placed afresh.
+        step.state.n_served += 1;
+    }
+    match owed_again(&step.state, key, terms, due, end) {
+        Some(extra) => step.state.extras.push(extra),
+        None => {
+            step.ended.push(Ended { due_at: due.due_at, outcome: end.outcome, asked: due.asked() });
         }
     }
 }
 
-/// Puts on record what came due during the run and will not get one of its own, and returns the
-/// occurrence that comes after this one.
+/// The occurrence of such a run, if it gets another.
+fn owed_again(state: &JobState, key: &JobKey, terms: &Terms, due: &Due, end: &RunEnd) -> Option<Extra> {
+    let losses = losses_after(due.losses, end.outcome);
+    let again = Extra { losses, last_outcome: Some(end.outcome), not_before: end.ended_at, ..due.to_extra() };
+    if due.asked().is_some() {
+        // Whoever asked sees how it ended and can ask again; a lost node is no answer.
+        return (end.outcome == Outcome::Lost && losses < LOSSES_MAX).then_some(again);
+    }
+    let tries = Tries { due_at: due.due_at, attempt: due.attempt, losses };
+    let newer = TimeWindow::new(due.due_at + TICK, end.ended_at + TICK);
+    let has_newer = || urgency::rhythm(terms, state).is_some_and(|rhythm| 0 < rhythm.count_in(newer));
+    if !terms.moves_on_at_start() || !tries.go_on(terms, state, end) || has_newer() {
+        return None;
+    }
+    let floor = urgency::retry_floor(key, terms, state);
+    Some(Extra {
+        kind: Trigger::Retry,
+        not_before: floor.map_or(end.ended_at, |floor| floor.max(end.ended_at)),
+        ..again
+    })
+}
+
+fn losses_after(losses: u32, outcome: Outcome) -> u32 {
+    if outcome == Outcome::Lost { losses.saturating_add(1) } else { 0 }
+}
+
+/// What an occurrence has behind it, the run that just ended included.
+struct Tries {
+    due_at: Timestamp,
+    attempt: u32,
+    losses: u32,
+}
+
+impl Tries {
+    /// Whether it gets another run.
+    fn go_on(&self, terms: &Terms, state: &JobState, end: &RunEnd) -> bool {
+        match end.outcome {
+            Outcome::Succeeded | Outcome::Cancelled | Outcome::Superseded => false,
+            Outcome::Lost => self.losses < LOSSES_MAX,
+            Outcome::Failed | Outcome::TimedOut | Outcome::Blackout | Outcome::Unknown => {
+                let is_worth_it = state.failures().is_some_and(|failures| terms.retry.retries(&failures));
+                // What is only made up for is not worth more than one retry.
+                let is_late = terms.missed.grace < end.started_at - self.due_at;
+                let is_catch_up = terms.missed.runs == MissedRuns::All && is_late;
+                is_worth_it && !(is_catch_up && 2 <= self.attempt)
+            }
+        }
+    }
+}
+
+/// Puts on record what came due during a run of the pending occurrence and will not get one of its own,
+/// and returns the occurrence that comes after it.
 fn next_pending(
     terms: &Terms,
     step: &mut Step,
@@ -61,11 +136,11 @@ fn next_pending(
 ) -> Option<Timestamp> {
     if matches!(terms.schedule, Schedule::Fresh { .. }) {
         // It rests also after a run that was not good and is not tried again.
-        let minted = terms.schedule.next_after_good_run(end.ended_at);
-        return minted.filter(|at| terms.bounds.ends_at.is_none_or(|ends_at| *at < ends_at));
+        return minted(terms, end.ended_at);
     }
     let rhythm = urgency::rhythm(terms, &step.state)?;
-    let next = rhythm.next_after(unsettled_from(&step.state, due_at) - TICK)?;
+    let unsettled_from = Position::of(&step.state).map_or(due_at + TICK, |it| it.unsettled_from());
+    let next = rhythm.next_after(unsettled_from - TICK)?;
     if end.ended_at < next {
         return Some(next);
     }
@@ -88,4 +163,56 @@ fn next_pending(
             Some(next)
         }
     }
+}
+
+/// The occurrence of a `fresh` job after a run that ended then.
+fn minted(terms: &Terms, ended_at: Timestamp) -> Option<Timestamp> {
+    let minted = terms.schedule.next_after_good_run(ended_at);
+    minted.filter(|at| terms.bounds.ends_at.is_none_or(|ends_at| *at < ends_at))
+}
+
+/// What a run of something else means for the pending occurrence and those after it, where nothing may
+/// run beside it. What was due before it started stays pending.
+fn pass_by(step: &mut Step, terms: &Terms, due: &Due, end: &RunEnd) {
+    let Some(position) = Position::of(&step.state) else { return };
+    let was_due = position.pending <= end.started_at;
+    let is_due = position.pending <= end.ended_at;
+    if matches!(terms.schedule, Schedule::Fresh { .. }) {
+        if end.outcome == Outcome::Succeeded && due.trigger != Trigger::Backfill {
+            renew(step, terms, &position, end);
+        }
+        return;
+    }
+    let Some(rhythm) = urgency::rhythm(terms, &step.state).filter(|_| is_due) else { return };
+    let is_retry = 0 < position.attempt;
+    match (terms.missed.runs, terms.overlap) {
+        (MissedRuns::All, _) => {}
+        // The next one takes its place as soon as anyone looks.
+        (_, Overlap::Queue) if is_retry => {}
+        (_, Overlap::Skip) if !was_due => {
+            for range in position.open_until(&rhythm, end.ended_at) {
+                step.record(RecordKind::SkippedOverlap, range);
+            }
+            let settled_until = step.state.settled_until.unwrap_or(end.ended_at);
+            step.turn_to(rhythm.next_after(settled_until.max(end.ended_at)));
+        }
+        _ => {
+            let later = TimeWindow::new(position.unsettled_from(), end.ended_at + TICK);
+            step.record(RecordKind::SkippedOverlap, range_of(&rhythm, later));
+            let until = step.state.settled_until.map_or(end.ended_at, |until| until.max(end.ended_at));
+            step.state.settled_until = Some(until);
+        }
+    }
+}
+
+/// A good run that was asked for has renewed the data of a `fresh` job: it rests from now on, and what
+/// was due is served.
+fn renew(step: &mut Step, terms: &Terms, position: &Position, end: &RunEnd) {
+    if position.pending <= end.started_at {
+        step.end_own(position.pending, end.outcome);
+        step.state.n_served += 1;
+    } else if position.pending <= end.ended_at {
+        step.record(RecordKind::SkippedOverlap, Some(single(position.pending)));
+    }
+    step.turn_to(minted(terms, end.ended_at).filter(|_| !step.state.is_exhausted(terms)));
 }

@@ -1,39 +1,62 @@
 //! What becomes of every occurrence of a job (B9, B10).
 //!
 //! A job has one occurrence at a time to care about: the *pending* one, in
-//! [`JobState::next_run_at`]. Four things can happen to it, and each is a function here that takes the
-//! job, its memory and the time, and returns a [`Step`]: the new memory, what ended, and what goes on
-//! record.
+//! [`JobState::next_run_at`]. A few things can happen to it, and each is a function here that takes the
+//! job's terms, its memory and the time, and returns a [`Step`]: the new memory, what ended, and what
+//! goes on record.
 //!
 //! ```text
 //!              start                      finish
 //!   pending ----------> being served ----------------> the next one is pending
-//!      |  ^                   |  failed, worth a retry
-//!      |  +-------------------+
+//!      |  ^                 |    |  failed, worth a retry
+//!      |  +-----------------+----+
+//!      |          unstart
 //!      |  settle: a newer one came due meanwhile
 //!      +------------------------------------------> that one is pending
 //!         resume: after a pause, placed afresh
 //! ```
 //!
-//! One equation holds through all of them: **every occurrence that has come due has ended by a run,
-//! lies in one record, or is the pending one or comes after it**. Nothing is lost, nothing counts
-//! twice. A property test checks it over random lives.
+//! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask`]) and,
+//! where runs may overlap, what failed after the schedule had moved on. With `overlap = "allow"` it
+//! moves on when a run starts, since the next may run beside it:
+//!
+//! ```text
+//!   ask ------> extra ----------> being served ----------> over
+//!                 ^      start         |    ^
+//!                 +--------------------+    |  start, where runs may overlap
+//!                   lost, or unstart,    pending --------> the next one is pending
+//!                   or its own and worth a retry
+//! ```
+//!
+//! One equation holds through all of them: **every occurrence that has come due or was asked for has
+//! ended by a run, lies in one record, or is open**: pending or after it, an extra, or served by an open
+//! run. Nothing is lost, nothing counts twice. A property test checks it over random lives.
 
+mod ask;
+mod due;
 mod finish;
+mod own;
 mod settle;
+mod start;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
+pub use ask::{Asked, ask};
+pub use due::{Due, Serves, Up};
 pub use finish::{LOSSES_MAX, finish};
-pub use settle::{resume, settle, start};
+pub use settle::{resume, settle};
+pub use start::{next_up, start, unstart};
 
+use crate::ids::ExtraId;
 use crate::job::JobState;
 use crate::missed::RecordRange;
-use crate::run::{Outcome, Trigger};
-use crate::time::Timestamp;
+use crate::run::Outcome;
+use crate::time::{Duration, Timestamp};
+
+const TICK: Duration = Duration::from_millis(1);
 
 /// What one thing that happened leads to.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +76,8 @@ pub struct Ended {
     pub due_at: Timestamp,
     /// How its last run ended.
     pub outcome: Outcome,
+    /// Which of those that were asked for it was; none for one of the schedule's own.
+    pub asked: Option<ExtraId>,
 }
 
 /// What occurrences without a run of their own became.
@@ -103,17 +128,6 @@ impl fmt::Display for RecordKind {
     }
 }
 
-/// An occurrence that a run is to serve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
-    /// When it was due.
-    pub due_at: Timestamp,
-    /// Which run of it this is, from 1 on.
-    pub attempt: u32,
-    /// What makes it start.
-    pub trigger: Trigger,
-}
-
 impl Step {
     fn unchanged(state: &JobState) -> Step {
         Step { state: state.clone(), ended: Vec::new(), records: Vec::new() }
@@ -123,10 +137,23 @@ impl Step {
         self.records.extend(range.map(|range| Record { range, what }));
     }
 
+    /// One of the schedule's own occurrences is over.
+    fn end_own(&mut self, due_at: Timestamp, outcome: Outcome) {
+        self.ended.push(Ended { due_at, outcome, asked: None });
+    }
+
+    /// The pending occurrence had its last run, and ends as that did.
+    fn end_pending_as_last(&mut self, pending: Timestamp) {
+        let outcome = self.state.attempt_outcome.unwrap_or(Outcome::Failed);
+        self.end_own(pending, outcome);
+        self.state.n_served += 1;
+    }
+
     /// Another occurrence becomes the pending one, without any run yet.
     fn turn_to(&mut self, next: Option<Timestamp>) {
         self.state.next_run_at = next;
         self.state.attempt = 0;
         self.state.losses = 0;
+        self.state.attempt_outcome = None;
     }
 }

@@ -1,0 +1,30 @@
+//! A run that someone asks for.
+
+use super::Step;
+use crate::job::{EXTRAS_MAX, Extra, JobState, Overlap, Terms};
+use crate::run::Trigger;
+
+/// The answer to whoever asks for a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// It will come.
+    Taken(Box<Step>),
+    /// The job runs, and nothing of it waits for its turn.
+    Running,
+    /// The job already owes [`EXTRAS_MAX`] of them.
+    TooMany,
+}
+
+/// Someone asks for a run beyond the schedule, now or for an instant of the past.
+pub fn ask(terms: &Terms, state: &JobState, n_open: u32, extra: Extra) -> Asked {
+    let is_now = extra.kind == Trigger::Manual;
+    if is_now && 0 < n_open && terms.overlap == Overlap::Skip {
+        return Asked::Running;
+    }
+    if EXTRAS_MAX <= state.extras.len() {
+        return Asked::TooMany;
+    }
+    let mut step = Step::unchanged(state);
+    step.state.extras.push(extra);
+    Asked::Taken(Box::new(step))
+}

@@ -1,0 +1,195 @@
+//! The schedule's own occurrences, one at a time.
+
+use super::{Life, as_is, check, check_of};
+use crate::job::Overlap;
+use crate::job::sample::instant;
+use crate::missed::MissedRuns;
+use crate::urgency;
+
+#[test]
+fn one_occurrence_after_the_other() {
+    check(
+        as_is,
+        "start 10:00, good 10:20, start 11:00, good 11:10",
+        "run 10:00 #1 scheduler, 10:00 succeeded, run 11:00 #1 scheduler, 11:00 succeeded; next 12:00",
+    );
+    check(as_is, "start 09:59", "no run; next 10:00");
+}
+
+#[test]
+fn downtime_is_made_up_for_by_policy() {
+    check(as_is, "start 13:20", "10:00..12:00 x3 missed(late), run 13:00 #1 catchup; next 13:00");
+    check(
+        |it| it.missed.runs = MissedRuns::Skip,
+        "start 13:20",
+        "10:00..13:00 x4 missed(late), no run; next 14:00",
+    );
+    check(
+        |it| it.missed.runs = MissedRuns::All,
+        "start 12:20, good 12:25, start 12:25, good 12:30, start 12:30, good 12:35, start 12:36",
+        "run 10:00 #1 catchup, 10:00 succeeded, run 11:00 #1 catchup, 11:00 succeeded, run 12:00 #1 catchup, 12:00 succeeded, no run; next 13:00",
+    );
+    check(
+        |it| (it.missed.runs, it.missed.most) = (MissedRuns::All, 2),
+        "start 13:20",
+        "10:00..11:00 x2 missed(late), run 12:00 #1 catchup; next 12:00",
+    );
+}
+
+#[test]
+fn what_comes_due_during_a_run_goes_by_the_overlap() {
+    check(
+        as_is,
+        "start 10:00, good 12:10, start 13:00",
+        "run 10:00 #1 scheduler, 10:00 succeeded, 11:00..12:00 x2 skipped(overlap), run 13:00 #1 scheduler; next 13:00",
+    );
+    check(
+        |it| it.overlap = Overlap::Queue,
+        "start 10:00, good 13:10, start 13:10, good 13:20, start 14:00",
+        "run 10:00 #1 scheduler, 10:00 succeeded, 12:00..13:00 x2 skipped(overlap), run 11:00 #1 catchup, 11:00 succeeded, run 14:00 #1 scheduler; next 14:00",
+    );
+    // The queued one waits so long that the next is due: that one runs.
+    check(
+        |it| it.overlap = Overlap::Queue,
+        "start 10:00, good 11:10, start 12:05",
+        "run 10:00 #1 scheduler, 10:00 succeeded, 11:00..11:00 x1 missed(late), run 12:00 #1 catchup; next 12:00",
+    );
+    check(
+        |it| it.overlap = Overlap::Allow { max_parallel: 3 },
+        "start 10:00, good 11:10",
+        "run 10:00 #1 scheduler, 10:00 succeeded; next 11:00",
+    );
+}
+
+#[test]
+fn a_failure_is_tried_again_until_the_next_occurrence_comes() {
+    check(
+        as_is,
+        "start 10:00, failed 10:01, start 10:06, good 10:10",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 succeeded; next 11:00",
+    );
+    // After the second failure the floor is an hour: 11:00 comes due first and takes its place.
+    check(
+        as_is,
+        "start 10:00, failed 10:01, start 10:06, failed 10:07, wait 11:00, start 11:07, good 11:10",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 failed, run 11:00 #1 catchup, 11:00 succeeded; next 12:00",
+    );
+    // Several came due meanwhile: the newest takes the place, the others had no run.
+    check(
+        as_is,
+        "start 10:00, failed 10:01, wait 13:00",
+        "run 10:00 #1 scheduler, 10:00 failed, 11:00..12:00 x2 missed(backoff); next 13:00",
+    );
+    // What came due during the failing run itself was skipped.
+    check(
+        as_is,
+        "start 10:00, failed 11:30, start 11:35, good 11:40",
+        "run 10:00 #1 scheduler, 11:00..11:00 x1 skipped(overlap), run 10:00 #2 retry, 10:00 succeeded; next 12:00",
+    );
+    check(
+        |it| it.retry.not_on_exit_codes = vec![64],
+        "start 10:00, failed=64 10:01",
+        "run 10:00 #1 scheduler, 10:00 failed; next 11:00",
+    );
+    check(as_is, "start 10:00, cancelled 10:01", "run 10:00 #1 scheduler, 10:00 cancelled; next 11:00");
+}
+
+#[test]
+fn where_all_are_owed_the_next_one_takes_the_place_of_a_failed_one() {
+    check(
+        |it| it.missed.runs = MissedRuns::All,
+        "start 12:20, failed 12:21, wait 12:22, start 12:26",
+        "run 10:00 #1 catchup, 10:00 failed, run 11:00 #1 catchup; next 11:00",
+    );
+}
+
+#[test]
+fn the_newer_occurrence_inherits_failures_and_floor() {
+    let mut life = Life::new("every 1h", "10:00");
+    life.tell("start 10:00, failed 10:01, start 10:06, failed 10:50, wait 11:00");
+    assert_eq!((life.state.failure_count, life.state.attempt), (2, 0));
+    assert_eq!(
+        urgency::can_start_by(&life.job.key, &life.job, &life.state, instant("11:00")),
+        Some(instant("11:50"))
+    );
+}
+
+#[test]
+fn what_is_made_up_for_is_retried_at_most_once() {
+    check(
+        |it| it.missed.runs = MissedRuns::All,
+        "start 10:30, failed 10:31, start 10:36, failed 10:37",
+        "run 10:00 #1 catchup, run 10:00 #2 retry, 10:00 failed; next 11:00",
+    );
+}
+
+#[test]
+fn a_run_that_takes_its_node_down_is_stopped_after_three_losses() {
+    check(
+        as_is,
+        "start 10:00, lost 10:01, start 10:02, lost 10:03, start 10:04, lost 10:05",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, run 10:00 #3 retry, 10:00 lost; next 11:00",
+    );
+    let mut life = Life::new("every 1h", "10:00");
+    life.tell("start 10:00, lost 10:01");
+    assert_eq!((life.state.losses, life.state.failure_count), (1, 0), "a loss says nothing about the job");
+}
+
+#[test]
+fn a_pause_is_one_record_and_a_fresh_place() {
+    check(
+        as_is,
+        "start 10:00, good 10:10, pause 10:30, resume 14:30 14:45",
+        "run 10:00 #1 scheduler, 10:00 succeeded, 11:00..14:00 x4 missed(paused); next 14:45",
+    );
+    check(
+        as_is,
+        "start 10:00, failed 10:01, pause 10:30, resume 11:30 11:45",
+        "run 10:00 #1 scheduler, 10:00 failed, 11:00..11:00 x1 missed(paused); next 11:45",
+    );
+}
+
+#[test]
+fn the_other_kinds_of_schedule() {
+    #[track_caller]
+    fn check(schedule: &str, story: &str, expected: &str) {
+        check_of(schedule, as_is, story, expected);
+    }
+    // A good run mints the next occurrence of a `fresh` job; a failure does not.
+    check(
+        "fresh 4h cooldown 1h",
+        "start 10:00, good 10:20",
+        "run 10:00 #1 scheduler, 10:00 succeeded; next 11:20",
+    );
+    check(
+        "fresh 4h cooldown 1h",
+        "start 13:00, failed 13:20, start 18:00, good 18:10",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 succeeded; next 19:10",
+    );
+    check(
+        "fresh 4h cooldown 1h",
+        "start 10:00, cancelled 10:20",
+        "run 10:00 #1 scheduler, 10:00 cancelled; next 11:20",
+    );
+    check("once 10:00", "start 10:00, good 10:20", "run 10:00 #1 scheduler, 10:00 succeeded; next none");
+    check(
+        "once 10:00",
+        "start 12:00, failed 12:20, start 13:00, good 13:01",
+        "run 10:00 #1 catchup, run 10:00 #2 retry, 10:00 succeeded; next none",
+    );
+    check(
+        "cron 0 */4 * * *",
+        "start 21:00",
+        "12:00..16:00 x2 missed(late), run 20:00 #1 catchup; next 20:00",
+    );
+    check("manual", "start 12:00", "no run; next none");
+}
+
+#[test]
+fn max_runs_counts_occurrences_not_attempts() {
+    check(
+        |it| it.bounds.max_runs = Some(2),
+        "start 10:00, failed 10:01, start 10:06, good 10:10, start 11:00, good 11:10",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 succeeded, run 11:00 #1 scheduler, 11:00 succeeded; next none",
+    );
+}
