@@ -262,6 +262,30 @@ impl JobState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::sample::instant;
+
+    #[test]
+    fn the_end_of_one_run_leaves_the_lease_of_another() {
+        let owner = Owner {
+            node: "n1".parse().unwrap(),
+            name: "n1-1".to_owned(),
+            tag: RunId(2),
+            started_at: instant("10:00"),
+            last_ping_at: instant("10:00"),
+            steal_start_at: None,
+        };
+        let mut state = JobState { owner: Some(Box::new(owner)), ..JobState::new(instant("09:00")) };
+        let mut end_of = |run| {
+            let (started_at, ended_at) = (instant("10:00"), instant("10:10"));
+            let outcome = Outcome::Succeeded;
+            let end =
+                RunEnd { run, started_at, ended_at, outcome, exit_code: Some(0), frozen_for: Duration::ZERO };
+            state.record_end(&end, 0.37);
+            state.owner.is_some()
+        };
+        assert!(end_of(RunId(1)));
+        assert!(!end_of(RunId(2)));
+    }
 
     #[test]
     fn a_million_jobs_are_remembered_in_a_few_hundred_megabytes() {

@@ -42,7 +42,7 @@ pub fn resume(terms: &Terms, state: &JobState, open: &[Due], placement: Placemen
         if !is_served && 0 < position.attempt {
             step.end_pending_as_last(position.pending);
         }
-        let [first, second] = if is_served || 0 < position.attempt {
+        let [first, second] = if 0 < position.attempt {
             [None, range_of(&rhythm, TimeWindow::new(position.unsettled_from(), now + TICK))]
         } else {
             position.open_until(&rhythm, now)

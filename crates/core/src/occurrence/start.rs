@@ -26,10 +26,10 @@ pub fn next_up(key: &JobKey, terms: &Terms, state: &JobState, n_open: u32, now: 
     }
     let manual = first_extra(state, now, |extra| extra.kind == Trigger::Manual);
     let retry = || {
-        first_extra(state, now, |extra| {
-            let is_overtaken = |rhythm| is_overtaken(extra, terms, rhythm, now);
-            !extra.is_asked_for() && !rhythm.as_ref().is_some_and(is_overtaken)
-        })
+        let rhythm = rhythm.as_ref()?;
+        let is_ours = |extra: &Extra| !extra.is_asked_for() && !is_overtaken(extra, terms, rhythm, now);
+        let up = first_extra(state, now, is_ours)?;
+        Some(Up { is_backlog: is_backlog(terms, rhythm, up.due_at, now), ..up })
     };
     let backfill = || first_extra(state, now, |extra| extra.kind == Trigger::Backfill);
     manual
@@ -74,14 +74,18 @@ fn own_up(
         None => position,
     };
     let due_at = position.choose(terms, rhythm, now).due_at?;
-    let newer_than = due_at.max(position.unsettled_from() - TICK);
-    let has_newer = || rhythm.next_after(newer_than).is_some_and(|next| next <= now);
+    let settled_until = due_at.max(position.unsettled_from() - TICK);
     Some(Up {
         due_at,
         trigger: own_trigger(terms, due_at, position.attempt, now),
         serves: if terms.moves_on_at_start() { Serves::Beside } else { Serves::Pending },
-        is_backlog: terms.missed.runs == MissedRuns::All && has_newer(),
+        is_backlog: is_backlog(terms, rhythm, settled_until, now),
     })
+}
+
+/// Whether all missed ones are made up for, and there are more than the one that is due then.
+fn is_backlog(terms: &Terms, rhythm: &Rhythm<'_>, due_at: Timestamp, now: Timestamp) -> bool {
+    terms.missed.runs == MissedRuns::All && rhythm.next_after(due_at).is_some_and(|next| next <= now)
 }
 
 /// Whether the end of the pending occurrence uses up `max_runs`.

@@ -295,6 +295,15 @@ fn a_claim_that_never_began_is_given_back() {
         "start 10:00, unstart 10:01, start 10:01, failed 10:02, start 10:07, unstart 10:08, start 10:08",
         "run 10:00 #1 scheduler, run 10:00 #1 scheduler, run 10:00 #2 retry, run 10:00 #2 retry; next 11:00",
     );
+    // Where all are owed, one that never had a run is not given up for a newer one.
+    check(
+        |it| {
+            allow(it);
+            it.missed.runs = MissedRuns::All;
+        },
+        "start 10:00, unstart 10:01, start 11:01, start 11:01",
+        "run 10:00 #1 scheduler, run 10:00 #1 scheduler, run 11:00 #1 scheduler; next 12:00",
+    );
     // The job was placed afresh in between.
     check(
         as_is,
@@ -347,6 +356,12 @@ fn only_what_is_made_up_for_in_a_row_is_backlog() {
     check(all, "wait 09:00", "10:59", "10:00 catchup live");
     check(as_is, "backfill 09:00 05:00", "09:00", "05:00 backfill backlog");
     check(as_is, "trigger 09:00", "09:00", "09:00 manual live");
+    let all_at_once = |it: &mut Job| {
+        allow(it);
+        it.missed.runs = MissedRuns::All;
+    };
+    check(all_at_once, "start 10:00, unstart 10:01", "10:59", "10:00 scheduler live");
+    check(all_at_once, "start 10:00, unstart 10:01", "11:00", "10:00 scheduler backlog");
 }
 
 #[test]
