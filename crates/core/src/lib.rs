@@ -17,6 +17,7 @@
 //! | [agenda](agenda::Agenda) | the sorted future occurrences of a window |
 //! | [lease], [fence](ids::Fence) | a session's right to run one job now; its strictly growing number |
 //! | [condition](condition::Condition) | `ok`, `warning`, `error`, always with a reason |
+//! | [store] | where nodes meet: it compares and writes, and decides nothing |
 //!
 //! # Which way data flows
 //!
@@ -29,6 +30,7 @@
 //!                                     |
 //!                                     v
 //!                   condition: ok / warning / error, with reasons
+//!
 //! ```
 //!
 //! Modules stand in the order of their dependence, which is the order to read them in: each uses
@@ -68,5 +70,8 @@ pub mod slot;
 pub mod distribution;
 pub mod placement;
 pub mod agenda;
+pub mod rules;
 pub mod lease;
 pub mod notice;
+pub mod store;
+pub mod edit;

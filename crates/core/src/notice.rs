@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use crate::ids::JobKey;
+use crate::ids::{JobKey, RunId, SessionId};
 use crate::placement::{KeptReason, RebalancePlan, Spot};
 use crate::slot::Slot;
+use crate::time::Timestamp;
 
 /// The names of the metrics about placement and balance.
 pub mod metric {
@@ -59,6 +60,8 @@ pub enum Level {
     Info,
     /// Worth a look.
     Warn,
+    /// Something went wrong.
+    Error,
 }
 
 /// Something that happened.
@@ -100,6 +103,51 @@ pub enum Notice {
         /// Evenness after.
         new_score: f64,
     },
+    /// This node's session was fenced off; its runs are being killed.
+    SessionLost {
+        /// How many of them.
+        n_runs: usize,
+    },
+    /// This node fenced a silent session off.
+    SessionFenced {
+        /// Which.
+        session: SessionId,
+    },
+    /// A run was found inside a blackout, and is being ended.
+    EndedByBlackout {
+        /// Of which job.
+        key: JobKey,
+        /// Which.
+        run: RunId,
+    },
+    /// A run took longer than it may, and is being ended.
+    TookTooLong {
+        /// Of which job.
+        key: JobKey,
+        /// Which.
+        run: RunId,
+    },
+    /// A run takes longer than expected.
+    Overrunning {
+        /// Of which job.
+        key: JobKey,
+        /// Which.
+        run: RunId,
+    },
+    /// An occurrence came due while the job runs.
+    SkippedByOverlap {
+        /// Of which job.
+        key: JobKey,
+        /// When.
+        due_at: Timestamp,
+    },
+    /// A job will not run until somebody resumes it.
+    PausedBySystem {
+        /// Which.
+        key: JobKey,
+        /// Why.
+        reason: String,
+    },
     /// A rebalance left a job alone.
     SkippedByRebalance {
         /// Which.
@@ -138,14 +186,31 @@ impl Notice {
             Notice::Rescheduled { .. } => "rescheduled job (rhythm preserved)",
             Notice::Rebalanced { .. } => "full rebalance completed",
             Notice::SkippedByRebalance { .. } => "job skipped during rebalance",
+            Notice::SessionLost { .. } => "session lost, killing its runs",
+            Notice::SessionFenced { .. } => "silent session fenced off",
+            Notice::EndedByBlackout { .. } => "run ended by a blackout",
+            Notice::TookTooLong { .. } => "run took longer than allowed",
+            Notice::Overrunning { .. } => "run takes longer than expected",
+            Notice::SkippedByOverlap { .. } => "occurrence skipped, the job is running",
+            Notice::PausedBySystem { .. } => "job paused by the system",
         }
     }
 
     /// How much attention it deserves.
     pub fn level(&self) -> Level {
         match self {
-            Notice::SkippedByRebalance { .. } => Level::Warn,
-            _ => Level::Info,
+            Notice::SkippedByRebalance { .. }
+            | Notice::SessionFenced { .. }
+            | Notice::SkippedByOverlap { .. }
+            | Notice::PausedBySystem { .. } => Level::Warn,
+            Notice::SessionLost { .. }
+            | Notice::EndedByBlackout { .. }
+            | Notice::TookTooLong { .. }
+            | Notice::Overrunning { .. } => Level::Error,
+            Notice::LedgerRebuilt { .. }
+            | Notice::Placed { .. }
+            | Notice::Rescheduled { .. }
+            | Notice::Rebalanced { .. } => Level::Info,
         }
     }
 
@@ -170,6 +235,19 @@ impl Notice {
             ],
             Notice::SkippedByRebalance { key, reason } => {
                 vec![("job_id", key.to_string()), ("reason", reason.to_string())]
+            }
+            Notice::SessionLost { n_runs } => vec![("runs", n_runs.to_string())],
+            Notice::SessionFenced { session } => vec![("session", session.to_string())],
+            Notice::EndedByBlackout { key, run }
+            | Notice::TookTooLong { key, run }
+            | Notice::Overrunning { key, run } => {
+                vec![("job_id", key.to_string()), ("run", run.to_string())]
+            }
+            Notice::SkippedByOverlap { key, due_at } => {
+                vec![("job_id", key.to_string()), ("due_at", due_at.to_string())]
+            }
+            Notice::PausedBySystem { key, reason } => {
+                vec![("job_id", key.to_string()), ("reason", reason.clone())]
             }
         }
     }

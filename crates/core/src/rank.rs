@@ -24,7 +24,17 @@ pub struct Rank {
 enum Class {
     Asked,
     Live,
+    /// Its runs take longer than they may: it is late for ever, so by its latest start it would stand before all
+    /// that were late once and that one run would put right.
+    Hopeless,
     MadeUpFor,
+}
+
+impl Class {
+    /// The same for those who do not look at lengths.
+    fn without_hope(self) -> Class {
+        if self == Class::Hopeless { Class::Live } else { self }
+    }
 }
 
 impl Rank {
@@ -34,6 +44,7 @@ impl Rank {
         let class = match up.trigger {
             Trigger::Manual => Class::Asked,
             _ if up.is_backlog => Class::MadeUpFor,
+            _ if urgency::is_hopeless(terms, state, outlook) => Class::Hopeless,
             _ => Class::Live,
         };
         let due_at = up.due_at;
@@ -58,10 +69,52 @@ impl Rank {
         }
     }
 
+    /// A rank by when the occurrence was due, to compare with: what most schedulers do.
+    pub fn first_come(key: &JobKey, terms: &Terms, state: &JobState, up: &Up, outlook: &Outlook) -> Rank {
+        let rank = Rank::of(key, terms, state, up, outlook);
+        Rank { class: rank.class.without_hope(), should_start_by: up.due_at, ..rank }
+    }
+
+    /// A rank by the minute in which the occurrence was due and then by name, to compare with: what a crontab does.
+    pub fn by_minute(key: &JobKey, terms: &Terms, state: &JobState, up: &Up, outlook: &Outlook) -> Rank {
+        let minute = Timestamp::from_millis(up.due_at.as_millis().div_euclid(60_000) * 60_000);
+        let letters = key.as_str().bytes().chain(std::iter::repeat(0)).take(8);
+        let rotation = letters.fold(0, |word: u64, byte| word << 8 | u64::from(byte));
+        let rank = Rank::of(key, terms, state, up, outlook);
+        let class = rank.class.without_hope();
+        Rank { class, should_start_by: minute, due_at: minute, n_nodes: 0, rotation }
+    }
+
+    /// No run whose deadline can still be met by a start now comes before this rank, but for those that
+    /// someone asked for.
+    pub fn first_savable(now: Timestamp) -> Rank {
+        Rank { class: Class::Live, should_start_by: now, due_at: Timestamp::MIN, n_nodes: 0, rotation: 0 }
+    }
+
+    /// No run that can never be in time comes before this rank.
+    pub fn first_hopeless() -> Rank {
+        Rank { class: Class::Hopeless, ..Rank::first_savable(Timestamp::MIN) }
+    }
+
+    /// Whether it can never be in time, however early it starts.
+    pub fn is_hopeless(&self) -> bool {
+        self.class == Class::Hopeless
+    }
+
+    /// Whether someone asked for it.
+    pub fn is_asked(&self) -> bool {
+        self.class == Class::Asked
+    }
+
     /// Whether the deadline can still be met by a start now. What cannot be saved must not starve what
-    /// can (B6).
+    /// can (B6). Whom someone waits for is never given up.
     pub fn is_savable(&self, now: Timestamp) -> bool {
-        now <= self.should_start_by
+        now <= self.should_start_by || self.class == Class::Asked
+    }
+
+    /// Whether it must start no earlier than that.
+    pub fn is_later_than(&self, latest: Timestamp) -> bool {
+        latest < self.should_start_by && self.class != Class::Asked
     }
 }
 
@@ -127,6 +180,17 @@ mod tests {
             rank("a", "every 1h", "59m", Trigger::Backfill),
         );
         check(rank("a", "fresh 9h", "1m", Trigger::Scheduler), rank("b", "manual", "1m", Trigger::Scheduler));
+    }
+
+    #[test]
+    fn what_can_never_be_in_time_goes_after_what_one_run_puts_right() {
+        let hopeless = rank("a", "every 1h", "61m", Trigger::Scheduler);
+        check(rank("b", "every 1h", "60m", Trigger::Scheduler), hopeless);
+        check(rank("b", "every 9h", "5m", Trigger::Scheduler), hopeless);
+        check(rank("b", "fresh 9h", "5m", Trigger::Scheduler), hopeless);
+        let backlog = Up { is_backlog: true, ..up("11:00", Trigger::Catchup) };
+        check(hopeless, rank_of("c", "every 1h", "5m", |_| {}, &backlog));
+        assert!(!hopeless.is_savable(instant("11:00")));
     }
 
     #[test]

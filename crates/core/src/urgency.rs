@@ -78,6 +78,20 @@ pub fn should_start_by(terms: &Terms, state: &JobState, outlook: &Outlook) -> Op
     Some(deadline(terms, state)? - expected_length(terms, state, outlook))
 }
 
+/// Whether its runs take longer than they may from when they come due: no run can be in time.
+pub fn is_hopeless(terms: &Terms, state: &JobState, outlook: &Outlook) -> bool {
+    let allowed = match &terms.schedule {
+        Schedule::Every { interval, finish_within } => finish_within.unwrap_or(*interval),
+        Schedule::Fresh { max_age, cooldown } => *max_age - *cooldown,
+        Schedule::Cron(cron) => match cron.finish_within {
+            Some(finish_within) => finish_within,
+            None => return false,
+        },
+        Schedule::Once { .. } | Schedule::Manual => return false,
+    };
+    allowed < expected_length(terms, state, outlook)
+}
+
 /// The earliest start of anything that the job owes: the pending occurrence, not before the retry
 /// floor, or an extra; not in a blackout. None if there is nothing, or if blackouts never end.
 ///

@@ -1,6 +1,8 @@
-//! Virtual time for the engine of `evenbeat-core`: worlds with faults, checkers that watch from
-//! outside, and the operator's "what if". So far it is only the boundary: a crate that may use the
-//! core's public face and nothing else of the product.
+//! Virtual time for the engine of `evenbeat-core`: so far the store as plain maps, and the cases that hold every store to
+//! the contract.
 
 /// The core's public face is all that a simulated world may touch.
 pub use evenbeat_core as core;
+
+pub mod conformance;
+pub mod reference;

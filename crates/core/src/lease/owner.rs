@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Epoch, Reign, Timings};
 use crate::ids::{Fence, RunId};
+use crate::rules::{Rule, Rules};
 use crate::time::BootTime;
 
 /// What a session knows about its lease.
@@ -17,6 +18,9 @@ pub struct Owner {
     /// In which epoch the runs were last allowed to execute. If it is another one now, and they have
     /// been frozen, they must wait.
     trusted_in: Option<Epoch>,
+    /// Whether it begins with runs of an earlier session, which may be frozen.
+    inherits: bool,
+    rules: Rules,
 }
 
 /// How a session stands at an instant.
@@ -74,7 +78,27 @@ pub struct Verdict {
 impl Owner {
     /// A session that has yet to beat.
     pub fn new(timings: Timings) -> Owner {
-        Owner { timings, beat_began_at: None, reign: None, is_dead: false, trusted_in: None }
+        Owner {
+            timings,
+            beat_began_at: None,
+            reign: None,
+            is_dead: false,
+            trusted_in: None,
+            inherits: false,
+            rules: Rules::ALL,
+        }
+    }
+
+    /// A session that has taken over runs of an earlier one in an epoch that is not open. They may be frozen, and
+    /// nobody knows yet who else was given them: they wait like any frozen run.
+    pub fn inheriting(timings: Timings) -> Owner {
+        Owner { inherits: true, ..Owner::new(timings) }
+    }
+
+    /// The same, by these rules.
+    #[must_use]
+    pub fn by(self, rules: Rules) -> Owner {
+        Owner { rules, ..self }
     }
 
     /// How the session stands.
@@ -126,7 +150,12 @@ impl Owner {
             // A late word from before we died, or from a primary that has fallen.
             return Verdict::default();
         }
-        let was_trusted = matches!(self.standing(answered_at), Standing::Trusted { .. } | Standing::New);
+        let was_trusted = match self.standing(answered_at) {
+            Standing::Trusted { .. } => true,
+            Standing::New => !self.inherits,
+            Standing::Frozen | Standing::Dead => !self.rules.hold(Rule::ThawAfterQuarantine),
+        };
+        let began_at = if self.rules.hold(Rule::TrustFromRequest) { began_at } else { answered_at };
         let mut reign = self.reign.unwrap_or_else(|| Reign::new(*epoch, *is_open, answered_at));
         reign.observe(*epoch, *is_open, answered_at);
         self.reign = Some(reign);

@@ -192,6 +192,11 @@ impl Timings {
         self.0.gap
     }
 
+    /// The longest pause between two attempts to reach the store.
+    pub fn backoff_cap(&self) -> Duration {
+        self.0.backoff_cap
+    }
+
     /// How long a new epoch is watched before it is opened to claims, fencing and release.
     pub fn quarantine(&self) -> Duration {
         self.0.quarantine

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Epoch, Reign, Timings};
 use crate::ids::{SessionId, stable_hash};
+use crate::rules::{Rule, Rules};
 use crate::time::{BootTime, Duration};
 
 /// What one session's row says.
@@ -31,6 +32,7 @@ pub struct Watcher {
     me: SessionId,
     seen: BTreeMap<SessionId, Seen>,
     last_answer_at: Option<BootTime>,
+    rules: Rules,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,27 +41,41 @@ struct Seen {
     epoch: Epoch,
     /// When the answer came that first showed it.
     since: BootTime,
+    /// When its window is over, if nothing is heard of it until then.
+    fenced_from: BootTime,
 }
 
 impl Watcher {
     /// A watcher that has seen nothing yet.
     pub fn new(timings: Timings, me: SessionId) -> Watcher {
-        Watcher { timings, me, seen: BTreeMap::new(), last_answer_at: None }
+        Watcher { timings, me, seen: BTreeMap::new(), last_answer_at: None, rules: Rules::ALL }
+    }
+
+    /// The same, by these rules.
+    #[must_use]
+    pub fn by(self, rules: Rules) -> Watcher {
+        Watcher { rules, ..self }
     }
 
     /// Takes a reading of all sessions that hold runs; `answered_at` is after its answer.
     pub fn read(&mut self, answered_at: BootTime, epoch: Epoch, sessions: &[SessionBeat]) {
         // Of a time in which we saw nothing we know nothing: whoever lives may have been as cut off as
         // we were, and gets a whole window to speak.
-        let was_blind = self.last_answer_at.is_none_or(|last| self.timings.gap() < answered_at - last);
+        let was_blind = self.rules.hold(Rule::Amnesty)
+            && self.last_answer_at.is_none_or(|last| self.timings.gap() < answered_at - last);
         let before = if was_blind { BTreeMap::new() } else { std::mem::take(&mut self.seen) };
         self.seen = sessions
             .iter()
             .map(|it| {
-                let unchanged =
-                    before.get(&it.session).filter(|seen| (seen.beat, seen.epoch) == (it.beat, epoch));
-                let since = unchanged.map_or(answered_at, |seen| seen.since);
-                (it.session, Seen { beat: it.beat, epoch, since })
+                let is_same = |seen: &&Seen| {
+                    (seen.beat, seen.epoch) == (it.beat, epoch) || !self.rules.hold(Rule::BeatRestartsWindow)
+                };
+                let unchanged = before.get(&it.session).filter(is_same);
+                let (since, fenced_from) = unchanged.map_or_else(
+                    || (answered_at, self.fenced_from(it.session, answered_at)),
+                    |seen| (seen.since, seen.fenced_from),
+                );
+                (it.session, Seen { beat: it.beat, epoch, since, fenced_from })
             })
             .collect();
         self.last_answer_at = Some(answered_at);
@@ -69,15 +85,14 @@ impl Watcher {
     /// ourselves, and none while the epoch is not open.
     pub fn silent(&self, now: BootTime, reign: &Reign) -> Vec<Silent> {
         let is_blind = self.last_answer_at.is_none_or(|last| self.timings.gap() < now - last);
-        if is_blind || !reign.is_open() {
+        let is_closed = !reign.is_open() && self.rules.hold(Rule::FenceOnlyInOpenEpoch);
+        if (is_blind && self.rules.hold(Rule::Amnesty)) || is_closed {
             return Vec::new();
         }
         self.seen
             .iter()
             .filter(|(session, seen)| {
-                **session != self.me
-                    && seen.epoch == reign.epoch()
-                    && self.fenced_from(**session, seen) <= now
+                **session != self.me && seen.epoch == reign.epoch() && seen.fenced_from <= now
             })
             .map(|(session, seen)| Silent { session: *session, beat: seen.beat })
             .collect()
@@ -85,19 +100,20 @@ impl Watcher {
 
     /// When the next session's window will be over, if nothing is heard of it until then.
     pub fn next_silent_at(&self) -> Option<BootTime> {
-        self.seen
-            .iter()
-            .filter(|(session, _)| **session != self.me)
-            .map(|(session, seen)| self.fenced_from(*session, seen))
-            .min()
+        self.seen.iter().filter(|(session, _)| **session != self.me).map(|(_, seen)| seen.fenced_from).min()
     }
 
     /// The window, and a little of our own, so that not all nodes write at once.
-    fn fenced_from(&self, session: SessionId, seen: &Seen) -> BootTime {
+    fn fenced_from(&self, session: SessionId, since: BootTime) -> BootTime {
         let mut identity = self.me.0.to_le_bytes().to_vec();
         identity.extend(session.0.to_le_bytes());
         let spread = u64::try_from(self.timings.probe().as_millis()).unwrap_or(1).max(1);
         let jitter = i64::try_from(stable_hash(&identity) % spread).unwrap_or(0);
-        seen.since + self.timings.window() + Duration::from_millis(jitter)
+        let window = if self.rules.hold(Rule::WholeWindow) {
+            self.timings.window()
+        } else {
+            self.timings.self_fence()
+        };
+        since + window + Duration::from_millis(jitter)
     }
 }

@@ -136,7 +136,7 @@ fn next_pending(
 ) -> Option<Timestamp> {
     if matches!(terms.schedule, Schedule::Fresh { .. }) {
         // It rests also after a run that was not good and is not tried again.
-        return minted(terms, end.ended_at);
+        return minted(terms, end.ended_at, due_at + TICK);
     }
     let rhythm = urgency::rhythm(terms, &step.state)?;
     let unsettled_from = Position::of(&step.state).map_or(due_at + TICK, |it| it.unsettled_from());
@@ -165,9 +165,10 @@ fn next_pending(
     }
 }
 
-/// The occurrence of a `fresh` job after a run that ended then.
-fn minted(terms: &Terms, ended_at: Timestamp) -> Option<Timestamp> {
-    let minted = terms.schedule.next_after_good_run(ended_at);
+/// The occurrence of a `fresh` job after a run that ended then. None comes before one that was, also if the clock has
+/// gone back since, or the run began under an earlier placement.
+fn minted(terms: &Terms, ended_at: Timestamp, not_before: Timestamp) -> Option<Timestamp> {
+    let minted = terms.schedule.next_after_good_run(ended_at).map(|at| at.max(not_before));
     minted.filter(|at| terms.bounds.ends_at.is_none_or(|ends_at| *at < ends_at))
 }
 
@@ -208,11 +209,14 @@ fn pass_by(step: &mut Step, terms: &Terms, due: &Due, end: &RunEnd) {
 /// A good run that was asked for has renewed the data of a `fresh` job: it rests from now on, and what
 /// was due is served.
 fn renew(step: &mut Step, terms: &Terms, position: &Position, end: &RunEnd) {
+    let mut not_before = position.pending + TICK;
     if position.pending <= end.started_at {
         step.end_own(position.pending, end.outcome);
         step.state.n_served += 1;
     } else if position.pending <= end.ended_at {
         step.record(RecordKind::SkippedOverlap, Some(single(position.pending)));
+    } else {
+        not_before = position.pending;
     }
-    step.turn_to(minted(terms, end.ended_at).filter(|_| !step.state.is_exhausted(terms)));
+    step.turn_to(minted(terms, end.ended_at, not_before).filter(|_| !step.state.is_exhausted(terms)));
 }

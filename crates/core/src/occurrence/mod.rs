@@ -13,10 +13,10 @@
 //!      |          unstart
 //!      |  settle: a newer one came due meanwhile
 //!      +------------------------------------------> that one is pending
-//!         resume: after a pause, placed afresh
+//!         resume, replace: after a pause or with another schedule, placed afresh
 //! ```
 //!
-//! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask`]) and,
+//! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask()`]) and,
 //! where runs may overlap, what failed after the schedule had moved on. With `overlap = "allow"` it
 //! moves on when a run starts, since the next may run beside it:
 //!
@@ -47,7 +47,7 @@ use std::fmt;
 pub use ask::{Asked, ask};
 pub use due::{Due, Serves, Up};
 pub use finish::{LOSSES_MAX, finish};
-pub use settle::{resume, settle};
+pub use settle::{replace, resume, settle};
 pub use start::{next_up, start, unstart};
 
 use crate::ids::ExtraId;
@@ -100,6 +100,8 @@ pub enum RecordKind {
     MissedBackoff,
     /// The job was paused.
     MissedPaused,
+    /// The job got another schedule.
+    MissedReplaced,
 }
 
 impl RecordKind {
@@ -107,7 +109,10 @@ impl RecordKind {
     pub fn what(self) -> &'static str {
         match self {
             RecordKind::SkippedOverlap => "skipped",
-            RecordKind::MissedLate | RecordKind::MissedBackoff | RecordKind::MissedPaused => "missed",
+            RecordKind::MissedLate
+            | RecordKind::MissedBackoff
+            | RecordKind::MissedPaused
+            | RecordKind::MissedReplaced => "missed",
         }
     }
 
@@ -118,6 +123,7 @@ impl RecordKind {
             RecordKind::MissedLate => "late",
             RecordKind::MissedBackoff => "backoff",
             RecordKind::MissedPaused => "paused",
+            RecordKind::MissedReplaced => "replaced",
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::own::{Position, is_overtaken, range_of, single};
 use super::{Due, RecordKind, Serves, Step, TICK};
 use crate::job::{Extra, JobState, Terms};
-use crate::schedule::Placement;
+use crate::schedule::{Placement, Schedule};
 use crate::time::{TimeWindow, Timestamp};
 use crate::urgency;
 
@@ -31,31 +31,75 @@ pub fn settle(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> S
 /// placed afresh. What already waited for a retry ends with its last outcome, and what an open run
 /// serves will end with it. What someone asked for still comes.
 pub fn resume(terms: &Terms, state: &JobState, open: &[Due], placement: Placement, now: Timestamp) -> Step {
+    let mut step = leave_rhythm(terms, state, open, RecordKind::MissedPaused, now);
+    step.state.pause = None;
+    let placement = match (&terms.schedule, &state.placement) {
+        // There is one occurrence of it, and it stays where it is.
+        (Schedule::Once { .. }, Some(before)) => before.clone(),
+        _ => placement,
+    };
+    set_down(&mut step, terms, Some(placement));
+    // What is pinned to the clock may lie in the past again: that has run, or is on record by now.
+    let is_over = |at: Timestamp| at <= now && !matches!(terms.schedule, Schedule::Fresh { .. });
+    if step.state.next_run_at.is_some_and(is_over) {
+        let next = urgency::rhythm(terms, &step.state).and_then(|rhythm| rhythm.next_after(now));
+        step.turn_to(next);
+    }
+    step
+}
+
+/// A job gets another schedule, and is placed afresh or not at all. What the old one still owed goes on
+/// record; everything else is as in [`resume`].
+pub fn replace(
+    old: &Terms,
+    new: &Terms,
+    state: &JobState,
+    open: &[Due],
+    placement: Option<Placement>,
+    now: Timestamp,
+) -> Step {
+    let what = if is_active(old, state) { RecordKind::MissedReplaced } else { RecordKind::MissedPaused };
+    let mut step = leave_rhythm(old, state, open, what, now);
+    set_down(&mut step, new, placement);
+    step
+}
+
+/// Everything that is due of a rhythm ends or goes on record, but for what an open run serves.
+fn leave_rhythm(terms: &Terms, state: &JobState, open: &[Due], what: RecordKind, now: Timestamp) -> Step {
     let mut step = Step::unchanged(state);
     for extra in state.extras.iter().filter(|extra| !extra.is_asked_for()) {
         step.state.extras.take(extra.id);
-        give_up(&mut step, extra, RecordKind::MissedPaused);
+        give_up(&mut step, extra, what);
     }
-    if let (Some(position), Some(rhythm)) = (Position::of(state), urgency::rhythm(terms, state)) {
-        let is_served =
-            open.iter().any(|due| due.serves == Serves::Pending && due.due_at == position.pending);
-        if !is_served && 0 < position.attempt {
-            step.end_pending_as_last(position.pending);
-        }
-        let [first, second] = if 0 < position.attempt {
-            [None, range_of(&rhythm, TimeWindow::new(position.unsettled_from(), now + TICK))]
-        } else {
-            position.open_until(&rhythm, now)
-        };
-        step.record(RecordKind::MissedPaused, first);
-        step.record(RecordKind::MissedPaused, second);
+    let (Some(position), Some(rhythm)) = (Position::of(state), urgency::rhythm(terms, state)) else {
+        return step;
+    };
+    let is_served = open.iter().any(|due| due.serves == Serves::Pending && due.due_at == position.pending);
+    if !is_served && 0 < position.attempt {
+        step.end_pending_as_last(position.pending);
     }
-    step.state.pause = None;
-    step.state.place(terms, placement);
-    if step.state.is_exhausted(terms) {
-        step.turn_to(None);
-    }
+    let [first, second] = if 0 < position.attempt {
+        [None, range_of(&rhythm, TimeWindow::new(position.unsettled_from(), now + TICK))]
+    } else if matches!(terms.schedule, Schedule::Fresh { .. }) {
+        // Its occurrences are minted one by one: no rhythm knows them.
+        [(position.pending <= now).then(|| single(position.pending)), None]
+    } else {
+        position.open_until(&rhythm, now)
+    };
+    step.record(what, first);
+    step.record(what, second);
     step
+}
+
+fn set_down(step: &mut Step, terms: &Terms, placement: Option<Placement>) {
+    match placement {
+        Some(placement) if !step.state.is_exhausted(terms) => step.state.place(terms, placement),
+        placement => {
+            step.turn_to(None);
+            step.state.settled_until = None;
+            step.state.placement = placement;
+        }
+    }
 }
 
 /// Whether anything of a job may start at all.

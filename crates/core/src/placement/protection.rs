@@ -44,7 +44,7 @@ impl KeptReason {
     }
 
     /// Why a placed job with a pending occurrence must not be moved now; none if it may.
-    pub(super) fn of(
+    pub(crate) fn of(
         job: &Job,
         state: &JobState,
         next_run_at: Timestamp,

@@ -13,6 +13,9 @@ use super::Duration;
 pub struct BootTime(i64);
 
 impl BootTime {
+    /// Later than any.
+    pub const MAX: BootTime = BootTime::from_millis(i64::MAX);
+
     /// So many milliseconds after the start of the machine.
     pub const fn from_millis(millis: i64) -> BootTime {
         BootTime(millis)

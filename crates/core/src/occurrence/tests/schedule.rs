@@ -150,6 +150,26 @@ fn a_pause_is_one_record_and_a_fresh_place() {
 }
 
 #[test]
+fn what_is_pinned_to_the_clock_does_not_run_again_after_a_pause() {
+    #[track_caller]
+    fn check(schedule: &str, story: &str, expected: &str) {
+        check_of(schedule, as_is, story, expected);
+    }
+    check(
+        "once 10:00",
+        "start 10:00, good 10:10, pause 10:30, resume 10:40 10:40",
+        "run 10:00 #1 scheduler, 10:00 succeeded; next none",
+    );
+    check("once 10:00", "pause 09:30, resume 10:40 10:40", "10:00..10:00 x1 missed(paused); next none");
+    check("once 10:00", "pause 09:30, resume 09:40 09:40", "; next 10:00");
+    check(
+        "cron 0 * * * *",
+        "start 10:00, good 10:10, pause 10:30, resume 12:00 09:00",
+        "run 10:00 #1 scheduler, 10:00 succeeded, 11:00..12:00 x2 missed(paused); next 13:00",
+    );
+}
+
+#[test]
 fn the_other_kinds_of_schedule() {
     #[track_caller]
     fn check(schedule: &str, story: &str, expected: &str) {
@@ -171,6 +191,12 @@ fn the_other_kinds_of_schedule() {
         "start 10:00, cancelled 10:20",
         "run 10:00 #1 scheduler, 10:00 cancelled; next 11:20",
     );
+    // Nothing is due before its placement, also after a run that began under an earlier one.
+    check(
+        "fresh 4h cooldown 1h",
+        "start 10:00, pause 10:02, resume 10:05 14:00, good 10:10",
+        "run 10:00 #1 scheduler, 10:00 succeeded; next 14:00",
+    );
     check("once 10:00", "start 10:00, good 10:20", "run 10:00 #1 scheduler, 10:00 succeeded; next none");
     check(
         "once 10:00",
@@ -183,6 +209,13 @@ fn the_other_kinds_of_schedule() {
         "12:00..16:00 x2 missed(late), run 20:00 #1 catchup; next 20:00",
     );
     check("manual", "start 12:00", "no run; next none");
+}
+
+#[test]
+fn when_the_clock_has_gone_back_no_occurrence_is_served_twice() {
+    let mut life = Life::new("fresh 4h cooldown 1h", "10:00");
+    life.tell("start 10:00, good 08:10");
+    assert_eq!(life.state.next_run_at, Some(instant("10:00:00.001")));
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! What people do to a job (J5, A7): from its row as they saw it to the row as they want it.
+//!
+//! Each is a pure function and gives a [`PutJob`], which the store writes if the row is still that one.
+//! Who did it is not known here: whoever asks fills in the audit entry. What cannot be done is a
+//! [`Refusal`], for people to read.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
+use crate::occurrence::{self, Asked, Due, Step};
+use crate::placement::{KeptReason, Move};
+use crate::schedule::Placement;
+use crate::store::{JobRow, PutJob, Seen};
+use crate::time::Timestamp;
+
+/// Why a job stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It is there already.
+    #[error("a job with this key exists; edit it, or choose another key")]
+    Exists,
+    /// It is not there any more.
+    #[error("the job was removed; create it anew")]
+    Removed,
+    /// Nothing would be another.
+    #[error("the job is paused already; resume it before it can be paused for another reason")]
+    AlreadyPaused,
+    /// There is nothing to resume.
+    #[error("the job is not paused")]
+    NotPaused,
+    /// Resuming would not help.
+    #[error("the job's schedule cannot be read; mend it by an edit")]
+    Invalid,
+    /// Nothing of it starts.
+    #[error("the job is paused; resume it first")]
+    Paused,
+    /// Nothing of it ever starts.
+    #[error("the job is disabled; enable it first")]
+    Disabled,
+    /// One run at a time, and nothing waits.
+    #[error("the job is running, and `overlap = \"skip\"` lets nothing wait; try again after its run")]
+    Running,
+    /// It owes enough.
+    #[error("too many runs of the job wait already; try again after some of them")]
+    TooMany,
+    /// The same wish was heard before.
+    #[error("this run was asked for already")]
+    AlreadyAsked,
+    /// A rebalance must not move it now.
+    #[error("the job is not moved: {0}")]
+    Kept(KeptReason),
+    /// The plan was made for another state of things.
+    #[error("the job's next run is not the one that the plan moves; make a new plan")]
+    PlanIsOld,
+}
+
+/// Whether an edit sets the job down anew on the time line, so that it needs a placement: it has another
+/// schedule, or is enabled again.
+pub fn needs_placement(row: &JobRow, job: &Job) -> bool {
+    let (old, new): (&Terms, &Terms) = (&row.job, job);
+    let has_same_rhythm = (&old.schedule, old.bounds, &old.zone) == (&new.schedule, new.bounds, &new.zone);
+    !has_same_rhythm || !old.enabled && new.enabled
+}
+
+/// A new job. `before` is what there is under its key: nothing, or the rest of a removed one.
+pub fn create(
+    job: Arc<Job>,
+    before: Option<&JobRow>,
+    placement: Option<Placement>,
+    now: Timestamp,
+) -> Result<PutJob, Refusal> {
+    if before.is_some_and(|row| !row.is_deleted) {
+        return Err(Refusal::Exists);
+    }
+    let mut state = JobState::new(now);
+    if let Some(placement) = placement.filter(|_| job.enabled) {
+        state.place(&job, placement);
+    }
+    state.pause = job.paused.clone().map(Box::new);
+    let seen = before.map_or(Seen::Nothing, |row| Seen::Version(row.version));
+    let (is_revision, is_deleted) = (true, false);
+    Ok(PutJob { job, state, seen, is_revision, is_deleted, records: Vec::new(), audit: None })
+}
+
+/// Another definition. It keeps placement and pending occurrence unless it [needs a placement]; then what
+/// was due and unserved goes on record, and what waited for a retry ends. `open` is what the job's open
+/// runs serve.
+///
+/// [needs a placement]: needs_placement
+pub fn edit(
+    row: &JobRow,
+    open: &[Due],
+    job: Arc<Job>,
+    placement: Option<Placement>,
+    now: Timestamp,
+) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    if needs_placement(row, &job) {
+        let placement = placement.filter(|_| job.enabled);
+        take(&mut put, occurrence::replace(&row.job, &job, &row.state, open, placement, now));
+    }
+    if is_invalid(&row.state) {
+        put.state.pause = None;
+    }
+    put.is_revision = job != row.job || put.state != row.state;
+    put.job = job;
+    Ok(put)
+}
+
+/// No run starts any more; one that goes on may end. A person's pause takes the place of the system's,
+/// whose way out would not be theirs.
+pub fn pause(row: &JobRow, by: PausedBy, reason: Option<String>) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    let is_over_system = |pause: &Pause| {
+        by == PausedBy::Operator && !matches!(pause.by, PausedBy::Operator | PausedBy::Invalid)
+    };
+    if row.state.pause.as_ref().is_some_and(|pause| !is_over_system(pause)) {
+        return Err(Refusal::AlreadyPaused);
+    }
+    put.state.pause = Some(Box::new(Pause { by, reason }));
+    put.is_revision = true;
+    Ok(put)
+}
+
+/// The job goes on, placed afresh. What came due meanwhile goes on record, without catch-up. `open` is
+/// what its open runs serve.
+pub fn resume(
+    row: &JobRow,
+    open: &[Due],
+    placement: Option<Placement>,
+    now: Timestamp,
+) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    if row.state.pause.is_none() {
+        return Err(Refusal::NotPaused);
+    }
+    if is_invalid(&row.state) {
+        return Err(Refusal::Invalid);
+    }
+    let step = match placement.filter(|_| row.job.enabled) {
+        Some(placement) => occurrence::resume(&row.job, &row.state, open, placement, now),
+        None => occurrence::replace(&row.job, &row.job, &row.state, open, None, now),
+    };
+    take(&mut put, step);
+    put.state.pause = None;
+    put.is_revision = true;
+    Ok(put)
+}
+
+/// A run beyond the schedule, now or for an instant of the past.
+pub fn trigger(row: &JobRow, extra: Extra) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    if !row.job.enabled {
+        return Err(Refusal::Disabled);
+    }
+    if row.state.pause.is_some() {
+        return Err(Refusal::Paused);
+    }
+    if row.state.extras.iter().any(|known| known.id == extra.id) {
+        return Err(Refusal::AlreadyAsked);
+    }
+    match occurrence::ask(&row.job, &row.state, row.n_open, extra) {
+        Asked::Taken(step) => take(&mut put, *step),
+        Asked::Running => return Err(Refusal::Running),
+        Asked::TooMany => return Err(Refusal::TooMany),
+    }
+    Ok(put)
+}
+
+/// The job is gone: nothing of it starts any more. A run that goes on may end. Its load goes, a gap stays.
+pub fn remove(row: &JobRow) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    // What it was stays to be seen; what it owed is nobody's any more.
+    put.state.placement = None;
+    put.state.next_run_at = None;
+    put.state.settled_until = None;
+    put.state.attempt = 0;
+    put.state.losses = 0;
+    put.state.attempt_outcome = None;
+    put.state.extras = Extras::default();
+    put.is_deleted = true;
+    put.is_revision = true;
+    Ok(put)
+}
+
+/// One move of a rebalance, if the job may still be moved and is where the plan has seen it.
+pub fn apply_move(row: &JobRow, it: &Move, now: Timestamp) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    if 0 < row.n_open {
+        return Err(Refusal::Kept(KeptReason::JobRunning));
+    }
+    if row.state.next_run_at != Some(it.old_time) || it.new_time <= now {
+        return Err(Refusal::PlanIsOld);
+    }
+    if let Some(reason) = KeptReason::of(&row.job, &row.state, it.old_time, now) {
+        return Err(Refusal::Kept(reason));
+    }
+    put.state.place(&row.job, it.placement.clone());
+    put.is_revision = true;
+    Ok(put)
+}
+
+/// The row as it is, to be written again.
+fn put_again(row: &JobRow) -> Result<PutJob, Refusal> {
+    if row.is_deleted {
+        return Err(Refusal::Removed);
+    }
+    Ok(PutJob {
+        job: row.job.clone(),
+        state: row.state.clone(),
+        seen: Seen::Version(row.version),
+        is_revision: false,
+        is_deleted: false,
+        records: Vec::new(),
+        audit: None,
+    })
+}
+
+fn is_invalid(state: &JobState) -> bool {
+    state.pause.as_ref().is_some_and(|pause| pause.by == PausedBy::Invalid)
+}
+
+fn take(put: &mut PutJob, step: Step) {
+    put.state = step.state;
+    put.records.extend(step.records);
+}

@@ -1,0 +1,328 @@
+//! Requests and answers.
+
+use super::{AuditEntry, CounterKey, CounterLimit, JobRow, RunRow, SessionRow, Version};
+use crate::ids::{Fence, JobKey, RunId, SessionId};
+use crate::job::{Job, JobState, RunEnd};
+use crate::lease::{Epoch, Timings};
+use crate::occurrence::{Due, Record};
+use crate::run::Outcome;
+use crate::time::Timestamp;
+use std::sync::Arc;
+
+/// The answer to a session that joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// It is one of the cluster now.
+    Welcome {
+        /// The current epoch.
+        epoch: Epoch,
+        /// Whether it is open.
+        is_open: bool,
+        /// The store's clock.
+        now: Timestamp,
+    },
+    /// All nodes must go by the same timings; the cluster goes by these.
+    OtherTimings(Timings),
+}
+
+/// The answer to a beat.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Beat {
+    /// The session lives.
+    Alive {
+        /// The current epoch.
+        epoch: Epoch,
+        /// Whether it is open.
+        is_open: bool,
+        /// The store's clock.
+        now: Timestamp,
+        /// The open runs of the session, read after the beat was written.
+        runs: Vec<RunRow>,
+    },
+    /// It was fenced off, or is not known at all: a failover may have lost its coming.
+    Dead,
+}
+
+/// What a watcher sees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watch {
+    /// The current epoch.
+    pub epoch: Epoch,
+    /// Whether it is open.
+    pub is_open: bool,
+    /// The store's clock.
+    pub now: Timestamp,
+    /// All sessions that are not dead.
+    pub sessions: Vec<SessionRow>,
+    /// Open runs of sessions that are dead.
+    pub orphans: Vec<RunRow>,
+}
+
+/// What became of an attempt to fence a session off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fencing {
+    /// It is dead now.
+    Fenced,
+    /// It has beaten since, or is dead already, or unknown: nothing was done.
+    NotAsSeen,
+    /// The epoch is not the current one, or not open: nobody is fenced off in it.
+    Closed,
+}
+
+/// A run that a node wants to open, under an id minted by whoever asks the store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// The id.
+    pub run: RunId,
+    /// What was decided.
+    pub bid: Bid,
+}
+
+/// The decision to open a run, worked out from a job's row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bid {
+    /// Of which job.
+    pub key: JobKey,
+    /// The version that everything here was worked out from.
+    pub seen: Version,
+    /// How many runs of the job may be open at once.
+    pub max_open: u32,
+    /// Not before this instant, by the store's own clock.
+    pub not_before: Timestamp,
+    /// What it serves.
+    pub due: Due,
+    /// The job's memory from now on.
+    pub state: JobState,
+    /// What goes on record with it.
+    pub records: Vec<Record>,
+    /// The counters it needs room in.
+    pub takes: Vec<Take>,
+    /// Whether its start message goes through the outbox.
+    pub is_published: bool,
+}
+
+/// One counter that a claim needs room in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// Which.
+    pub counter: CounterKey,
+    /// What it allows.
+    pub limit: CounterLimit,
+}
+
+/// The answer to a batch of claims.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Claims {
+    /// One answer for each, in order.
+    Answered(Vec<ClaimAnswer>),
+    /// The epoch that was named is not the current one, or not open: nobody claims in it.
+    Closed,
+    /// The asker was fenced off: it owns nothing any more.
+    SessionDead,
+}
+
+/// The answer to one claim.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClaimAnswer {
+    /// The run is open; its fence is the row's.
+    Granted(JobRow),
+    /// The row has changed since, or the job has as many open runs as it may.
+    Lost(JobRow),
+    /// There is no such job.
+    Gone,
+    /// By the store's clock it is too early.
+    NotYet {
+        /// Until when.
+        until: Timestamp,
+        /// What the store's clock says.
+        now: Timestamp,
+    },
+    /// A counter has no room.
+    Limited {
+        /// Which.
+        by: CounterKey,
+        /// Until when at least, where time alone will make room.
+        until: Option<Timestamp>,
+    },
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Which run.
+    pub run: RunId,
+    /// Under which lease.
+    pub fence: Fence,
+    /// How far.
+    pub kind: MarkKind,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    /// It began to execute then.
+    Started(Timestamp),
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// Which run.
+    pub run: RunId,
+    /// Under which lease.
+    pub fence: Fence,
+    /// Who asks.
+    pub me: SessionId,
+    /// Of which job.
+    pub key: JobKey,
+    /// The version of the job that the rest was worked out from.
+    pub seen: Version,
+    /// Who says so, and what.
+    pub by: EndBy,
+    /// The job's memory from now on.
+    pub state: JobState,
+    /// What goes on record with it.
+    pub records: Vec<Record>,
+}
+
+/// Who ends a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EndBy {
+    /// Its owner, after nothing of it executes any more.
+    Owner(RunEnd),
+    /// Its owner, before anything of it executed: the run is taken back as if it had never been.
+    Unstarted,
+    /// Anybody, because its owner is dead; only in the open epoch. The outcome is `lost`.
+    Release {
+        /// The session that is dead.
+        dead: SessionId,
+        /// What is known of the end.
+        end: RunEnd,
+    },
+}
+
+/// The answer to the end of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EndAnswer {
+    /// The run is over, and its job free.
+    Ended(JobRow),
+    /// The job has changed since: nothing was written, think again from this row.
+    Stale(JobRow),
+    /// The run is not open under that lease: it was over before. The result of its owner is kept beside it.
+    Late,
+    /// A release of a run whose session is not dead, or in an epoch that is not open; or a run that
+    /// executes was to be taken back. Nothing was written.
+    Refused,
+}
+
+/// What time alone has changed about a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settle {
+    /// Which job.
+    pub key: JobKey,
+    /// The version that the rest was worked out from.
+    pub seen: Version,
+    /// Its memory from now on.
+    pub state: JobState,
+    /// What goes on record.
+    pub records: Vec<Record>,
+}
+
+/// The answer to it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettleAnswer {
+    /// Written.
+    Settled(JobRow),
+    /// The row has changed since.
+    Stale(JobRow),
+    /// There is no such job.
+    Gone,
+    /// The epoch is not the current, open one, or the asker is dead.
+    Refused,
+}
+
+/// Whether a worker may run what was published.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkerStart {
+    /// It may; the run is its own.
+    Won(Box<RunRow>),
+    /// Another was first, or the run is over.
+    Taken,
+    /// The epoch is not open: another may have started it, and its start was lost. Ask again later.
+    Closed,
+}
+
+/// A job as it should be from now on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PutJob {
+    /// The definition.
+    pub job: Arc<Job>,
+    /// The memory.
+    pub state: JobState,
+    /// What this was worked out from.
+    pub seen: Seen,
+    /// Whether people would call it another job than before: the revision grows.
+    pub is_revision: bool,
+    /// Whether the job is removed.
+    pub is_deleted: bool,
+    /// What goes on record with it.
+    pub records: Vec<Record>,
+    /// Who did it.
+    pub audit: Option<AuditEntry>,
+}
+
+/// What an edit was worked out from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// There was no such job, or only the rest of a removed one.
+    Nothing,
+    /// This version of it.
+    Version(Version),
+}
+
+/// The answer to an edit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PutAnswer {
+    /// Written.
+    Put(JobRow),
+    /// The row is another by now: think again.
+    Stale(JobRow),
+    /// There is no such row at all.
+    Gone,
+}
+
+/// The answer to the wish to end a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// Its owner will hear it.
+    Asked,
+    /// It is over already.
+    Over(Outcome),
+    /// There is no such run.
+    Unknown,
+}
+
+/// A place in the feed of changes; it holds within one epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// In which epoch.
+    pub epoch: Epoch,
+    /// How far.
+    pub position: u64,
+}
+
+/// What has changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Changes {
+    /// These rows; removed jobs among them.
+    Rows {
+        /// The rows as they are now.
+        rows: Vec<JobRow>,
+        /// Where to go on.
+        next: Cursor,
+        /// Whether there was nothing more.
+        is_last: bool,
+    },
+    /// The cursor is of another epoch: what was known may never have been. Begin anew without one.
+    Reset,
+}

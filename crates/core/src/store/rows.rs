@@ -1,0 +1,244 @@
+//! What is stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::ids::{Fence, JobKey, NodeName, Pool, RunId, SessionId, Site, Tenant};
+use crate::job::{Job, JobState};
+use crate::occurrence::{Due, Record};
+use crate::run::Outcome;
+use crate::time::{Duration, Timestamp};
+
+/// Grows with every change of a row; guards what was worked out from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u64);
+
+/// Grows with every change that people make to a job; guards what people were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision(pub u64);
+
+/// A job as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRow {
+    /// What people defined.
+    pub job: Arc<Job>,
+    /// What is remembered of it. Its owner is written by the store: who opened the last run that is open.
+    pub state: JobState,
+    /// Changes with the definition, a pause, a phase.
+    pub revision: Revision,
+    /// Changes with everything.
+    pub version: Version,
+    /// The number of its last lease.
+    pub fence: Fence,
+    /// How many of its runs are open.
+    pub n_open: u32,
+    /// Whether it was removed; the row stays for its fence.
+    pub is_deleted: bool,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPhase {
+    /// A session owns it; nothing has been started yet.
+    Claimed,
+    /// Its start message is with the broker.
+    Published,
+    /// It executes.
+    Running,
+    /// It is over.
+    Ended(Outcome),
+}
+
+impl RunPhase {
+    /// Whether it is not over.
+    pub fn is_open(self) -> bool {
+        !matches!(self, RunPhase::Ended(_))
+    }
+}
+
+/// A run as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Which.
+    pub run: RunId,
+    /// Of which job.
+    pub key: JobKey,
+    /// What it serves.
+    pub due: Due,
+    /// Whose it is.
+    pub session: SessionId,
+    /// Its lease.
+    pub fence: Fence,
+    /// How far it has come.
+    pub phase: RunPhase,
+    /// When it was claimed, by the store's clock.
+    pub claimed_at: Timestamp,
+    /// When it began to execute, as far as is known.
+    pub started_at: Option<Timestamp>,
+    /// What is known of its end.
+    pub ended: Option<RunEnded>,
+    /// A result that came after the run had been given up.
+    pub late: Option<LateResult>,
+    /// Whether someone wants it to end.
+    pub is_cancel_asked: bool,
+    /// The counters that it holds while it is open.
+    pub takes: Vec<CounterKey>,
+}
+
+/// What is stored about the end of a run, beside its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEnded {
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// With which code, where there is one.
+    pub exit_code: Option<i32>,
+    /// How long it stood frozen.
+    pub frozen_for: Duration,
+}
+
+/// A result that nobody waited for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateResult {
+    /// What it says of itself.
+    pub outcome: Outcome,
+    /// When it ended.
+    pub ended_at: Timestamp,
+}
+
+/// What kind of process a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// It decides and runs.
+    Node,
+    /// It runs what was published to it.
+    Worker,
+}
+
+/// A session, as it presents itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSpec {
+    /// Minted for this life.
+    pub id: SessionId,
+    /// The server.
+    pub node: NodeName,
+    /// The instance on it.
+    pub name: String,
+    /// Which boot of the machine: what ran before it cannot run any more.
+    pub boot_id: u128,
+    /// What it is.
+    pub kind: SessionKind,
+    /// What it can carry, in cost units.
+    pub pools: BTreeMap<Pool, u32>,
+}
+
+/// A session as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Who it is.
+    pub spec: SessionSpec,
+    /// How often it has beaten.
+    pub beat: u64,
+    /// Whether it was fenced off, or left.
+    pub is_dead: bool,
+    /// Whether it takes nothing new.
+    pub is_draining: bool,
+}
+
+/// Occurrences that got no run of their own, as they are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordRow {
+    /// Of which job.
+    pub key: JobKey,
+    /// Which, and what they became.
+    pub record: Record,
+    /// When they went on record.
+    pub recorded_at: Timestamp,
+}
+
+/// A limit that spans nodes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CounterKey {
+    /// Runs of all configurations of a name.
+    Name(Arc<str>),
+    /// Runs against a site.
+    Site(Site),
+    /// Runs of a tenant.
+    Tenant(Tenant),
+}
+
+impl CounterKey {
+    /// `name`, `site` or `tenant`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            CounterKey::Name(_) => "name",
+            CounterKey::Site(_) => "site",
+            CounterKey::Tenant(_) => "tenant",
+        }
+    }
+
+    /// Of which.
+    pub fn key(&self) -> &str {
+        match self {
+            CounterKey::Name(name) => name,
+            CounterKey::Site(site) => site.as_str(),
+            CounterKey::Tenant(tenant) => tenant.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for CounterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.key())
+    }
+}
+
+impl fmt::Debug for CounterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a counter allows. All of it by the store's clock and count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterLimit {
+    /// So many open runs at most.
+    pub max_open: Option<u32>,
+    /// At least so long from claim to claim.
+    pub min_gap: Option<Duration>,
+    /// So many claims at most within any hour.
+    pub max_per_hour: Option<u32>,
+}
+
+/// A counter as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterRow {
+    /// Of what.
+    pub counter: CounterKey,
+    /// Open runs that hold it.
+    pub n_open: u32,
+    /// When it was last claimed.
+    pub last_claim_at: Option<Timestamp>,
+}
+
+/// A start message that must be published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxRow {
+    /// For which run.
+    pub run: RunId,
+    /// Of which job.
+    pub key: JobKey,
+    /// Under which lease.
+    pub fence: Fence,
+}
+
+/// Who changed what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// A token's name, a user of the machine, or the system.
+    pub actor: String,
+    /// What was done, in a word: `put`, `pause`, `trigger`.
+    pub action: String,
+    /// To what, and how, for people.
+    pub detail: String,
+}

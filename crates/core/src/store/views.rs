@@ -1,0 +1,37 @@
+//! The reading side: rows for pages, answers and checks. Nothing here changes anything.
+
+use super::{AuditEntry, CounterRow, JobRow, RecordRow, RunRow, SessionRow, StoreDown};
+use crate::ids::{JobKey, RunId};
+
+/// Which runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Of this job only.
+    pub key: Option<JobKey>,
+    /// Only those that are not over.
+    pub is_open: bool,
+}
+
+/// What can be looked at.
+pub trait Views {
+    /// One job; also a removed one, as long as its row is there.
+    fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown>;
+
+    /// Jobs by key, after one of them; removed ones left out.
+    fn jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<JobRow>, StoreDown>;
+
+    /// Runs, the latest id first, before one of them.
+    fn runs(&self, filter: &RunFilter, before: Option<RunId>, most: usize) -> Result<Vec<RunRow>, StoreDown>;
+
+    /// The records of a job, oldest occurrence first.
+    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown>;
+
+    /// All sessions, dead ones too.
+    fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown>;
+
+    /// All counters that were ever used.
+    fn counters(&self) -> Result<Vec<CounterRow>, StoreDown>;
+
+    /// Who changed what, oldest first.
+    fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown>;
+}

@@ -1,0 +1,243 @@
+//! Claims: who gets a run, and what the others hear.
+
+use evenbeat_core::lease::Epoch;
+use evenbeat_core::store::{
+    Bid, Claim, ClaimAnswer, Claims, JobRow, RunFilter, RunPhase, RunRow, Store, Version, Views,
+};
+
+use super::Backend;
+use super::desk::{Desk, MANY};
+use super::sample::{HOUR, STRANGER, again, at_most, begun, due, key, node, record, removed, site};
+
+pub(super) fn a_claim_opens_a_run<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let before = desk.create("a");
+    let bid = Bid { takes: vec![at_most(1, "shop")], ..desk.bid(&before) };
+    let run = desk.claim(bid);
+    let row = desk.row("a");
+    let expected = RunRow {
+        run: run.run,
+        key: key("a"),
+        due: due(desk.now - HOUR),
+        session: desk.me,
+        fence: row.fence,
+        phase: RunPhase::Claimed,
+        claimed_at: run.claimed_at,
+        started_at: None,
+        ended: None,
+        late: None,
+        is_cancel_asked: false,
+        takes: vec![site("shop")],
+    };
+    assert_eq!(run, expected);
+    assert!(desk.now <= run.claimed_at, "by the store's clock");
+    assert_eq!((row.n_open, row.revision), (1, before.revision));
+    assert!(before.version < row.version);
+    assert!(before.fence < row.fence);
+    let open = RunFilter { key: Some(key("a")), is_open: true };
+    assert_eq!(desk.store.runs(&open, None, MANY).unwrap(), [run]);
+}
+
+pub(super) fn the_store_writes_who_the_owner_is<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let run = desk.open("a");
+    let owner = desk.row("a").state.owner.expect("a job with an open run is owned");
+    assert_eq!((owner.node.as_str(), &*owner.name, owner.tag), ("n1", "main", run.run));
+    assert_eq!((owner.started_at, owner.last_ping_at), (run.claimed_at, run.claimed_at));
+    assert_eq!(owner.steal_start_at, None);
+}
+
+pub(super) fn a_claim_replaces_the_memory_and_keeps_its_records<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let bid = Bid { records: vec![record(desk.now), record(desk.now + HOUR)], ..desk.bid(&row) };
+    let ClaimAnswer::Granted(granted) = desk.ask_claim(bid) else { panic!("granted") };
+    assert_eq!(granted, desk.row("a"), "the answer is the row");
+    let mut state = granted.state;
+    state.owner = None;
+    assert_eq!(state, begun(&row.state));
+    let records = desk.records("a");
+    let kept: Vec<_> = records.iter().map(|it| it.record).collect();
+    assert_eq!(kept, [record(desk.now), record(desk.now + HOUR)]);
+    assert!(records.iter().all(|it| it.key == key("a") && desk.now <= it.recorded_at));
+}
+
+pub(super) fn a_claim_from_an_old_version_is_lost<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let seen = desk.create("a");
+    let row = desk.put(again(&seen));
+    for version in [seen.version, Version(row.version.0 + 1)] {
+        let bid = Bid { seen: version, ..desk.bid(&row) };
+        assert_eq!(desk.ask_claim(bid), ClaimAnswer::Lost(row.clone()));
+    }
+    assert_eq!(desk.row("a"), row);
+}
+
+pub(super) fn of_two_claims_in_one_batch_the_first_wins<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let bid = Bid { max_open: 2, ..desk.bid(&row) };
+    let answers = desk.ask_claims(vec![bid.clone(), bid]);
+    let now = desk.row("a");
+    assert_eq!(answers, [ClaimAnswer::Granted(now.clone()), ClaimAnswer::Lost(now.clone())]);
+    assert_eq!(now.n_open, 1);
+}
+
+pub(super) fn a_job_has_as_many_open_runs_as_it_may<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    desk.create("a");
+    let mut fences = Vec::new();
+    for n_open in 1..=2 {
+        let bid = Bid { max_open: 2, ..desk.bid(&desk.row("a")) };
+        fences.push(desk.claim(bid).fence);
+        assert_eq!(desk.row("a").n_open, n_open);
+    }
+    assert!(fences[0] < fences[1]);
+    let bid = Bid { max_open: 2, ..desk.bid(&desk.row("a")) };
+    assert_eq!(desk.ask_claim(bid), ClaimAnswer::Lost(desk.row("a")));
+}
+
+pub(super) fn a_removed_job_is_lost<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let tombstone = desk.put(removed(&row));
+    let bid = desk.bid(&tombstone);
+    assert_eq!(desk.ask_claim(bid), ClaimAnswer::Lost(tombstone));
+}
+
+pub(super) fn a_job_that_never_was_is_gone<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let bid = Bid { key: key("b"), ..desk.bid(&row) };
+    assert_eq!(desk.ask_claim(bid), ClaimAnswer::Gone);
+}
+
+pub(super) fn a_claim_before_its_time_hears_until_when<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let in_hours = desk.now + HOUR + HOUR;
+    let bid = Bid { not_before: in_hours, ..desk.bid(&row) };
+    let ClaimAnswer::NotYet { until, now } = desk.ask_claim(bid) else { panic!("too early") };
+    assert_eq!(until, in_hours);
+    assert!(desk.now <= now && now < until);
+    assert_eq!(desk.row("a"), row);
+}
+
+pub(super) fn fences_only_grow<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let mut last = desk.create("a").fence;
+    for _ in 0..4 {
+        let bid = desk.bid(&desk.row("a"));
+        let run = desk.claim(bid);
+        assert!(last < run.fence);
+        last = run.fence;
+        desk.succeed(&run);
+    }
+}
+
+pub(super) fn a_fence_never_lies_below_its_epoch<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let run = desk.open("a");
+    assert!(desk.epoch.0 << 32 <= run.fence.0, "{:?} in {:?}", run.fence, desk.epoch);
+}
+
+pub(super) fn the_dead_and_strangers_claim_nothing<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let dead = desk.join(&node(2, "n2"));
+    desk.kill(dead);
+    let claims = [Claim { run: desk.mint(), bid: desk.bid(&row) }];
+    for session in [dead, STRANGER] {
+        assert_eq!(desk.store.claim(session, desk.epoch, &claims).unwrap(), Claims::SessionDead);
+    }
+    assert_eq!(desk.row("a"), row);
+}
+
+pub(super) fn nobody_claims_in_another_epoch<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let claims = [Claim { run: desk.mint(), bid: desk.bid(&row) }];
+    for epoch in [Epoch(desk.epoch.0 + 1), Epoch(desk.epoch.0 - 1)] {
+        assert_eq!(desk.store.claim(desk.me, epoch, &claims).unwrap(), Claims::Closed);
+    }
+    assert_eq!(desk.row("a"), row);
+}
+
+pub(super) fn a_claim_that_is_asked_again_is_granted_again<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let bid = Bid { takes: vec![at_most(1, "shop")], records: vec![record(desk.now)], ..desk.bid(&row) };
+    let claims = [Claim { run: desk.mint(), bid }];
+    let first = desk.ask_exactly(desk.me, &claims);
+    assert_eq!(first, [ClaimAnswer::Granted(desk.row("a"))]);
+    assert_eq!(desk.ask_exactly(desk.me, &claims), first, "though the version is another by now");
+    assert_eq!(desk.row("a").n_open, 1);
+    assert_eq!(desk.store.counters().unwrap()[0].n_open, 1);
+    assert_eq!(desk.records("a").len(), 1);
+}
+
+pub(super) fn a_run_id_is_used_once<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let other = desk.join(&node(2, "n2"));
+    let run = desk.open("a");
+    let free = desk.create("b");
+    let with_id = |row: &JobRow, desk: &Desk<B::Store>| [Claim { run: run.run, bid: desk.bid(row) }];
+    let of_another_job = with_id(&free, &desk);
+    assert_eq!(desk.ask_exactly(desk.me, &of_another_job), [ClaimAnswer::Lost(free)]);
+    let held = desk.row("a");
+    let by_another = with_id(&held, &desk);
+    assert_eq!(desk.ask_exactly(other, &by_another), [ClaimAnswer::Lost(held)]);
+    let ended = desk.succeed(&run);
+    let over = with_id(&ended, &desk);
+    assert_eq!(desk.ask_exactly(desk.me, &over), [ClaimAnswer::Lost(ended)]);
+}
+
+pub(super) fn a_batch_gets_an_answer_for_each<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let rows: Vec<JobRow> = ["a", "b", "c", "d"].iter().map(|name| desk.create(name)).collect();
+    let bids = vec![
+        Bid { takes: vec![at_most(1, "shop")], ..desk.bid(&rows[0]) },
+        Bid { key: key("e"), ..desk.bid(&rows[0]) },
+        Bid { seen: Version(0), ..desk.bid(&rows[1]) },
+        Bid { takes: vec![at_most(1, "shop")], ..desk.bid(&rows[1]) },
+        Bid { not_before: desk.now + HOUR, ..desk.bid(&rows[2]) },
+        desk.bid(&rows[3]),
+    ];
+    let answers = desk.ask_claims(bids);
+    assert_eq!(answers[0], ClaimAnswer::Granted(desk.row("a")));
+    assert_eq!(answers[1], ClaimAnswer::Gone);
+    assert_eq!(answers[2], ClaimAnswer::Lost(rows[1].clone()));
+    assert_eq!(answers[3], ClaimAnswer::Limited { by: site("shop"), until: None });
+    assert!(matches!(answers[4], ClaimAnswer::NotYet { .. }), "{:?}", answers[4]);
+    assert_eq!(answers[5], ClaimAnswer::Granted(desk.row("d")));
+}
+
+pub(super) fn an_empty_batch_gets_an_empty_answer<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    assert_eq!(desk.ask_claims(Vec::new()), []);
+    assert_eq!(desk.store.end(desk.epoch, &[]).unwrap(), []);
+    assert_eq!(desk.store.settle(desk.me, desk.epoch, &[]).unwrap(), []);
+    assert_eq!(desk.store.put_jobs(&[]).unwrap(), []);
+}
+
+pub(super) fn a_claim_that_is_refused_writes_nothing<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    desk.open_taking("a", &[at_most(1, "shop")]);
+    let row = desk.create("b");
+    let bid = Bid { records: vec![record(desk.now)], is_published: true, ..desk.bid(&row) };
+    let bids = vec![
+        Bid { seen: Version(0), ..bid.clone() },
+        Bid { max_open: 0, ..bid.clone() },
+        Bid { not_before: desk.now + HOUR, ..bid.clone() },
+        Bid { takes: vec![at_most(1, "inn"), at_most(1, "shop")], ..bid },
+    ];
+    let answers = desk.ask_claims(bids);
+    assert!(!answers.iter().any(|it| matches!(it, ClaimAnswer::Granted(_))), "{answers:?}");
+    assert_eq!(desk.row("b"), row);
+    assert_eq!(desk.records("b"), []);
+    assert_eq!(desk.store.outbox(MANY).unwrap(), []);
+    let of_b = RunFilter { key: Some(key("b")), is_open: false };
+    assert_eq!(desk.store.runs(&of_b, None, MANY).unwrap(), []);
+    let in_use: u32 = desk.store.counters().unwrap().iter().map(|it| it.n_open).sum();
+    assert_eq!(in_use, 1);
+}
