@@ -18,6 +18,8 @@
 //! | [lease], [fence](ids::Fence) | a session's right to run one job now; its strictly growing number |
 //! | [condition](condition::Condition) | `ok`, `warning`, `error`, always with a reason |
 //! | [store] | where nodes meet: it compares and writes, and decides nothing |
+//! | [engine](engine::Engine) | what one node decides with: one event in, commands out |
+//! | [explanation](explain::Explanation) | why a job runs or does not, from the code that decides |
 //!
 //! # Which way data flows
 //!
@@ -31,6 +33,9 @@
 //!                                     v
 //!                   condition: ok / warning / error, with reasons
 //!
+//!   rows of the store ->  engine: view -> waiting -> ready (rank) -> plan  ->  commands
+//!                            ^                                                     |
+//!                            +---- events: what came of them, what time it is -----+
 //! ```
 //!
 //! Modules stand in the order of their dependence, which is the order to read them in: each uses
@@ -75,3 +80,5 @@ pub mod lease;
 pub mod notice;
 pub mod store;
 pub mod edit;
+pub mod engine;
+pub mod explain;

@@ -1,0 +1,100 @@
+//! What the engine wants done.
+
+use std::sync::Arc;
+
+use crate::ids::{Fence, RunId};
+use crate::job::Job;
+use crate::lease::{Epoch, Silent};
+use crate::notice::Notice;
+use crate::occurrence::Due;
+use crate::run::Outcome;
+use crate::store::{Bid, Cursor, End, Mark, Settle};
+use crate::time::{BootTime, Timestamp};
+
+/// One thing to do. Questions to the store are answered by an [event](super::Event) each, at the latest
+/// after the time that one attempt may take.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Begin a new session, under an id that was never used, and take over what earlier ones of this node
+    /// left behind.
+    Join,
+    /// Beat.
+    Beat,
+    /// Look at all sessions, and at runs whose owner is dead.
+    Watch,
+    /// Fence silent sessions off.
+    Fence {
+        /// In which epoch.
+        epoch: Epoch,
+        /// Whom.
+        silent: Vec<Silent>,
+    },
+    /// Open an epoch after its quarantine.
+    OpenEpoch(Epoch),
+    /// Ask what has changed.
+    Changes(Option<Cursor>),
+    /// Mint a run id for each bid, and claim them.
+    Claim {
+        /// In which epoch.
+        epoch: Epoch,
+        /// In the order of urgency.
+        bids: Vec<Bid>,
+    },
+    /// Write what time alone has changed.
+    Settle {
+        /// In which epoch.
+        epoch: Epoch,
+        /// Of which jobs.
+        settles: Vec<Settle>,
+    },
+    /// End runs in the store.
+    End {
+        /// In which epoch.
+        epoch: Epoch,
+        /// Which.
+        ends: Vec<End>,
+    },
+    /// Note how far runs have come. Not answered: a mark that is lost is no harm.
+    Mark(Vec<Mark>),
+    /// Start a run.
+    Start(Box<Start>),
+    /// Let every strict run of this session execute until then; thaw what is frozen.
+    Extend {
+        /// On the node's own clock.
+        until: BootTime,
+    },
+    /// End a run in good order: ask it, wait a moment, kill it.
+    Stop {
+        /// Which.
+        run: RunId,
+        /// The outcome that it will have.
+        outcome: Outcome,
+    },
+    /// A run is not ours any more: freeze it at once and kill it. Nothing of it is recorded as ours.
+    Revoke {
+        /// Which.
+        run: RunId,
+    },
+    /// The session has nothing left to do: end it.
+    Leave,
+    /// Tell people.
+    Notice(Notice),
+}
+
+/// All that is needed to start a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Its id.
+    pub run: RunId,
+    /// Its lease.
+    pub fence: Fence,
+    /// What to do.
+    pub job: Arc<Job>,
+    /// What it serves.
+    pub due: Due,
+    /// It must not execute beyond this without an extension; to be looked at right before it begins. None for a
+    /// job that may run without one.
+    pub lease_until: Option<BootTime>,
+    /// By when it should be complete.
+    pub deadline: Option<Timestamp>,
+}

@@ -1,0 +1,293 @@
+//! Carrying out a plan: asking the store, and what its answers mean.
+
+use std::sync::Arc;
+
+use super::held::{EndWhat, Held, OpenEnd, Phase};
+use super::plan::{Passed, Pick, Plan};
+use super::pool::Hold;
+use super::view::{JobIdx, Spot, View};
+use super::{Command, Engine, Now, Start};
+use crate::ids::{JobKey, Pool, RunId};
+use crate::job::Exclusive;
+use crate::lease::Standing;
+use crate::occurrence::Due;
+use crate::rules::Rule;
+use crate::store::{Bid, ClaimAnswer, Claims, CounterKey, JobRow, Settle, SettleAnswer, StoreDown};
+use crate::time::{Duration, Timestamp};
+use crate::urgency;
+
+/// What the store has been asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pool: Pool,
+    /// None if only something goes on record.
+    hold: Option<Hold>,
+    takes: Vec<CounterKey>,
+    due: Option<Due>,
+}
+
+impl Engine {
+    /// Whether anything may be asked for at all.
+    pub(crate) fn may_dispatch(&self, now: Now) -> bool {
+        let Some(session) = &self.session else { return false };
+        let may_claim = session.may_claim(now.boot) || !self.settings.rules.hold(Rule::ClaimInTrust);
+        self.is_loaded
+            && self.is_store_up
+            && !self.is_draining
+            && !self.is_drained
+            && !self.has_left
+            && may_claim
+    }
+
+    pub(super) fn dispatch(&mut self, now: Now, out: &mut Vec<Command>) {
+        let is_anybody_ready = self.pools.values().any(|line| !line.ready.is_empty());
+        if !is_anybody_ready || !self.may_dispatch(now) || self.is_claiming {
+            return;
+        }
+        let Some(epoch) = self.session.as_ref().map(super::session::Session::epoch) else { return };
+        let plan = self.plan(now, self.settings.dispatch.batch);
+        self.starts.take(now.boot, plan.picks.len());
+        let Plan { picks, settles, passed, .. } = plan;
+        for (idx, why) in passed {
+            match why {
+                Passed::Counter(counter) => self.park(idx, counter),
+                Passed::Later(at) => self.wait_until(idx, at),
+                Passed::LeavesRoomTo(_) | Passed::LooksAheadTo(_) => {}
+            }
+        }
+        let time = self.time(now);
+        let bids: Vec<Bid> = picks.into_iter().filter_map(|pick| self.bid(pick, time)).collect();
+        if !bids.is_empty() {
+            self.is_claiming = true;
+            self.claimed_at = now.boot;
+            out.push(Command::Claim { epoch, bids });
+        }
+        if !self.is_settling {
+            let settles: Vec<Settle> =
+                settles.into_iter().filter_map(|(idx, step)| self.settle_step(idx, step)).collect();
+            if !settles.is_empty() {
+                self.is_settling = true;
+                out.push(Command::Settle { epoch, settles });
+            }
+        }
+    }
+
+    fn bid(&mut self, pick: Pick, time: Timestamp) -> Option<Bid> {
+        let Pick { idx, due, step, takes, is_late, not_before } = pick;
+        self.unqueue(idx);
+        let entry = self.view.get(idx)?;
+        let expected = urgency::expected_length(&entry.terms, &entry.state, &self.outlook(&entry.terms));
+        let pool = entry.terms.place.pool.clone();
+        let hold = self.pools.get_mut(&pool)?.hold(entry.terms.place.cost, is_late, time + expected);
+        let counters: Vec<CounterKey> = takes.iter().map(|take| take.counter.clone()).collect();
+        self.counters.asked(&counters);
+        let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
+        let bid = Bid {
+            key: entry.key.clone(),
+            seen: entry.version,
+            max_open: entry.terms.max_open(),
+            not_before,
+            due: due.clone(),
+            state: step.state,
+            records,
+            takes,
+            is_published: entry.is_published,
+        };
+        self.asked
+            .insert(entry.key.clone(), Asked { pool, hold: Some(hold), takes: counters, due: Some(due) });
+        let advances_early = !self.settings.rules.hold(Rule::AdvanceOnAnswer);
+        if let Some(entry) = self.view.get_mut(idx) {
+            entry.spot = Spot::Asked;
+            if advances_early {
+                entry.state = bid.state.clone();
+            }
+        }
+        Some(bid)
+    }
+
+    fn settle_step(&mut self, idx: JobIdx, step: crate::occurrence::Step) -> Option<Settle> {
+        self.unqueue(idx);
+        let entry = self.view.get_mut(idx)?;
+        entry.spot = Spot::Asked;
+        let asked = Asked { pool: entry.terms.place.pool.clone(), hold: None, takes: Vec::new(), due: None };
+        self.asked.insert(entry.key.clone(), asked);
+        let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
+        Some(Settle { key: entry.key.clone(), seen: entry.version, state: step.state, records })
+    }
+
+    pub(super) fn claimed(
+        &mut self,
+        now: Now,
+        claims: Vec<(JobKey, RunId)>,
+        answer: Result<Claims, StoreDown>,
+        out: &mut Vec<Command>,
+    ) {
+        self.is_claiming = false;
+        let time = self.time(now);
+        let answers = match answer {
+            Ok(Claims::Answered(answers)) => answers,
+            // Nobody knows what was done, or it must not be: the next beat tells. Until then nothing is asked.
+            Err(_) | Ok(Claims::Closed) => {
+                self.is_store_up = false;
+                for (key, _) in &claims {
+                    self.not_granted(key, time);
+                }
+                return;
+            }
+            Ok(Claims::SessionDead) => {
+                for (key, _) in &claims {
+                    self.not_granted(key, time);
+                }
+                return self.session_died(now, out);
+            }
+        };
+        for ((key, run), answer) in claims.into_iter().zip(answers) {
+            match answer {
+                ClaimAnswer::Granted(row) => self.granted(now, run, &row, out),
+                ClaimAnswer::Lost(row) => {
+                    self.not_granted(&key, time);
+                    self.take_in(&row, time);
+                }
+                ClaimAnswer::Gone => {
+                    self.not_granted(&key, time);
+                    if let Some(idx) = self.view.idx_of(&key) {
+                        self.unqueue(idx);
+                        self.view.remove(&key);
+                    }
+                }
+                ClaimAnswer::NotYet { until, now: store_now } => {
+                    self.hear_time(now, self.claimed_at, store_now);
+                    self.not_granted(&key, time);
+                    if let Some(idx) = self.view.idx_of(&key) {
+                        self.wait_until(idx, until);
+                    }
+                }
+                ClaimAnswer::Limited { by, until } => {
+                    self.counters.refused(&by, until, time);
+                    self.not_granted(&key, time);
+                    if let Some(idx) = self.view.idx_of(&key) {
+                        self.park(idx, by);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A claim came to nothing: what was set aside for it is free again, and the job back in line.
+    fn not_granted(&mut self, key: &JobKey, time: Timestamp) {
+        let Some(asked) = self.asked.remove(key) else { return };
+        if let (Some(hold), Some(line)) = (asked.hold, self.pools.get_mut(&asked.pool)) {
+            line.let_go(hold);
+        }
+        self.counters.answered(&asked.takes, false);
+        if let Some(idx) = self.view.idx_of(key) {
+            self.unqueue(idx);
+            self.enqueue(idx, time);
+        }
+    }
+
+    fn granted(&mut self, now: Now, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
+        let time = self.time(now);
+        let key = &row.job.key;
+        let Some(Asked { pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else { return };
+        self.counters.answered(&takes, true);
+        let standing = self.session.as_ref().map(|session| session.standing(now.boot));
+        self.take_in(row, time);
+        let counters = takes.clone();
+        let lease_until = match standing {
+            Some(Standing::Trusted { until }) => until,
+            _ if !self.settings.rules.hold(Rule::StartInTrust) => now.boot + Duration::from_hours(24),
+            _ => {
+                // Trust ran out while the answer was on its way: nothing of it has begun, and nothing will.
+                if let (Some(hold), Some(line)) = (hold, self.pools.get_mut(&pool)) {
+                    line.let_go(hold);
+                }
+                self.counters.released(&counters);
+                let end = OpenEnd { key: key.clone(), fence: row.fence, due, what: EndWhat::Unstarted };
+                self.ends.insert(run, end);
+                return;
+            }
+        };
+        let terms = self.view.find(key).map(|entry| Arc::clone(&entry.terms));
+        let held = Held {
+            key: key.clone(),
+            fence: row.fence,
+            due: due.clone(),
+            phase: Phase::Starting,
+            terms: Some(terms.unwrap_or_else(|| Arc::new(row.job.terms.clone()))),
+            hold,
+            takes,
+            since: now.boot,
+            started_at: None,
+            worked_before: Duration::ZERO,
+        };
+        self.held.by_id.insert(run, held);
+        let is_strict = row.job.exclusive == Exclusive::Strict && self.settings.lease.is_some();
+        out.push(Command::Start(Box::new(Start {
+            run,
+            fence: row.fence,
+            job: Arc::clone(&row.job),
+            due,
+            lease_until: is_strict.then_some(lease_until),
+            deadline: urgency::deadline(&row.job, &row.state),
+        })));
+        // One went in: whoever waits for the same counters may follow.
+        for counter in counters {
+            self.wake_parked(&counter, time);
+        }
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        now: Now,
+        keys: Vec<JobKey>,
+        answer: Result<Vec<SettleAnswer>, StoreDown>,
+    ) {
+        self.is_settling = false;
+        let time = self.time(now);
+        let Ok(answers) = answer else {
+            self.is_store_up = false;
+            for key in &keys {
+                self.not_granted(key, time);
+            }
+            return;
+        };
+        for (key, answer) in keys.into_iter().zip(answers) {
+            self.not_granted(&key, time);
+            match answer {
+                SettleAnswer::Settled(row) | SettleAnswer::Stale(row) => self.take_in(&row, time),
+                SettleAnswer::Gone => {
+                    if let Some(idx) = self.view.idx_of(&key) {
+                        self.unqueue(idx);
+                        self.view.remove(&key);
+                    }
+                }
+                SettleAnswer::Refused => self.is_store_up = false,
+            }
+        }
+    }
+
+    /// A row that came with an answer. It may be of a job that was removed, whose runs still have to end.
+    pub(super) fn keep_row(&mut self, row: &JobRow, time: Timestamp) {
+        if row.is_deleted {
+            let kept = JobRow { is_deleted: false, ..row.clone() };
+            self.take_in(&kept, time);
+            // It has nothing pending: it stands aside until its last run has ended.
+            return;
+        }
+        self.take_in(row, time);
+    }
+
+    /// Forgets all jobs; what was asked for and what is held stays.
+    pub(super) fn forget_jobs(&mut self) {
+        let all: Vec<JobIdx> = self.view.indices().collect();
+        for idx in all {
+            self.unqueue(idx);
+        }
+        self.queued.clear();
+        self.view = View::default();
+        for line in self.pools.values_mut() {
+            line.lengths = super::lengths::Lengths::default();
+        }
+    }
+}

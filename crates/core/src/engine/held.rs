@@ -1,0 +1,177 @@
+//! The runs that this node holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::pool::Hold;
+use crate::ids::{Fence, JobKey, RunId, SessionId};
+use crate::job::{RunEnd, Terms};
+use crate::lease::HeldRun;
+use crate::occurrence::Due;
+use crate::run::Outcome;
+use crate::store::CounterKey;
+use crate::time::{BootTime, Duration, Timestamp};
+
+/// A run that this node holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) key: JobKey,
+    pub(crate) fence: Fence,
+    pub(crate) due: Due,
+    pub(crate) phase: Phase,
+    /// Not known before the fleet is, for a run that was taken over.
+    pub(crate) terms: Option<Arc<Terms>>,
+    /// The units it holds, while anything of it may execute.
+    pub(crate) hold: Option<Hold>,
+    pub(crate) takes: Vec<CounterKey>,
+    /// When it became ours: what the store said before that knows nothing of it.
+    pub(crate) since: BootTime,
+    pub(crate) started_at: Option<Timestamp>,
+    /// How much this session had executed when it started.
+    pub(crate) worked_before: Duration,
+}
+
+/// How far a held run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// To be started.
+    Starting,
+    /// It executes, or is frozen.
+    Running,
+    /// It was asked to end.
+    Stopping,
+    /// It is over; the store does not know yet.
+    Over,
+    /// It is not ours any more; it is being killed.
+    Revoked,
+}
+
+/// What must yet be told to the store about the end of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenEnd {
+    pub(crate) key: JobKey,
+    pub(crate) fence: Fence,
+    pub(crate) due: Due,
+    pub(crate) what: EndWhat,
+}
+
+/// How a run is to be ended in the store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum EndWhat {
+    Owner(RunEnd),
+    Unstarted,
+    Release { dead: SessionId, end: RunEnd },
+}
+
+/// Something that will be due about a held run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Alarm {
+    /// A blackout begins.
+    Blackout,
+    /// Another occurrence comes due while it runs.
+    Overlap,
+    /// It takes longer than expected.
+    Overrun,
+    /// It takes longer than it may.
+    TooLong,
+}
+
+/// All runs that this node holds, and what will be due about them.
+#[derive(Debug, Default)]
+pub(crate) struct HeldRuns {
+    pub(crate) by_id: BTreeMap<RunId, Held>,
+    /// By the clock that occurrences go by.
+    by_time: BTreeSet<(Timestamp, RunId, Alarm)>,
+    /// By how much this session has executed: frozen time does not count.
+    by_work: BTreeSet<(Duration, RunId, Alarm)>,
+    /// Which alarms a run has, so that they go with it.
+    set: BTreeMap<RunId, Vec<AlarmAt>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum AlarmAt {
+    Time(Timestamp, Alarm),
+    Work(Duration, Alarm),
+}
+
+impl HeldRuns {
+    /// As the lease sees them, when an answer comes to a beat that was begun then. A run that is over stays ours
+    /// until the store has said so.
+    pub(crate) fn for_lease(
+        &self,
+        ends: &BTreeMap<RunId, OpenEnd>,
+        began_at: BootTime,
+    ) -> BTreeMap<RunId, HeldRun> {
+        let held = self.by_id.iter().map(|(run, held)| {
+            let is_ending = matches!(held.phase, Phase::Over | Phase::Revoked);
+            (*run, HeldRun { fence: held.fence, is_in_flight: is_ending || began_at <= held.since })
+        });
+        // What is about to be given back is not to be given back twice.
+        let ending = ends.iter().map(|(run, end)| (*run, HeldRun { fence: end.fence, is_in_flight: true }));
+        held.chain(ending).collect()
+    }
+
+    pub(crate) fn alarm_at(&mut self, at: Timestamp, run: RunId, alarm: Alarm) {
+        self.by_time.insert((at, run, alarm));
+        self.set.entry(run).or_default().push(AlarmAt::Time(at, alarm));
+    }
+
+    pub(crate) fn alarm_after_work(&mut self, worked: Duration, run: RunId, alarm: Alarm) {
+        self.by_work.insert((worked, run, alarm));
+        self.set.entry(run).or_default().push(AlarmAt::Work(worked, alarm));
+    }
+
+    /// The alarms that are due, taken out.
+    pub(crate) fn due(&mut self, time: Timestamp, worked: Duration) -> Vec<(RunId, Alarm)> {
+        let mut due = Vec::new();
+        while let Some(first) = self.by_time.first().copied().filter(|(at, ..)| *at <= time) {
+            self.by_time.remove(&first);
+            due.push((first.1, first.2));
+        }
+        while let Some(first) = self.by_work.first().copied().filter(|(at, ..)| *at <= worked) {
+            self.by_work.remove(&first);
+            due.push((first.1, first.2));
+        }
+        due
+    }
+
+    pub(crate) fn next_time(&self) -> Option<Timestamp> {
+        self.by_time.first().map(|(at, ..)| *at)
+    }
+
+    pub(crate) fn next_work(&self) -> Option<Duration> {
+        self.by_work.first().map(|(at, ..)| *at)
+    }
+
+    /// Whether anything of this node may still execute.
+    pub(crate) fn any_executes(&self) -> bool {
+        self.by_id.values().any(|held| held.phase != Phase::Over)
+    }
+
+    pub(crate) fn forget_alarms(&mut self, run: RunId) {
+        for alarm_at in self.set.remove(&run).unwrap_or_default() {
+            match alarm_at {
+                AlarmAt::Time(at, alarm) => self.by_time.remove(&(at, run, alarm)),
+                AlarmAt::Work(worked, alarm) => self.by_work.remove(&(worked, run, alarm)),
+            };
+        }
+    }
+}
+
+/// What is known of a run that nobody saw the end of.
+pub(crate) fn lost_end(
+    run: RunId,
+    started_at: Option<Timestamp>,
+    claimed_at: Timestamp,
+    now: Timestamp,
+) -> RunEnd {
+    let started_at = started_at.unwrap_or(claimed_at);
+    RunEnd {
+        run,
+        started_at,
+        ended_at: now.max(started_at),
+        outcome: Outcome::Lost,
+        exit_code: None,
+        frozen_for: Duration::ZERO,
+    }
+}

@@ -1,0 +1,227 @@
+//! The engine: one event in, commands out (DESIGN: every decision of a node, and nothing else).
+//!
+//! A node has one engine for its whole life. It is told what happened, with the time, and answers with what
+//! must now be done; it does nothing itself, reads no clock and rolls no dice. So a day of a cluster can be
+//! replayed, and a simulator can live through ten thousand of them with exactly the code that runs in
+//! production.
+//!
+//! ```text
+//!   rows of the store -> view -> waiting (by when it may start)
+//!                                  |  time passes
+//!                                  v
+//!                                ready (by latest start, per pool and cost)   parked (a counter is full)
+//!                                  |  plan: room, share, look-ahead, limits
+//!                                  v
+//!                                asked -- Granted --> held -- Ended --> told to the store -> its row
+//! ```
+//!
+//! - `view`: what is known of all jobs. `queue`: where each stands. `pool`, `counters`, `start_rate`: what is
+//!   there to be given away. `plan`: who gets it. `dispatch`: asking for it, and the answers.
+//! - `session`: beats, trust, watching, epochs. `recover`: runs that nobody else will end.
+//! - `held` and `runs`: what this node runs, from the start to the end that the store has written.
+//!
+//! The schedule of a job moves on when the store has answered, never when it was asked: an answer that is lost
+//! changes nothing that anybody believes.
+
+mod ahead;
+mod command;
+mod counters;
+mod dispatch;
+mod event;
+mod held;
+mod lengths;
+pub(crate) mod plan;
+mod pool;
+mod preference;
+mod queue;
+mod recover;
+mod runs;
+mod session;
+mod settings;
+mod start_rate;
+pub(crate) mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use command::{Command, Start};
+pub use event::{Event, Now, RunOver};
+pub use settings::{DispatchSettings, Order, PoolSettings, Settings, StartRate};
+
+use crate::ids::{JobKey, Pool, RunId};
+use crate::store::{Cursor, SessionRow};
+use crate::time::{BootTime, Duration, Timestamp};
+use counters::Counters;
+use dispatch::Asked;
+use held::{HeldRuns, OpenEnd};
+pub(crate) use pool::PoolLine;
+use queue::Queued;
+use session::{Question, Session};
+use start_rate::Starts;
+use view::{JobIdx, View};
+
+/// What one node decides with.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
+pub struct Engine {
+    pub(crate) settings: Settings,
+
+    // Jobs.
+    pub(crate) view: View,
+    pub(crate) pools: BTreeMap<Pool, PoolLine>,
+    pub(crate) queued: BTreeMap<JobIdx, Queued>,
+    pub(crate) counters: Counters,
+    starts: Starts,
+    /// What the store has been asked for and has not answered.
+    pub(crate) asked: BTreeMap<JobKey, Asked>,
+    /// Where the feed of changes goes on; none before everything has been read once.
+    cursor: Option<Cursor>,
+    /// Whether everything has been read once in this epoch.
+    pub(crate) is_loaded: bool,
+    changes: Question,
+    /// Whether the answer that is awaited is to a question from before everything was to be read again.
+    is_answer_void: bool,
+
+    // Sessions.
+    pub(crate) session: Option<Session>,
+    is_joining: bool,
+    /// All living sessions, as last seen.
+    pub(crate) peers: Vec<SessionRow>,
+    /// Whether this process is to end: it leaves when nothing of it runs any more.
+    pub(crate) is_draining: bool,
+    /// Whether somebody said in the store that this node takes nothing new.
+    pub(crate) is_drained: bool,
+    has_left: bool,
+    /// The store's clock less the node's boot clock, as last heard.
+    store_offset: Option<Duration>,
+    /// Whether the last question to the store was answered; if not, only beats are sent.
+    is_store_up: bool,
+
+    // Runs.
+    held: HeldRuns,
+    /// What must be told to the store about ends.
+    ends: BTreeMap<RunId, OpenEnd>,
+    /// Whether a batch of ends has been sent and not answered.
+    is_ending: bool,
+    pub(crate) is_claiming: bool,
+    is_settling: bool,
+    /// When the last batch of bids was sent.
+    claimed_at: BootTime,
+}
+
+impl Engine {
+    /// An engine that knows nothing yet. Its first wish, once it is woken, is to join.
+    pub fn new(settings: Settings) -> Engine {
+        let pools = settings.pools.iter().map(|(pool, it)| (pool.clone(), PoolLine::new(*it))).collect();
+        Engine {
+            starts: Starts::new(settings.dispatch.start_rate),
+            view: View::default(),
+            pools,
+            queued: BTreeMap::new(),
+            counters: Counters::default(),
+            asked: BTreeMap::new(),
+            cursor: None,
+            is_loaded: false,
+            changes: Question::default(),
+            is_answer_void: false,
+            session: None,
+            is_joining: false,
+            peers: Vec::new(),
+            is_draining: false,
+            is_drained: false,
+            has_left: false,
+            store_offset: None,
+            is_store_up: true,
+            held: HeldRuns::default(),
+            ends: BTreeMap::new(),
+            is_ending: false,
+            is_claiming: false,
+            is_settling: false,
+            claimed_at: BootTime::from_millis(0),
+            settings,
+        }
+    }
+
+    /// Takes one event and returns what must now be done. Does nothing itself.
+    pub fn handle(&mut self, now: Now, event: Event) -> Vec<Command> {
+        let mut out = Vec::new();
+        match event {
+            Event::Woke => {}
+            Event::Nudged => self.nudged(),
+            Event::Joined { session, began_at, epoch, is_open, store_now, adopted } => {
+                self.joined(now, session, began_at, (epoch, is_open), store_now, adopted);
+            }
+            Event::Beaten { began_at, answer } => self.beaten(now, began_at, answer, &mut out),
+            Event::Watched(answer) => self.watched(now, answer),
+            Event::Fenced { silent, answer } => self.fenced(now, &silent, answer, &mut out),
+            Event::EpochOpened(answer) => self.epoch_opened(now, &answer),
+            Event::Changed(answer) => self.changed(now, answer),
+            Event::Claimed { claims, answer } => self.claimed(now, claims, answer, &mut out),
+            Event::Settled { keys, answer } => self.settled(now, keys, answer),
+            Event::EndAnswered { runs, answer } => self.end_answered(now, runs, answer, &mut out),
+            Event::Started { run, at } => self.started(now, run, at, &mut out),
+            Event::NotStarted { run } => self.not_started(run),
+            Event::Ended { run, over } => self.run_ended(now, run, over),
+            Event::Drain(is_draining) => self.is_draining = is_draining,
+        }
+        self.advance(now, &mut out);
+        out
+    }
+
+    /// Does what is due, whatever the event was.
+    fn advance(&mut self, now: Now, out: &mut Vec<Command>) {
+        self.ring_alarms(now, out);
+        self.send_ends(now, out);
+        self.keep_session(now, out);
+        self.ask_changes(now, out);
+        if self.is_loaded {
+            self.promote(self.time(now));
+            self.dispatch(now, out);
+        }
+    }
+
+    /// When the engine next wants to be woken. Ask after every event.
+    pub fn wake_at(&self, now: Now) -> Option<BootTime> {
+        let time = self.time(now);
+        let at_time = |at: Timestamp| now.boot + (at - time).max(Duration::from_millis(1));
+        let waiting = self.pools.values().filter_map(|line| line.waiting.first().map(|(at, _)| *at)).min();
+        let by_time =
+            [waiting.filter(|_| self.may_dispatch(now)), self.held.next_time(), self.counters.next_at()];
+        let by_time = by_time.into_iter().flatten().min().map(at_time);
+        let rated =
+            self.starts.next_at(now.boot).filter(|_| !self.queued.is_empty() && self.may_dispatch(now));
+        let own =
+            [by_time, rated, self.session_wakes_at(now), self.changes_wake_at(now), self.work_wakes_at(now)];
+        own.into_iter().flatten().min()
+    }
+
+    /// The time that occurrences go by: the store's where several nodes share it, else the node's own.
+    pub(crate) fn time(&self, now: Now) -> Timestamp {
+        match self.store_offset.filter(|_| self.settings.lease.is_some()) {
+            Some(offset) => Timestamp::from_millis(now.boot.as_millis()) + offset,
+            None => now.wall,
+        }
+    }
+
+    /// The time that occurrences go by, at an instant of this node.
+    fn time_at(&self, now: Now, at: BootTime) -> Timestamp {
+        self.time(now) - (now.boot - at)
+    }
+
+    /// The store has told what time it is, somewhere between a question and its answer, which came now. What is
+    /// already believed stays, if it lies between the two; so an answer that was long on its way does not put the
+    /// clock back. What is not known before is rather late than early.
+    fn hear_time(&mut self, now: Now, asked_at: BootTime, store_now: Timestamp) {
+        let offset_at = |boot: BootTime| store_now - Timestamp::from_millis(boot.as_millis());
+        let (least, most) = (offset_at(now.boot), offset_at(asked_at));
+        self.store_offset =
+            Some(self.store_offset.map_or(least, |offset| offset.clamp(least, most.max(least))));
+    }
+
+    /// How many jobs it knows.
+    pub fn n_jobs(&self) -> usize {
+        self.view.len()
+    }
+}

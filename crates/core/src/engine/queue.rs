@@ -1,0 +1,257 @@
+//! Where each job stands: aside, waiting, ready, parked or asked for.
+
+use super::pool::Lane;
+use super::preference;
+use super::view::{Entry, JobIdx, Spot};
+use super::{Engine, Order};
+use crate::ids::{JobKey, NodeName};
+use crate::job::Terms;
+use crate::occurrence::{self, Serves, Up};
+use crate::rank::Rank;
+use crate::rules::Rule;
+use crate::run::Trigger;
+use crate::store::{CounterKey, JobRow, Take};
+use crate::time::{Duration, Timestamp};
+use crate::urgency::{self, Outlook};
+
+/// A job's place in line.
+#[derive(Clone, Debug)]
+pub(crate) struct Queued {
+    pub(crate) lane: Lane,
+    pub(crate) rank: Rank,
+    /// The counter that it is parked with.
+    pub(crate) parked_at: Option<CounterKey>,
+}
+
+impl Engine {
+    /// Takes in a row of the store and finds the job's place.
+    pub(crate) fn take_in(&mut self, row: &JobRow, time: Timestamp) {
+        let key = &row.job.key;
+        let before = self.view.idx_of(key);
+        if let Some((idx, entry)) = before.and_then(|idx| Some((idx, self.view.get(idx)?))) {
+            if row.version < entry.version {
+                return;
+            }
+            let has_ended = row.n_open < entry.n_open;
+            let freed = if has_ended { self.takes(key, &entry.terms) } else { Vec::new() };
+            self.forget_length(idx);
+            self.unqueue(idx);
+            for take in freed {
+                self.wake_parked(&take.counter, time);
+            }
+        }
+        if row.is_deleted {
+            self.view.remove(key);
+            return;
+        }
+        if let Some(idx) = self.view.put(row) {
+            self.learn_length(idx);
+            self.enqueue(idx, time);
+        }
+    }
+
+    /// Finds the place of a job that stands nowhere.
+    pub(crate) fn enqueue(&mut self, idx: JobIdx, time: Timestamp) {
+        let Some(entry) = self.view.get(idx) else { return };
+        let (spot, queued) = self.spot_of(entry, time, false);
+        self.settle_at(idx, spot, queued);
+    }
+
+    /// Takes a job out of line, wherever it stands.
+    pub(crate) fn unqueue(&mut self, idx: JobIdx) {
+        let Some(entry) = self.view.get_mut(idx) else { return };
+        let spot = std::mem::take(&mut entry.spot);
+        let Some(line) = self.pools.get_mut(&entry.terms.place.pool) else { return };
+        match spot {
+            Spot::Aside | Spot::Asked => {}
+            Spot::Waiting { at, .. } => {
+                line.waiting.remove(&(at, idx));
+            }
+            Spot::Ready | Spot::Parked => {
+                let Some(queued) = self.queued.remove(&idx) else { return };
+                match &queued.parked_at {
+                    Some(counter) => self.counters.unpark(counter, queued.rank, idx),
+                    None => line.take_ready(queued.lane, queued.rank, idx),
+                }
+            }
+        }
+    }
+
+    /// Those whose time has come become ready, or are left to another node for a moment.
+    pub(crate) fn promote(&mut self, time: Timestamp) {
+        let due: Vec<JobIdx> = self
+            .pools
+            .values()
+            .flat_map(|line| line.waiting.iter().take_while(|(at, _)| *at <= time))
+            .map(|(_, idx)| *idx)
+            .collect();
+        for idx in due {
+            let was_left =
+                matches!(self.view.get(idx).map(|it| it.spot), Some(Spot::Waiting { is_left: true, .. }));
+            self.unqueue(idx);
+            let Some(entry) = self.view.get(idx) else { continue };
+            let (spot, queued) = self.spot_of(entry, time, was_left);
+            self.settle_at(idx, spot, queued);
+        }
+        for counter in self.counters.due(time) {
+            self.wake_parked(&counter, time);
+        }
+    }
+
+    /// A counter may have room again.
+    pub(crate) fn wake_parked(&mut self, counter: &CounterKey, time: Timestamp) {
+        for idx in self.counters.come_back(counter) {
+            self.unqueue(idx);
+            let Some(entry) = self.view.get(idx) else { continue };
+            let (spot, queued) = self.spot_of(entry, time, true);
+            self.settle_at(idx, spot, queued);
+        }
+    }
+
+    /// Moves a ready job out of the way, to the counter that has no room for it.
+    pub(crate) fn park(&mut self, idx: JobIdx, counter: CounterKey) {
+        let Some(queued) = self.queued.get(&idx).filter(|it| it.parked_at.is_none()).cloned() else { return };
+        self.unqueue(idx);
+        self.counters.park(&counter, queued.rank, idx);
+        self.queued.insert(idx, Queued { parked_at: Some(counter), ..queued });
+        if let Some(entry) = self.view.get_mut(idx) {
+            entry.spot = Spot::Parked;
+        }
+    }
+
+    /// Puts a job into the waiting set, until an instant that somebody else named.
+    pub(crate) fn wait_until(&mut self, idx: JobIdx, at: Timestamp) {
+        self.unqueue(idx);
+        self.settle_at(idx, Spot::Waiting { at, is_left: true }, None);
+    }
+
+    fn settle_at(&mut self, idx: JobIdx, spot: Spot, queued: Option<Queued>) {
+        let Some(entry) = self.view.get_mut(idx) else { return };
+        entry.spot = spot;
+        let Some(line) = self.pools.get_mut(&entry.terms.place.pool) else { return };
+        if let Spot::Waiting { at, .. } = spot {
+            line.waiting.insert((at, idx));
+        }
+        if let Some(queued) = queued {
+            line.make_ready(queued.lane, queued.rank, idx);
+            self.queued.insert(idx, queued);
+        }
+    }
+
+    /// Where a job belongs.
+    fn spot_of(&self, entry: &Entry, time: Timestamp, was_left: bool) -> (Spot, Option<Queued>) {
+        if self.asked.contains_key(&entry.key) {
+            return (Spot::Asked, None);
+        }
+        if !self.may_take(&entry.terms) {
+            return (Spot::Aside, None);
+        }
+        let Some(at) = self.starts_from(entry, time) else { return (Spot::Aside, None) };
+        if time < at {
+            return (Spot::Waiting { at, is_left: false }, None);
+        }
+        let left_until = at + self.settings.dispatch.prefer_for;
+        if !was_left && time < left_until && !self.is_preferred(&entry.key, &entry.terms) {
+            return (Spot::Waiting { at: left_until, is_left: true }, None);
+        }
+        (Spot::Ready, Some(self.queued_as(entry, time)))
+    }
+
+    /// Whether this node can ever run it.
+    pub(crate) fn may_take(&self, terms: &Terms) -> bool {
+        let has_room =
+            self.pools.get(&terms.place.pool).is_some_and(|line| terms.place.cost <= line.settings.capacity);
+        has_room && terms.place.allows(&self.settings.node)
+    }
+
+    /// When it may start here, if nothing else stands in its way; none if not before its row changes.
+    pub(crate) fn starts_from(&self, entry: &Entry, time: Timestamp) -> Option<Timestamp> {
+        let Entry { key, terms, state, n_open, .. } = entry;
+        let is_full = terms.max_open() <= *n_open;
+        if is_full || !terms.enabled || state.pause.is_some() {
+            return None;
+        }
+        if !self.settings.rules.hold(Rule::NoStartInBlackout) {
+            return state.next_run_at;
+        }
+        urgency::planned_start(key, terms, state, time, &self.outlook(terms))
+    }
+
+    pub(crate) fn is_preferred(&self, key: &JobKey, terms: &Terms) -> bool {
+        let Some(session) = &self.session else { return true };
+        preference::preferred(key, terms, &self.peers).is_none_or(|first| first.spec.id == session.id)
+    }
+
+    pub(crate) fn preferred_node(&self, key: &JobKey, terms: &Terms) -> Option<NodeName> {
+        preference::preferred(key, terms, &self.peers).map(|session| session.spec.node.clone())
+    }
+
+    /// How many nodes could take it.
+    pub(crate) fn n_able(&self, terms: &Terms) -> usize {
+        preference::n_able(terms, &self.peers)
+    }
+
+    fn queued_as(&self, entry: &Entry, time: Timestamp) -> Queued {
+        let Entry { key, terms, state, n_open, .. } = entry;
+        let outlook = self.outlook(terms);
+        // None if only something goes on record: that is done like anything else that is due.
+        let up = occurrence::next_up(key, terms, state, *n_open, time).unwrap_or(Up {
+            due_at: state.next_run_at.unwrap_or(time),
+            trigger: Trigger::Scheduler,
+            serves: Serves::Pending,
+            is_backlog: false,
+        });
+        let rank = match self.settings.dispatch.order {
+            Order::LatestStart => Rank::of(key, terms, state, &up, &outlook),
+            Order::FirstCome => Rank::first_come(key, terms, state, &up, &outlook),
+            Order::ByMinute => Rank::by_minute(key, terms, state, &up, &outlook),
+        };
+        let is_manual = up.trigger == Trigger::Manual;
+        let expected = urgency::expected_length(terms, state, &outlook);
+        let is_small = is_manual || (Duration::ZERO < expected && expected <= self.settings.dispatch.short);
+        Queued { lane: Lane { cost: terms.place.cost, is_small }, rank, parked_at: None }
+    }
+
+    pub(crate) fn outlook(&self, terms: &Terms) -> Outlook {
+        let pool_median = self.pools.get(&terms.place.pool).and_then(|line| line.lengths.median());
+        Outlook { pool_median, ..Outlook::default() }
+    }
+
+    /// The counters that a run of a job needs room in, in the order in which the store locks them.
+    pub(crate) fn takes(&self, key: &JobKey, terms: &Terms) -> Vec<Take> {
+        if !self.settings.rules.hold(Rule::AskCounters) {
+            return Vec::new();
+        }
+        let by_name = terms.max_parallel_of_name.map(|most| Take {
+            counter: CounterKey::Name(key.name().into()),
+            limit: crate::store::CounterLimit { max_open: Some(most), ..Default::default() },
+        });
+        let by_site = terms.site.as_ref().and_then(|site| {
+            let limit = *self.settings.sites.get(site)?;
+            Some(Take { counter: CounterKey::Site(site.clone()), limit })
+        });
+        let by_tenant = terms.tenant.as_ref().and_then(|tenant| {
+            let limit = *self.settings.tenants.get(tenant)?;
+            Some(Take { counter: CounterKey::Tenant(tenant.clone()), limit })
+        });
+        [by_name, by_site, by_tenant].into_iter().flatten().collect()
+    }
+
+    fn learn_length(&mut self, idx: JobIdx) {
+        let Some(entry) = self.view.get(idx) else { return };
+        let known =
+            entry.terms.estimate.or(entry.state.estimate.as_ref().map(crate::estimate::Estimate::mean));
+        if let (Some(length), Some(line)) = (known, self.pools.get_mut(&entry.terms.place.pool)) {
+            line.lengths.add(length);
+        }
+    }
+
+    fn forget_length(&mut self, idx: JobIdx) {
+        let Some(entry) = self.view.get(idx) else { return };
+        let known =
+            entry.terms.estimate.or(entry.state.estimate.as_ref().map(crate::estimate::Estimate::mean));
+        if let (Some(length), Some(line)) = (known, self.pools.get_mut(&entry.terms.place.pool)) {
+            line.lengths.remove(length);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Runs that nobody else will end: those of dead sessions, those that were granted without anybody hearing
+//! it, those that an earlier life of this node left behind.
+
+use std::sync::Arc;
+
+use super::held::{EndWhat, Held, OpenEnd, Phase, lost_end};
+use super::{Command, Engine, Now};
+use crate::ids::{Fence, RunId};
+use crate::rules::Rule;
+use crate::run::Outcome;
+use crate::store::{RunPhase, RunRow};
+use crate::time::Duration;
+use crate::urgency;
+
+impl Engine {
+    /// Takes over what an earlier life of this node began. What it takes up is known when the fleet is.
+    pub(super) fn adopt(&mut self, now: Now, adopted: Vec<RunRow>) {
+        for row in adopted {
+            self.counters.adopted(&row.takes);
+            let held = Held {
+                key: row.key,
+                fence: row.fence,
+                due: row.due,
+                phase: Phase::Running,
+                terms: None,
+                hold: None,
+                takes: row.takes,
+                since: now.boot,
+                started_at: row.started_at.or(Some(row.claimed_at)),
+                worked_before: Duration::ZERO,
+            };
+            self.held.by_id.insert(row.run, held);
+        }
+    }
+
+    /// The fleet is known: what was taken over takes its room, and its alarms are set.
+    pub(super) fn complete_adopted(&mut self, now: Now) {
+        let adopted: Vec<RunId> =
+            self.held.by_id.iter().filter(|(_, held)| held.terms.is_none()).map(|(run, _)| *run).collect();
+        for run in adopted {
+            let Some(held) = self.held.by_id.get_mut(&run) else { continue };
+            let Some(entry) = self.view.find(&held.key) else { continue };
+            let terms = Arc::clone(&entry.terms);
+            held.terms = Some(Arc::clone(&terms));
+            if matches!(held.phase, Phase::Over) {
+                continue;
+            }
+            let expected = urgency::expected_length(&terms, &entry.state, &self.outlook(&terms));
+            let time = self.time(now);
+            if let Some(line) = self.pools.get_mut(&terms.place.pool) {
+                let hold = line.hold(terms.place.cost, false, time + expected);
+                if let Some(held) = self.held.by_id.get_mut(&run) {
+                    held.hold = Some(hold);
+                }
+            }
+            self.set_alarms(now, run);
+        }
+    }
+
+    /// What the store says is ours and nobody here knows of: its claim was granted and the answer lost.
+    pub(super) fn give_back(&mut self, now: Now, release: &[(RunId, Fence)], runs: &[RunRow]) {
+        if !self.settings.rules.hold(Rule::ReleaseUnstarted) {
+            return;
+        }
+        for row in runs.iter().filter(|row| release.contains(&(row.run, row.fence))) {
+            // Asked for at this moment: the answer may be on its way.
+            if self.asked.contains_key(&row.key) || row.phase == RunPhase::Published {
+                continue;
+            }
+            let what = match row.phase {
+                // It executed, as far as the store knows, and a failover has lost its end.
+                RunPhase::Running => {
+                    EndWhat::Owner(lost_end(row.run, row.started_at, row.claimed_at, self.time(now)))
+                }
+                RunPhase::Claimed | RunPhase::Published | RunPhase::Ended(_) => EndWhat::Unstarted,
+            };
+            let end = OpenEnd { key: row.key.clone(), fence: row.fence, due: row.due.clone(), what };
+            self.ends.insert(row.run, end);
+        }
+    }
+
+    /// Runs of dead sessions: nothing of them executes any more, and they are free to be claimed again once the
+    /// store has written them off.
+    pub(super) fn release_orphans(&mut self, now: Now, orphans: Vec<RunRow>) {
+        let time = self.time(now);
+        for row in orphans {
+            if self.held.by_id.contains_key(&row.run) {
+                continue;
+            }
+            let end = lost_end(row.run, row.started_at, row.claimed_at, time);
+            let what = EndWhat::Release { dead: row.session, end };
+            self.ends.entry(row.run).or_insert(OpenEnd {
+                key: row.key,
+                fence: row.fence,
+                due: row.due,
+                what,
+            });
+        }
+    }
+
+    /// Runs that are not ours any more.
+    pub(super) fn revoke(&mut self, runs: Vec<RunId>, out: &mut Vec<Command>) {
+        if !self.settings.rules.hold(Rule::RevokeUnknown) {
+            return;
+        }
+        for run in runs {
+            let Some(held) = self.held.by_id.get_mut(&run) else { continue };
+            if matches!(held.phase, Phase::Over | Phase::Revoked) {
+                continue;
+            }
+            held.phase = Phase::Revoked;
+            out.push(Command::Revoke { run });
+        }
+    }
+
+    /// Runs that someone wants to end.
+    pub(super) fn stop_cancelled(&mut self, runs: &[RunRow], out: &mut Vec<Command>) {
+        for row in runs.iter().filter(|row| row.is_cancel_asked) {
+            self.stop(row.run, Outcome::Cancelled, out);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The life of a held run: it starts, may be ended for a reason, is over, and the store is told.
+
+use super::held::{Alarm, EndWhat, OpenEnd, Phase};
+use super::{Command, Engine, Now, RunOver};
+use crate::ids::{RunId, SessionId};
+use crate::job::{JobState, RunEnd, Terms};
+use crate::notice::Notice;
+use crate::occurrence;
+use crate::rules::Rule;
+use crate::run::Outcome;
+use crate::store::{BATCH_MAX, End, EndAnswer, EndBy, Mark, MarkKind, StoreDown, Version};
+use crate::time::{BootTime, Duration, Timestamp};
+use crate::urgency;
+
+impl Engine {
+    pub(super) fn started(&mut self, now: Now, run: RunId, at: BootTime, out: &mut Vec<Command>) {
+        let at = self.time_at(now, at);
+        let worked = self.session.as_ref().map_or(Duration::ZERO, |it| it.worked(now.boot));
+        let Some(held) = self.held.by_id.get_mut(&run) else { return };
+        held.started_at = Some(at);
+        held.worked_before = worked;
+        if held.phase == Phase::Starting {
+            held.phase = Phase::Running;
+        }
+        out.push(Command::Mark(vec![Mark { run, fence: held.fence, kind: MarkKind::Started(at) }]));
+        self.set_alarms(now, run);
+    }
+
+    /// What will be due about a run that executes.
+    pub(super) fn set_alarms(&mut self, now: Now, run: RunId) {
+        let time = self.time(now);
+        let Some(held) = self.held.by_id.get(&run) else { return };
+        let (Some(terms), worked) = (held.terms.clone(), held.worked_before) else { return };
+        if !terms.blackouts.is_empty() {
+            let inside = terms.blackouts.contains(&terms.zone, time).then_some(time);
+            let begins = inside.or_else(|| terms.blackouts.next_start(&terms.zone, time));
+            if let Some(at) = begins {
+                self.held.alarm_at(at, run, Alarm::Blackout);
+            }
+        }
+        if let Some(longest) = terms.limits.max_expected {
+            self.held.alarm_after_work(worked + longest, run, Alarm::Overrun);
+        }
+        if let Some(longest) = terms.limits.max_allowed {
+            self.held.alarm_after_work(worked + longest, run, Alarm::TooLong);
+        }
+        self.set_overlap_alarm(run, time);
+    }
+
+    /// When the next occurrence comes due while the run goes on.
+    fn set_overlap_alarm(&mut self, run: RunId, after: Timestamp) {
+        let Some(held) = self.held.by_id.get(&run) else { return };
+        let Some(entry) = self.view.find(&held.key) else { return };
+        if entry.terms.overlap != crate::job::Overlap::Skip {
+            return;
+        }
+        let next = urgency::rhythm(&entry.terms, &entry.state).and_then(|rhythm| rhythm.next_after(after));
+        if let Some(at) = next {
+            self.held.alarm_at(at, run, Alarm::Overlap);
+        }
+    }
+
+    pub(super) fn ring_alarms(&mut self, now: Now, out: &mut Vec<Command>) {
+        let Some(session) = &self.session else { return };
+        let (time, worked) = (self.time(now), session.worked(now.boot));
+        for (run, alarm) in self.held.due(time, worked) {
+            let Some(held) = self.held.by_id.get(&run) else { continue };
+            let key = held.key.clone();
+            match alarm {
+                Alarm::Blackout if self.settings.rules.hold(Rule::BlackoutEndsRun) => {
+                    out.push(Command::Notice(Notice::EndedByBlackout { key, run }));
+                    self.stop(run, Outcome::Blackout, out);
+                }
+                Alarm::Blackout => {}
+                Alarm::TooLong => {
+                    out.push(Command::Notice(Notice::TookTooLong { key, run }));
+                    self.stop(run, Outcome::TimedOut, out);
+                }
+                Alarm::Overrun => out.push(Command::Notice(Notice::Overrunning { key, run })),
+                Alarm::Overlap => {
+                    out.push(Command::Notice(Notice::SkippedByOverlap { key, due_at: time }));
+                    self.set_overlap_alarm(run, time);
+                }
+            }
+        }
+    }
+
+    /// Ends a run for a reason, once.
+    pub(super) fn stop(&mut self, run: RunId, outcome: Outcome, out: &mut Vec<Command>) {
+        let Some(held) = self.held.by_id.get_mut(&run) else { return };
+        if matches!(held.phase, Phase::Starting | Phase::Running) {
+            held.phase = Phase::Stopping;
+            out.push(Command::Stop { run, outcome });
+        }
+    }
+
+    pub(super) fn run_ended(&mut self, now: Now, run: RunId, over: RunOver) {
+        self.leave_room(run);
+        let end = RunEnd {
+            run,
+            started_at: self.time_at(now, over.started_at),
+            ended_at: self.time_at(now, over.ended_at),
+            outcome: over.outcome,
+            exit_code: over.exit_code,
+            frozen_for: over.frozen_for,
+        };
+        let Some(held) = self.held.by_id.get_mut(&run) else { return };
+        if held.phase == Phase::Revoked {
+            // Its result is not ours to record; the store keeps it beside the run if it wants to.
+            let what = EndWhat::Owner(end);
+            let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
+            self.held.by_id.remove(&run);
+            self.ends.insert(run, open);
+            return;
+        }
+        held.phase = Phase::Over;
+        let what = EndWhat::Owner(end);
+        let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
+        self.ends.insert(run, open);
+    }
+
+    pub(super) fn not_started(&mut self, run: RunId) {
+        self.leave_room(run);
+        let Some(held) = self.held.by_id.get_mut(&run) else { return };
+        held.phase = Phase::Over;
+        let what = EndWhat::Unstarted;
+        let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
+        self.ends.insert(run, open);
+    }
+
+    /// Nothing of a run executes any more: its units are free.
+    fn leave_room(&mut self, run: RunId) {
+        self.held.forget_alarms(run);
+        let Some(held) = self.held.by_id.get_mut(&run) else { return };
+        let (hold, takes) = (held.hold.take(), std::mem::take(&mut held.takes));
+        let pool = held.terms.as_ref().map(|terms| terms.place.pool.clone());
+        if let (Some(hold), Some(line)) = (hold, pool.and_then(|pool| self.pools.get_mut(&pool))) {
+            line.let_go(hold);
+        }
+        // The store frees the counters when it hears of the end; only then is it worth asking.
+        self.counters.released(&takes);
+    }
+
+    pub(super) fn send_ends(&mut self, now: Now, out: &mut Vec<Command>) {
+        let Some(session) = &self.session else { return };
+        if self.is_ending || self.ends.is_empty() || !self.is_store_up || self.has_left {
+            return;
+        }
+        let (me, epoch) = (session.id, session.epoch());
+        let time = self.time(now);
+        let ends: Vec<End> = self
+            .ends
+            .iter()
+            .take(BATCH_MAX)
+            .map(|(run, open)| self.worked_out(me, *run, open, time))
+            .collect();
+        self.is_ending = true;
+        out.push(Command::End { epoch, ends });
+    }
+
+    /// What an end leads to, from what is known of the job. Where nothing is known, the store answers with the row.
+    fn worked_out(&self, me: SessionId, run: RunId, open: &OpenEnd, time: Timestamp) -> End {
+        let nothing = Terms::new(crate::schedule::Schedule::Manual);
+        let (terms, state, seen) = match self.view.find(&open.key) {
+            Some(entry) => (&*entry.terms, &entry.state, entry.version),
+            None => (&nothing, &JobState::new(time), Version(0)),
+        };
+        let step = match &open.what {
+            EndWhat::Owner(end) | EndWhat::Release { end, .. } => {
+                occurrence::finish(&open.key, terms, state, &open.due, end)
+            }
+            EndWhat::Unstarted => occurrence::unstart(state, &open.due),
+        };
+        let by = match open.what {
+            EndWhat::Owner(end) => EndBy::Owner(end),
+            EndWhat::Unstarted => EndBy::Unstarted,
+            EndWhat::Release { dead, end } => EndBy::Release { dead, end },
+        };
+        let (fence, key) = (open.fence, open.key.clone());
+        End { run, fence, me, key, seen, by, state: step.state, records: step.records }
+    }
+
+    pub(super) fn end_answered(
+        &mut self,
+        now: Now,
+        runs: Vec<RunId>,
+        answer: Result<Vec<EndAnswer>, StoreDown>,
+        out: &mut Vec<Command>,
+    ) {
+        self.is_ending = false;
+        let Ok(answers) = answer else {
+            self.is_store_up = false;
+            if !self.settings.rules.hold(Rule::ResendEnd) {
+                for run in runs {
+                    self.forget(run);
+                }
+            }
+            return;
+        };
+        let time = self.time(now);
+        for (run, answer) in runs.into_iter().zip(answers) {
+            match answer {
+                EndAnswer::Ended(row) => {
+                    if let Some(reason) = row.state.pause.as_ref().and_then(|pause| pause.reason.clone()) {
+                        out.push(Command::Notice(Notice::PausedBySystem {
+                            key: row.job.key.clone(),
+                            reason,
+                        }));
+                    }
+                    self.forget(run);
+                    self.take_in(&row, time);
+                    for take in self.takes(&row.job.key, &row.job.terms) {
+                        self.wake_parked(&take.counter, time);
+                    }
+                }
+                EndAnswer::Stale(row) => {
+                    self.keep_row(&row, time);
+                    if !self.settings.rules.hold(Rule::RethinkStaleEnd) {
+                        self.forget(run);
+                    }
+                }
+                EndAnswer::Late | EndAnswer::Refused => self.forget(run),
+            }
+        }
+    }
+
+    fn forget(&mut self, run: RunId) {
+        self.ends.remove(&run);
+        self.held.by_id.remove(&run);
+    }
+}

@@ -1,0 +1,109 @@
+//! What an engine is set to.
+
+use std::collections::BTreeMap;
+
+use crate::ids::{NodeName, Pool, Site, Tenant};
+use crate::lease::Timings;
+use crate::rules::Rules;
+use crate::store::CounterLimit;
+use crate::time::Duration;
+
+/// What one node's engine goes by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The node.
+    pub node: NodeName,
+    /// How leases are kept. None if the store has one process only: its lock is the lease.
+    pub lease: Option<Timings>,
+    /// What the node can carry, by pool.
+    pub pools: BTreeMap<Pool, PoolSettings>,
+    /// Limits of sites, across nodes.
+    pub sites: BTreeMap<Site, CounterLimit>,
+    /// Limits of tenants, across nodes.
+    pub tenants: BTreeMap<Tenant, CounterLimit>,
+    /// How the node chooses.
+    pub dispatch: DispatchSettings,
+    /// How often it looks for changes, nudged or not.
+    pub poll_every: Duration,
+    /// The rules that hold.
+    pub rules: Rules,
+}
+
+/// What one node can carry of one pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSettings {
+    /// Units of cost.
+    pub capacity: u32,
+    /// How many of them only manual and short runs may use.
+    pub reserved: u32,
+}
+
+/// How a node chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DispatchSettings {
+    /// By what jobs are put in order.
+    pub order: Order,
+    /// Whether room is kept for what will soon need it more (B12).
+    pub lookahead: bool,
+    /// The share of capacity, in percent, that late work may use while savable work waits (B6).
+    pub late_share: u32,
+    /// Runs that are expected to take no longer than this may use what is reserved.
+    pub short: Duration,
+    /// How many runs may start in a second, and how many of them at once.
+    pub start_rate: Option<StartRate>,
+    /// How long a job that another node should take is left to it.
+    pub prefer_for: Duration,
+    /// How many bids go into one claim at most.
+    pub batch: usize,
+}
+
+/// By what jobs that may start are put in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The latest start that meets the deadline: who is nearest to missing it goes first (B3).
+    #[default]
+    LatestStart,
+    /// Who became due first. To compare with: what most schedulers do.
+    FirstCome,
+    /// Minute by minute, and within a minute by name. To compare with: what a crontab does.
+    ByMinute,
+}
+
+/// How many runs may start in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartRate {
+    /// In the long run.
+    pub per_second: u32,
+    /// At once.
+    pub burst: u32,
+}
+
+impl Default for DispatchSettings {
+    fn default() -> DispatchSettings {
+        DispatchSettings {
+            order: Order::default(),
+            lookahead: true,
+            late_share: 50,
+            short: Duration::from_secs(10),
+            start_rate: None,
+            prefer_for: Duration::from_secs(2),
+            batch: 250,
+        }
+    }
+}
+
+impl Settings {
+    /// A node with one default pool of this capacity and everything else at its default.
+    pub fn new(node: NodeName, lease: Option<Timings>, capacity: u32) -> Settings {
+        Settings {
+            node,
+            lease,
+            pools: BTreeMap::from([(Pool::default_pool(), PoolSettings { capacity, reserved: 0 })]),
+            sites: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            dispatch: DispatchSettings::default(),
+            poll_every: Duration::from_secs(5),
+            rules: Rules::ALL,
+        }
+    }
+}

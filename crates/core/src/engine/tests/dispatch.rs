@@ -1,0 +1,245 @@
+//! Who starts, in which order, and who is passed over (B3, B6, B11, B12).
+
+use super::desk::{Desk, named};
+use crate::engine::{Event, PoolSettings, Settings, StartRate};
+use crate::ids::{Pool, RunId};
+use crate::job::Job;
+use crate::job::sample::instant;
+use crate::run::Outcome;
+use crate::store::{ClaimAnswer, Claims, CounterKey, CounterLimit};
+use crate::time::Duration;
+
+fn node(capacity: u32) -> Settings {
+    Settings::new("n1".parse().unwrap(), None, capacity)
+}
+
+/// Which of these jobs, due at 10:00, start then, in order.
+#[track_caller]
+fn check(settings: Settings, jobs: &[Job], expected: &str) {
+    let mut desk = Desk::with(settings, jobs, "10:00");
+    assert_eq!(desk.starts(), expected);
+}
+
+#[test]
+fn the_nearest_latest_start_goes_first_whatever_the_schedule() {
+    let jobs = [
+        named("every", "every 1h", "10m"),
+        named("fresh", "fresh 40m", "10m"),
+        named("cron", "cron 0 10 * * * within 2h", "10m"),
+        named("once", "once 10:00 within 20m", "1m"),
+        named("long", "every 1h", "50m"),
+    ];
+    check(node(9), &jobs, "long once fresh every cron");
+}
+
+#[test]
+fn a_node_takes_no_more_than_it_can_carry() {
+    let mut jobs: Vec<Job> =
+        (0..5).map(|n| named(&format!("j{n}"), "every 1h", &format!("{}m", 30 - n))).collect();
+    check(node(2), &jobs, "j0 j1");
+    jobs[0].place.cost = 3;
+    jobs[1].place.cost = 2;
+    check(node(4), &jobs, "j0 j2");
+}
+
+#[test]
+fn what_a_node_may_not_run_it_does_not_take() {
+    let mut jobs: Vec<Job> = (0..4).map(|n| named(&format!("j{n}"), "every 1h", "5m")).collect();
+    jobs[0].place.dont_run_on_nodes = vec!["n1".parse().unwrap()];
+    jobs[1].place.run_on_nodes = vec!["n2".parse().unwrap()];
+    jobs[2].place.pool = "gpu".parse().unwrap();
+    check(node(9), &jobs, "j3");
+}
+
+#[test]
+fn a_reserve_is_for_short_and_manual_runs() {
+    let mut settings = node(2);
+    let reserved = PoolSettings { capacity: 2, reserved: 1 };
+    settings.pools.insert(Pool::default_pool(), reserved);
+    let jobs = [
+        named("long1", "every 1h", "50m"),
+        named("long2", "every 1h", "40m"),
+        named("short", "every 1h", "5s"),
+    ];
+    check(settings, &jobs, "long1 short");
+}
+
+#[test]
+fn late_work_leaves_its_share_to_what_can_still_be_saved() {
+    let late = |n: i32| named(&format!("late{n}"), "every 10m", "30m");
+    let mut jobs: Vec<Job> = (0..6).map(late).collect();
+    jobs.extend((0..4).map(|n| named(&format!("savable{n}"), "every 4h", "30m")));
+    let mut desk = Desk::with(node(4), &jobs, "10:00");
+    let started = desk.starts();
+    let n_late = started.split(' ').filter(|it| it.starts_with("late")).count();
+    assert_eq!((n_late, started.split(' ').count()), (2, 4), "{started}");
+    // Nothing that can be saved waits: late work takes what there is.
+    let mut desk = Desk::with(node(4), &jobs[..6], "10:00");
+    assert_eq!(desk.starts().split(' ').count(), 4);
+}
+
+#[test]
+fn a_pool_of_one_unit_is_shared_by_turns() {
+    let jobs: Vec<Job> = [named("late1", "every 10m", "30m"), named("late2", "every 10m", "30m")]
+        .into_iter()
+        .chain([named("savable1", "every 4h", "30m"), named("savable2", "every 4h", "30m")])
+        .collect();
+    let mut desk = Desk::with(node(1), &jobs, "10:00");
+    let mut order = vec![desk.starts()];
+    for minute in ["10:01", "10:02", "10:03"] {
+        desk.pass_to(minute);
+        let last = order.last().unwrap().clone();
+        order.push(desk.ends(&last, Outcome::Succeeded));
+    }
+    let kinds: Vec<&str> = order.iter().map(|it| it.trim_end_matches(char::is_numeric)).collect();
+    assert_eq!(kinds, ["late", "savable", "late", "savable"]);
+}
+
+#[test]
+fn the_last_room_is_kept_for_what_will_soon_need_it_more() {
+    // The long one may start by 13:00; the short one becomes due at 10:10 and must start by 10:15.
+    let jobs = [named("long", "every 4h", "1h"), named("short", "cron 10 10 * * * within 10m", "5m")];
+    let mut desk = Desk::with(node(1), &jobs, "10:00");
+    assert_eq!(desk.starts(), "");
+    assert!(!desk.at("10:09").contains("claim"), "nothing has changed");
+    desk.pass_to("10:10");
+    assert_eq!(desk.starts(), "short");
+    desk.pass_to("10:15");
+    assert_eq!(desk.ends("short", Outcome::Succeeded), "long");
+
+    let mut eager = node(1);
+    eager.dispatch.lookahead = false;
+    check(eager, &jobs, "long");
+    check(node(2), &jobs, "long");
+    // It must start first itself.
+    let jobs = [named("long", "every 61m", "1h"), named("short", "cron 10 10 * * * within 10m", "5m")];
+    check(node(1), &jobs, "long");
+}
+
+#[test]
+fn room_is_kept_for_all_who_come_at_once() {
+    // At 10:01 one of two units is free, the other will be at 10:12: in time for one short run that must start by
+    // 10:15, but not for three.
+    let short = |n: u32| named(&format!("short{n}"), "cron 10 10 * * * within 10m", "5m");
+    let first_at = |n_short: u32| {
+        let mut jobs = vec![named("first", "every 1h", "12m"), named("long", "cron 1 10 * * *", "1h")];
+        jobs.extend((0..n_short).map(short));
+        let mut desk = Desk::with(node(2), &jobs, "10:00");
+        assert_eq!(desk.starts(), "first");
+        desk.pass_to("10:01");
+        desk.starts()
+    };
+    assert_eq!(first_at(1), "long");
+    assert_eq!(first_at(3), "");
+}
+
+#[test]
+fn late_work_beyond_its_share_leaves_room_to_what_will_soon_be_due() {
+    // Two that are late for ever, and one that is due at 10:10 and must start by 10:15.
+    let jobs = [
+        named("late1", "every 10m", "2h"),
+        named("late2", "every 10m", "2h"),
+        named("short", "cron 10 10 * * * within 10m", "5m"),
+    ];
+    let mut desk = Desk::with(node(2), &jobs, "10:00");
+    assert_eq!(desk.starts().split(' ').count(), 1, "half of two units");
+    desk.pass_to("10:10");
+    assert_eq!(desk.starts(), "short");
+}
+
+#[test]
+fn a_large_job_that_is_more_urgent_is_not_passed_for_ever() {
+    let mut jobs = vec![named("first", "every 1h", "30m"), named("large", "every 1h", "20m")];
+    jobs.push(named("short", "every 2h", "10m"));
+    jobs.push(named("long", "every 3h", "45m"));
+    jobs[1].place.cost = 2;
+    let mut desk = Desk::with(node(2), &jobs, "10:00");
+    // `first` will be over at 10:30. `short` will be over by then, `long` would still be there.
+    assert_eq!(desk.starts(), "first short");
+    desk.pass_to("10:10");
+    assert_eq!(desk.ends("short", Outcome::Succeeded), "");
+    desk.pass_to("10:30");
+    assert_eq!(desk.ends("first", Outcome::Succeeded), "large");
+}
+
+#[test]
+fn runs_start_no_faster_than_they_may() {
+    let mut settings = node(9);
+    settings.dispatch.start_rate = Some(StartRate { per_second: 1, burst: 2 });
+    let jobs: Vec<Job> =
+        (0..5).map(|n| named(&format!("j{n}"), "every 1h", &format!("{}m", 30 - n))).collect();
+    let mut desk = Desk::with(settings, &jobs, "10:00");
+    assert_eq!(desk.starts(), "j0 j1");
+    assert_eq!(desk.starts(), "");
+    assert_eq!(desk.engine.wake_at(desk.now()), Some(desk.now().boot + Duration::from_secs(1)));
+    desk.pass_to("10:00:01");
+    assert_eq!(desk.starts(), "j2");
+}
+
+#[test]
+fn a_limit_that_spans_nodes_is_asked_for_and_not_asked_again_while_it_is_known_to_be_full() {
+    let site: crate::ids::Site = "shop".parse().unwrap();
+    let mut settings = node(9);
+    settings.sites.insert(site.clone(), CounterLimit { max_open: Some(2), ..CounterLimit::default() });
+    let mut jobs: Vec<Job> =
+        (0..4).map(|n| named(&format!("j{n}"), "every 1h", &format!("{}m", 30 - n))).collect();
+    for job in &mut jobs {
+        job.site = Some(site.clone());
+    }
+    jobs.push(named("other", "every 1h", "1m"));
+    let mut desk = Desk::with(settings.clone(), &jobs, "10:00");
+    assert_eq!(desk.starts(), "j0 j1 other");
+    desk.pass_to("10:05");
+    assert_eq!(desk.ends("j0", Outcome::Succeeded), "j2", "one comes when one goes");
+
+    // Another node has the site: the store says so, and is not asked again for a second.
+    let mut desk = Desk::with(settings, &jobs, "10:00");
+    let refused = || ClaimAnswer::Limited { by: CounterKey::Site(site.clone()), until: None };
+    let claims = vec![
+        ("j0".parse().unwrap(), RunId(1)),
+        ("j1".parse().unwrap(), RunId(2)),
+        ("other".parse().unwrap(), RunId(3)),
+    ];
+    let answers = vec![refused(), refused(), refused()];
+    let said = desk.tell(Event::Claimed { claims, answer: Ok(Claims::Answered(answers)) });
+    assert_eq!(said, "");
+    assert_eq!(desk.at("10:00:00.900"), "");
+    assert!(desk.at("10:00:01").starts_with("claim j0 j1"));
+}
+
+#[test]
+fn too_early_by_the_stores_clock_means_later() {
+    let jobs = [named("a", "every 1h", "1m")];
+    let mut desk = Desk::with(node(1), &jobs, "10:00");
+    let claims = vec![("a".parse().unwrap(), RunId(1))];
+    let not_yet = ClaimAnswer::NotYet { until: instant("10:00:03"), now: instant("10:00") };
+    let answer = Ok(Claims::Answered(vec![not_yet]));
+    assert_eq!(desk.tell(Event::Claimed { claims, answer }), "");
+    assert_eq!(desk.at("10:00:02"), "");
+    assert_eq!(desk.at("10:00:03"), "claim a");
+}
+
+#[test]
+fn who_loses_a_race_takes_the_row_as_it_is() {
+    let jobs = [named("a", "every 1h", "1m")];
+    let mut desk = Desk::with(node(1), &jobs, "10:00");
+    let mut row = desk.rows["a"].clone();
+    row.version.0 += 1;
+    row.n_open = 1;
+    let claims = vec![("a".parse().unwrap(), RunId(1))];
+    let answer = Ok(Claims::Answered(vec![ClaimAnswer::Lost(row)]));
+    assert_eq!(desk.tell(Event::Claimed { claims, answer }), "");
+    assert_eq!(desk.at("10:30"), "beat; changes since", "it runs elsewhere");
+}
+
+#[test]
+fn missed_occurrences_that_are_not_to_be_run_only_go_on_record() {
+    let mut job = named("a", "every 10m", "1m");
+    job.missed.runs = crate::missed::MissedRuns::Skip;
+    let mut desk = Desk::with(node(1), &[job], "08:01");
+    assert_eq!(desk.starts(), "");
+    let row = &desk.rows["a"];
+    assert_eq!(row.state.next_run_at, Some(instant("10:01")));
+    desk.pass_to("10:01");
+    assert_eq!(desk.starts(), "a");
+}

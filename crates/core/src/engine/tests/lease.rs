@@ -1,0 +1,202 @@
+//! Trust, silence, takeover (L1 to L6), as one engine lives them.
+
+use super::desk::{Desk, ME, named};
+use crate::engine::{Event, Settings};
+use crate::ids::RunId;
+use crate::job::Job;
+use crate::job::sample::instant;
+use crate::lease::{Epoch, Timings};
+use crate::store::{Beat, Claims, EndAnswer, RunPhase, RunRow, StoreDown};
+
+fn jobs() -> Vec<Job> {
+    vec![named("a", "every 1h", "30m"), named("b", "every 1h", "20m")]
+}
+
+/// A node of a cluster: it beats every 5 s, trusts for 20 s and claims for 10 s after a beat.
+fn settings() -> Settings {
+    Settings::new("n1".parse().unwrap(), Some(Timings::default()), 4)
+}
+
+fn running() -> Desk {
+    let mut desk = Desk::with(settings(), &jobs(), "10:00");
+    assert_eq!(desk.starts(), "a b");
+    desk
+}
+
+fn down<T>() -> Result<T, StoreDown> {
+    Err(StoreDown("no answer".to_owned()))
+}
+
+#[test]
+fn nothing_is_claimed_before_a_beat_and_before_the_fleet_is_known() {
+    let mut desk = Desk::with(settings(), &[], "10:00");
+    desk.rows = jobs().into_iter().map(|job| (job.key.clone(), super::desk::row(&job, "10:00"))).collect();
+    let joined = Event::Joined {
+        session: ME,
+        began_at: desk.now().boot,
+        epoch: Epoch(1),
+        is_open: true,
+        store_now: desk.now().wall,
+        adopted: Vec::new(),
+    };
+    assert_eq!(desk.tell(joined), "beat; watch; changes all");
+    assert_eq!(desk.load(), "", "no beat yet");
+    assert_eq!(desk.beat(), "extend 20s; claim a b");
+}
+
+#[test]
+fn trust_ends_claims_first_then_runs() {
+    let mut desk = Desk::with(settings(), &jobs(), "10:00:12");
+    assert_eq!(desk.at("10:00:05"), "beat; watch; changes since");
+    desk.tell(Event::Beaten { began_at: desk.now().boot, answer: down() });
+    let said = desk.at("10:00:12");
+    assert!(!said.contains("claim"), "half of the trust is used up: {said}");
+    assert_eq!(desk.beat(), "extend 20s; claim a b");
+}
+
+#[test]
+fn what_was_granted_too_late_is_given_back_and_not_started() {
+    let mut desk = Desk::with(settings(), &jobs(), "10:00");
+    let rows: Vec<_> = desk.rows.values().cloned().collect();
+    desk.pass_to("10:00:20");
+    let claims = vec![("a".parse().unwrap(), RunId(1)), ("b".parse().unwrap(), RunId(2))];
+    let answers = rows
+        .into_iter()
+        .map(|mut row| {
+            row.version.0 += 1;
+            row.n_open = 1;
+            crate::store::ClaimAnswer::Granted(row)
+        })
+        .collect();
+    let said = desk.tell(Event::Claimed { claims, answer: Ok(Claims::Answered(answers)) });
+    assert!(said.contains("end a unstarted b unstarted"), "{said}");
+    assert!(!said.contains("start a"), "{said}");
+}
+
+#[test]
+fn a_held_run_that_the_store_does_not_know_is_revoked() {
+    let mut desk = running();
+    desk.pass_to("10:00:05");
+    let lost = desk.run_of("a");
+    desk.runs.remove(&lost);
+    let said = desk.beat();
+    assert!(said.contains(&format!("revoke run {}", lost.0)), "{said}");
+    assert!(!said.contains("revoke b"));
+}
+
+#[test]
+fn a_beat_that_was_begun_before_a_run_was_granted_says_nothing_about_it() {
+    let mut desk = Desk::with(settings(), &jobs(), "10:00");
+    let began_at = desk.now().boot;
+    assert_eq!(desk.starts(), "a b");
+    let alive = Beat::Alive { epoch: Epoch(1), is_open: true, now: desk.now().wall, runs: Vec::new() };
+    assert_eq!(desk.tell(Event::Beaten { began_at, answer: Ok(alive) }), "extend 20s");
+}
+
+#[test]
+fn a_run_of_ours_that_nobody_started_is_given_back() {
+    let mut desk = running();
+    desk.pass_to("10:00:05");
+    // One was granted, and the answer was lost; of another, a failover has lost the end.
+    for (number, phase) in [(7, RunPhase::Claimed), (8, RunPhase::Running)] {
+        let row = desk.runs[&desk.run_of("a")].clone();
+        desk.runs
+            .insert(RunId(number), RunRow { run: RunId(number), key: "b".parse().unwrap(), phase, ..row });
+    }
+    let said = desk.beat();
+    assert!(said.contains("end b unstarted b lost"), "{said}");
+}
+
+#[test]
+fn a_session_that_was_fenced_off_kills_everything_and_begins_anew() {
+    let mut desk = running();
+    desk.pass_to("10:01");
+    let (a, b) = (desk.run_of("a"), desk.run_of("b"));
+    let said = desk.tell(Event::Beaten { began_at: desk.now().boot, answer: Ok(Beat::Dead) });
+    assert!(said.contains("revoke a; revoke b"), "{said}");
+    assert_eq!(desk.tell(Event::Woke), "");
+    // What never began is offered back; whether it still is ours to give, the store knows.
+    assert_eq!(desk.tell(Event::NotStarted { run: a }), "end a unstarted");
+    assert_eq!(desk.tell(Event::NotStarted { run: b }), "");
+    let late = || Ok(vec![EndAnswer::Late]);
+    assert_eq!(desk.tell(Event::EndAnswered { runs: vec![a], answer: late() }), "end b unstarted");
+    assert_eq!(desk.tell(Event::EndAnswered { runs: vec![b], answer: late() }), "join");
+}
+
+#[test]
+fn in_a_new_epoch_nothing_is_claimed_and_what_runs_goes_on() {
+    let mut desk = running();
+    desk.pass_to("10:00:05");
+    (desk.epoch, desk.is_open) = (Epoch(2), false);
+    let said = desk.beat();
+    assert!(said.contains("extend 20s"), "{said}");
+    assert!(said.contains("changes all"), "everything is read again: {said}");
+    assert!(!said.contains("revoke"), "{said}");
+}
+
+#[test]
+fn what_is_frozen_stays_so_in_a_new_epoch_until_the_quarantine_is_over() {
+    let mut desk = running();
+    desk.pass_to("10:00:30");
+    (desk.epoch, desk.is_open) = (Epoch(2), false);
+    assert!(!desk.beat().contains("extend"), "trust had run out");
+    let mut minute = 30;
+    let mut thawed_at = None;
+    while thawed_at.is_none() && minute < 59 {
+        minute += 1;
+        desk.pass_to(&format!("10:00:{minute}"));
+        if desk.beat().contains("extend") {
+            thawed_at = Some(minute);
+        }
+    }
+    assert_eq!(thawed_at, Some(57), "1.05 times 25 s after it was first seen");
+}
+
+#[test]
+fn what_was_taken_over_in_a_young_epoch_waits_like_anything_frozen() {
+    let desk = running();
+    let adopted: Vec<_> = desk.runs.values().cloned().collect();
+    let mut desk = Desk::with(settings(), &jobs(), "10:00");
+    (desk.epoch, desk.is_open) = (Epoch(2), false);
+    for row in &adopted {
+        desk.runs.insert(row.run, row.clone());
+    }
+    let said = desk.join(adopted.clone());
+    assert!(!said.contains("extend"), "{said}");
+    (desk.epoch, desk.is_open) = (Epoch(2), true);
+    assert!(desk.beat().contains("extend"));
+}
+
+#[test]
+fn orphans_are_released_and_not_started() {
+    let mut desk = Desk::with(settings(), &jobs()[..1], "10:00");
+    assert_eq!(desk.starts(), "a");
+    desk.pass_to("10:00:05");
+    let mut orphan = desk.runs[&desk.run_of("a")].clone();
+    orphan.run = RunId(55);
+    orphan.session = crate::ids::SessionId(9);
+    let said = desk.watch(vec![orphan]);
+    assert!(said.contains("end a release"), "{said}");
+}
+
+#[test]
+fn an_answer_that_was_long_on_its_way_does_not_put_the_clock_back() {
+    let mut desk = running();
+    let told = |desk: &mut Desk, began_at, now| {
+        let alive =
+            Beat::Alive { epoch: Epoch(1), is_open: true, now, runs: desk.runs.values().cloned().collect() };
+        desk.tell(Event::Beaten { began_at, answer: Ok(alive) });
+        (desk.engine.time(desk.now()) - instant("10:00")).to_string()
+    };
+    let began_at = desk.now().boot;
+    // The node stood still: the answer from 10:00:01 is heard at 10:00:40.
+    desk.pass_to("10:00:40");
+    assert_eq!(told(&mut desk, began_at, instant("10:00:01")), "40s");
+    // The store's clock has been set: no question and answer allow for what was believed.
+    let began_at = desk.now().boot;
+    desk.pass_to("10:00:41");
+    assert_eq!(told(&mut desk, began_at, instant("10:05")), "5m");
+    let began_at = desk.now().boot;
+    desk.pass_to("10:00:42");
+    assert_eq!(told(&mut desk, began_at, instant("10:00:30")), "31s");
+}

@@ -1,0 +1,7 @@
+mod desk;
+mod dispatch;
+mod explain;
+mod lease;
+#[cfg(feature = "mutants")]
+mod mutants;
+mod runs;

@@ -1,0 +1,109 @@
+//! What ends a run, and what the store is told (B5, B8, B9).
+
+use super::desk::{Desk, named};
+use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
+use crate::engine::{Event, Settings};
+use crate::ids::JobKey;
+use crate::job::Job;
+use crate::job::sample::{instant, length};
+use crate::run::Outcome;
+use crate::store::{EndAnswer, StoreDown, Version};
+
+fn desk(job: Job) -> Desk {
+    let mut desk = Desk::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:00");
+    assert_eq!(desk.starts(), "a");
+    assert_eq!(desk.started("a"), "mark");
+    desk
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_told_of_then_ended() {
+    let mut job = named("a", "every 1h", "1m");
+    job.limits.max_expected = Some(length("2m"));
+    job.limits.max_allowed = Some(length("5m"));
+    let mut desk = desk(job);
+    assert_eq!(desk.at("10:01:59").replace("beat; changes since", ""), "");
+    let said = desk.at("10:02");
+    assert!(said.contains("run takes longer than expected job_id=a"), "{said}");
+    let said = desk.at("10:05");
+    assert!(said.contains("stop a timed_out"), "{said}");
+    assert!(!desk.at("10:06").contains("stop"), "once is enough");
+}
+
+#[test]
+fn a_run_found_inside_a_blackout_is_ended() {
+    let mut job = named("a", "every 1h", "1m");
+    let period =
+        BlackoutPeriod::new("10:20".parse().unwrap(), "10:40".parse().unwrap(), Weekdays::ALL).unwrap();
+    job.blackouts = Blackouts::new(vec![period]).unwrap();
+    let mut desk = desk(job);
+    assert!(!desk.at("10:19:59").contains("stop"));
+    let said = desk.at("10:20");
+    assert!(said.contains("stop a blackout"), "{said}");
+}
+
+#[test]
+fn occurrences_that_come_due_during_a_run_are_told_of_one_by_one() {
+    let mut desk = desk(named("a", "every 10m", "1m"));
+    for (minute, n) in [("10:09:59", 0), ("10:10", 1), ("10:15", 0), ("10:20", 1)] {
+        let said = desk.at(minute);
+        assert_eq!(said.matches("occurrence skipped, the job is running").count(), n, "{minute}: {said}");
+    }
+    desk.pass_to("10:25");
+    desk.ends("a", Outcome::Succeeded);
+    assert_eq!(desk.rows["a"].state.next_run_at, Some(instant("10:30")));
+}
+
+#[test]
+fn a_cancel_is_heard_at_the_next_beat() {
+    let mut desk = desk(named("a", "every 1h", "1m"));
+    let run = desk.run_of("a");
+    desk.runs.get_mut(&run).unwrap().is_cancel_asked = true;
+    assert_eq!(desk.beat(), "stop a cancelled");
+    assert_eq!(desk.beat(), "");
+}
+
+#[test]
+fn an_end_that_was_not_heard_is_sent_again_once_the_store_answers() {
+    let mut desk = desk(named("a", "every 1h", "1m"));
+    let run = desk.run_of("a");
+    desk.pass_to("10:01");
+    assert_eq!(
+        desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) }),
+        "end a succeeded; beat; changes since"
+    );
+    let down = || Err(StoreDown("gone".to_owned()));
+    assert_eq!(desk.tell(Event::EndAnswered { runs: vec![run], answer: down() }), "");
+    assert_eq!(desk.tell(Event::Woke), "", "not before the store has answered a beat");
+    assert_eq!(desk.beat(), "end a succeeded");
+}
+
+#[test]
+fn an_end_that_met_another_row_is_worked_out_again() {
+    let mut desk = desk(named("a", "every 1h", "1m"));
+    let run = desk.run_of("a");
+    desk.pass_to("10:01");
+    desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) });
+    // Somebody has edited the job meanwhile: it is due every two hours now.
+    let key: JobKey = "a".parse().unwrap();
+    let mut row = desk.rows[&key].clone();
+    let mut edited = (*row.job).clone();
+    edited.schedule = named("a", "every 2h", "1m").schedule.clone();
+    row.job = std::sync::Arc::new(edited);
+    row.version = Version(row.version.0 + 1);
+    desk.rows.insert(key.clone(), row.clone());
+    let stale = Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Stale(row)]) };
+    let commands = desk.tell_raw(stale);
+    desk.write_ends(commands);
+    assert_eq!(desk.rows[&key].state.next_run_at, Some(instant("12:00")));
+}
+
+#[test]
+fn a_late_result_is_forgotten() {
+    let mut desk = desk(named("a", "every 1h", "1m"));
+    let run = desk.run_of("a");
+    desk.pass_to("10:01");
+    desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) });
+    desk.tell(Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Late]) });
+    assert!(!desk.beat().contains("end"));
+}

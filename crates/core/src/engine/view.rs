@@ -1,0 +1,185 @@
+//! What a node knows of all jobs: as little of each as a decision needs.
+//!
+//! Jobs are numbered; the sets that order them hold numbers. Terms that several jobs share are kept once.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use crate::ids::JobKey;
+use crate::job::{JobState, Target, Terms};
+use crate::store::{JobRow, Version};
+use crate::time::Timestamp;
+
+/// The number of a job in a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobIdx(pub(super) u32);
+
+impl JobIdx {
+    /// No other comes before it.
+    pub(crate) const FIRST: JobIdx = JobIdx(0);
+}
+
+/// What is known of one job.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: JobKey,
+    pub(crate) terms: Arc<Terms>,
+    pub(crate) state: JobState,
+    pub(crate) version: Version,
+    pub(crate) n_open: u32,
+    /// Whether its start message goes through the outbox.
+    pub(crate) is_published: bool,
+    pub(crate) spot: Spot,
+}
+
+/// Where a job stands in a node's order of things.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Nowhere: nothing to do for it here, or not before its row changes.
+    #[default]
+    Aside,
+    /// It may start then.
+    Waiting {
+        /// When it is looked at next.
+        at: Timestamp,
+        /// Whether it is left to another node until then.
+        is_left: bool,
+    },
+    /// It may start now; its rank is in its pool's queue.
+    Ready,
+    /// It may start as soon as a counter has room.
+    Parked,
+    /// The store has been asked.
+    Asked,
+}
+
+/// So many entries lie side by side: large enough to find quickly, small enough not to waste memory when
+/// the fleet grows.
+const CHUNK: usize = 1_024;
+
+/// All jobs.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    chunks: Vec<Vec<Option<Entry>>>,
+    free: Vec<JobIdx>,
+    by_key: BTreeMap<JobKey, JobIdx>,
+    shared: SharedTerms,
+}
+
+impl View {
+    pub(crate) fn idx_of(&self, key: &JobKey) -> Option<JobIdx> {
+        self.by_key.get(key).copied()
+    }
+
+    pub(crate) fn get(&self, idx: JobIdx) -> Option<&Entry> {
+        let (chunk_idx, within) = place_of(idx);
+        self.chunks.get(chunk_idx)?.get(within)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, idx: JobIdx) -> Option<&mut Entry> {
+        let (chunk_idx, within) = place_of(idx);
+        self.chunks.get_mut(chunk_idx)?.get_mut(within)?.as_mut()
+    }
+
+    pub(crate) fn find(&self, key: &JobKey) -> Option<&Entry> {
+        self.get(self.idx_of(key)?)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub(crate) fn indices(&self) -> impl Iterator<Item = JobIdx> {
+        self.by_key.values().copied()
+    }
+
+    /// Takes in a row. None if something newer is known already; else where it is kept.
+    pub(crate) fn put(&mut self, row: &JobRow) -> Option<JobIdx> {
+        let known = self.idx_of(&row.job.key);
+        if known.and_then(|idx| self.get(idx)).is_some_and(|entry| row.version < entry.version) {
+            return None;
+        }
+        let terms = match known.and_then(|idx| self.get(idx)) {
+            Some(entry) if *entry.terms == row.job.terms => Arc::clone(&entry.terms),
+            _ => self.shared.intern(&row.job.terms),
+        };
+        let entry = Entry {
+            key: row.job.key.clone(),
+            terms,
+            state: row.state.clone(),
+            version: row.version,
+            n_open: row.n_open,
+            is_published: matches!(row.job.target, Target::Queue(_)),
+            spot: Spot::Aside,
+        };
+        Some(match known {
+            Some(idx) => {
+                if let Some(kept) = self.get_mut(idx) {
+                    *kept = entry;
+                }
+                idx
+            }
+            None => self.add(entry),
+        })
+    }
+
+    pub(crate) fn remove(&mut self, key: &JobKey) {
+        let Some(idx) = self.by_key.remove(key) else { return };
+        let (chunk_idx, within) = place_of(idx);
+        if let Some(slot) = self.chunks.get_mut(chunk_idx).and_then(|chunk| chunk.get_mut(within)) {
+            *slot = None;
+            self.free.push(idx);
+        }
+    }
+
+    fn add(&mut self, entry: Entry) -> JobIdx {
+        let key = entry.key.clone();
+        let idx = match self.free.pop() {
+            Some(idx) => idx,
+            None => {
+                if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+                    self.chunks.push(Vec::with_capacity(CHUNK));
+                }
+                let n_full = self.chunks.len().saturating_sub(1);
+                let within = self.chunks.last_mut().map_or(0, |chunk| {
+                    chunk.push(None);
+                    chunk.len() - 1
+                });
+                // A node that holds four thousand million jobs has other troubles.
+                JobIdx(u32::try_from(n_full * CHUNK + within).unwrap_or(u32::MAX))
+            }
+        };
+        let (chunk_idx, within) = place_of(idx);
+        if let Some(slot) = self.chunks.get_mut(chunk_idx).and_then(|chunk| chunk.get_mut(within)) {
+            *slot = Some(entry);
+        }
+        self.by_key.insert(key, idx);
+        idx
+    }
+}
+
+fn place_of(idx: JobIdx) -> (usize, usize) {
+    let number = usize::try_from(idx.0).unwrap_or(usize::MAX);
+    (number / CHUNK, number % CHUNK)
+}
+
+/// Terms by their hash. Those that nobody uses any more are forgotten when the next of that hash comes.
+#[derive(Debug, Default)]
+struct SharedTerms {
+    by_hash: BTreeMap<u64, Vec<Arc<Terms>>>,
+}
+
+impl SharedTerms {
+    fn intern(&mut self, terms: &Terms) -> Arc<Terms> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(terms);
+        let alike = self.by_hash.entry(hash).or_default();
+        if let Some(known) = alike.iter().find(|it| ***it == *terms) {
+            return Arc::clone(known);
+        }
+        alike.retain(|it| 1 < Arc::strong_count(it));
+        let shared = Arc::new(terms.clone());
+        alike.push(Arc::clone(&shared));
+        shared
+    }
+}
