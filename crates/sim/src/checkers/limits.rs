@@ -1,0 +1,353 @@
+//! Limits hold: of sites, tenants and names by what the store granted, of nodes by what really runs there
+//! (B11, B13, J2, L6).
+//!
+//! A run holds what its job was limited by when it was granted, until it ends in the store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenbeat_core::ids::{JobKey, NodeName, RunId};
+use evenbeat_core::job::Job;
+use evenbeat_core::store::{CounterKey, CounterLimit};
+use evenbeat_core::time::{Duration, Timestamp};
+
+use super::book::{Book, Run, counters_of};
+use super::finding::{Findings, Violation, shown};
+use super::history::Surviving;
+use super::premises::{Premises, may_run_on};
+use super::{Checker, WorldEnd};
+use crate::fact::{Fact, RealTime, What};
+
+/// Watches over limits.
+#[derive(Debug)]
+pub struct Limits {
+    findings: Findings,
+    premises: Premises,
+    book: Surviving<Book>,
+    /// What began and is not gone, in order.
+    live: Vec<Tree>,
+    /// Jobs as they were when a run of theirs was granted, whether or not the grant was lost.
+    granted: BTreeMap<RunId, Arc<Job>>,
+    /// Since when the scheduler of a node knows that it shall take nothing.
+    drained: BTreeMap<NodeName, RealTime>,
+    /// Whose grants came, by then, too late after a drain: they must not begin.
+    drained_before: BTreeMap<RunId, RealTime>,
+}
+
+#[derive(Debug)]
+struct Tree {
+    run: RunId,
+    node: NodeName,
+    cost: u32,
+}
+
+impl Limits {
+    /// Nothing runs yet.
+    pub fn new(premises: &Premises) -> Limits {
+        Limits {
+            findings: Findings::of("limits"),
+            premises: premises.clone(),
+            book: Surviving::default(),
+            live: Vec::new(),
+            granted: BTreeMap::new(),
+            drained: BTreeMap::new(),
+            drained_before: BTreeMap::new(),
+        }
+    }
+
+    fn grant(&mut self, at: RealTime, run: RunId, store_now: Timestamp) {
+        let book = self.book.now();
+        let Some(job) = book.job_of(run).cloned() else { return };
+        let node = book.runs.get(&run).and_then(|it| book.nodes.get(&it.session));
+        if let Some(drained_at) = node.and_then(|node| self.drained.get(node)) {
+            // A claim that was on its way may still be answered within an attempt.
+            let on_its_way = self.premises.timings.spec().attempt * 2;
+            if on_its_way < at.since(*drained_at) {
+                self.drained_before.insert(run, *drained_at);
+            }
+        }
+        for counter in counters_of(&job) {
+            self.look_at_counter(at, run, store_now, &counter, limit_of(&self.premises, &job, &counter));
+        }
+        self.granted.insert(run, job);
+    }
+
+    fn look_at_counter(
+        &mut self,
+        at: RealTime,
+        run: RunId,
+        store_now: Timestamp,
+        counter: &CounterKey,
+        limit: CounterLimit,
+    ) {
+        let book = self.book.now();
+        if let Some(most) = limit.max_open {
+            let holds = |it: &&Run| it.job.as_ref().is_some_and(|job| counters_of(job).contains(counter));
+            let open: Vec<&JobKey> = book.open_runs().filter(holds).map(|it| &it.key).collect();
+            if usize::try_from(most).is_ok_and(|most| most < open.len()) {
+                let what = format!("{} runs are open with run {run}, and {most} may: {open:?}", open.len());
+                self.findings.add(at, counter, what);
+                return;
+            }
+        }
+        if limit.min_gap.is_none() && limit.max_per_hour.is_none() {
+            return;
+        }
+        // A clock that went back leaves claims in its future; they say nothing about gaps.
+        let before: Vec<Timestamp> = book
+            .claims
+            .get(counter)
+            .into_iter()
+            .flatten()
+            .filter(|other| **other != run)
+            .filter_map(|other| book.runs.get(other).map(|it| it.store_now))
+            .filter(|claimed_at| *claimed_at <= store_now)
+            .collect();
+        if let (Some(min_gap), Some(last)) = (limit.min_gap, before.iter().max())
+            && store_now - *last < min_gap
+        {
+            let what = format!(
+                "run {run} is granted {} after the one before it, at {store_now}; the gap is {min_gap}",
+                store_now - *last
+            );
+            self.findings.add(at, counter, what);
+        }
+        if let Some(most) = limit.max_per_hour {
+            let n_granted = before.iter().filter(|it| store_now - **it < Duration::from_hours(1)).count() + 1;
+            if usize::try_from(most).is_ok_and(|most| most < n_granted) {
+                let what = format!("run {run} is the {n_granted}th within an hour, and {most} may be");
+                self.findings.add(at, counter, what);
+            }
+        }
+    }
+
+    fn begin(&mut self, at: RealTime, run: RunId, key: &JobKey, node: &NodeName, cost: u32) {
+        self.live.push(Tree { run, node: node.clone(), cost });
+        if let Some(drained_at) = self.drained_before.get(&run) {
+            let what = format!(
+                "run {run} of {key} begins there, granted after the drain was known at {}",
+                shown(*drained_at)
+            );
+            self.findings.add(at, node, what);
+        }
+        let Some(job) = self.granted.get(&run).cloned() else { return };
+        if !may_run_on(&job, node) {
+            self.findings.add(at, key, format!("run {run} begins on {node}, where the job may not run"));
+        }
+        let pool = &job.place.pool;
+        // What the store no longer has open is a remainder that its scheduler may not know of: it is
+        // frozen, or about to be killed.
+        let there: Vec<&Tree> = self
+            .live
+            .iter()
+            .filter(|tree| tree.node == *node && self.book.now().open.contains(&tree.run))
+            .filter(|tree| self.granted.get(&tree.run).is_some_and(|it| it.place.pool == *pool))
+            .collect();
+        let in_use: u64 = there.iter().map(|tree| u64::from(tree.cost)).sum();
+        let capacity = self.premises.capacity(node, pool);
+        if u64::from(capacity) < in_use {
+            let runs: Vec<String> = there.iter().map(|tree| tree.run.to_string()).collect();
+            let what = format!(
+                "carries {in_use} of pool {pool} with run {run} of {key}, and can carry {capacity}: {}",
+                runs.join(", ")
+            );
+            self.findings.add(at, node, what);
+        }
+    }
+}
+
+/// What a counter allows a job.
+fn limit_of(premises: &Premises, job: &Job, counter: &CounterKey) -> CounterLimit {
+    let limit = match counter {
+        CounterKey::Site(site) => premises.site_limits.get(site).copied(),
+        CounterKey::Tenant(tenant) => premises.tenant_limits.get(tenant).copied(),
+        CounterKey::Name(_) => {
+            Some(CounterLimit { max_open: job.max_parallel_of_name, ..CounterLimit::default() })
+        }
+    };
+    limit.unwrap_or_default()
+}
+
+impl Checker for Limits {
+    fn name(&self) -> &'static str {
+        self.findings.property()
+    }
+
+    fn see(&mut self, fact: &Fact) {
+        self.book.see(fact);
+        match &fact.what {
+            What::Granted { run, store_now, .. } => self.grant(fact.at, *run, *store_now),
+            What::Begins { run, key, node, cost, .. } => self.begin(fact.at, *run, key, node, *cost),
+            What::IsGone { run } => self.live.retain(|tree| tree.run != *run),
+            What::Drained { node } => {
+                self.drained.entry(node.clone()).or_insert(fact.at);
+            }
+            // A new life of its scheduler knows nothing until it is told.
+            What::Undrained { node } | What::Joined { node, .. } => {
+                self.drained.remove(node);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, _end: &WorldEnd<'_>) {}
+
+    fn violations(&self) -> &[Violation] {
+        self.findings.all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkers::tale::{Tale, every, premises};
+
+    /// Nodes `n1` and `n2` carry 4 each; site `shop` allows 2 at a time, 1 s apart; tenant `acme` 1;
+    /// site `slow` 2 an hour.
+    #[track_caller]
+    fn check(tale: Tale, expected: &[&str]) {
+        tale.check(Limits::new(&premises()), expected);
+    }
+
+    fn of(key: &str, set: impl Fn(&mut Job)) -> Job {
+        let mut job = every(key, 60_000);
+        set(&mut job);
+        job
+    }
+
+    fn shop(key: &str) -> Job {
+        of(key, |job| job.site = Some("shop".parse().unwrap()))
+    }
+
+    fn told() -> Tale {
+        let acme = |key: &str| of(key, |job| job.tenant = Some("acme".parse().unwrap()));
+        let tale = ["s1", "s2", "s3"].into_iter().fold(Tale::new(), |tale, key| tale.put(shop(key)));
+        tale.joined(1, "n1").joined(2, "n2").put(acme("t1")).put(acme("t2")).put(every("free", 60_000))
+    }
+
+    #[test]
+    fn a_site_has_no_more_runs_than_it_allows() {
+        let two = || told().at(1_000).granted(1, "s1", 1).at(2_000).granted(2, "s2", 1).at(3_000);
+        check(two().granted(3, "free", 1), &[]);
+        check(
+            two().granted(3, "s3", 1),
+            &["at 3s: site shop: 3 runs are open with run ..3, and 2 may: [s1, s2, s3]"],
+        );
+        check(two().ended(1).granted(3, "s3", 1), &[]);
+        // Neither what a failover took back counts, nor an end that it took back.
+        check(two().failed_over(1_500, 2).granted(3, "s3", 1), &[]);
+        check(
+            two().ended(1).at(4_000).failed_over(2_500, 2).granted(3, "s3", 1),
+            &["site shop: 3 runs are open"],
+        );
+        // A run holds what it took, also after an edit.
+        check(two().put(of("s1", |_| {})).granted(3, "s3", 1), &["site shop: 3 runs are open"]);
+    }
+
+    #[test]
+    fn so_with_tenants_and_names() {
+        check(told().granted(1, "t1", 1).ended(1).granted(2, "t2", 1), &[]);
+        check(
+            told().granted(1, "t1", 1).granted(2, "t2", 1),
+            &["tenant acme: 2 runs are open with run ..2, and 1 may: [t1, t2]"],
+        );
+        let named = |key: &str, most| of(key, |job| job.max_parallel_of_name = most);
+        let two = |most| {
+            Tale::new()
+                .put(named("x@a", Some(1)))
+                .put(named("x@b", most))
+                .granted(1, "x@a", 1)
+                .granted(2, "x@b", 1)
+        };
+        check(two(Some(1)), &["name x: 2 runs are open with run ..2, and 1 may: [x@a, x@b]"]);
+        check(two(Some(2)), &[]);
+        check(two(None), &[]);
+    }
+
+    #[test]
+    fn a_site_keeps_its_gap_by_the_clock_of_the_store() {
+        let one = || told().at(1_000).granted(1, "s1", 1).ended(1);
+        check(one().at(2_000).granted(2, "s2", 1), &[]);
+        check(
+            one().at(1_999).granted(2, "s2", 1),
+            &[
+                "site shop: run ..2 is granted 999ms after the one before it, at 2026-02-04T10:00:01.999Z; the gap is 1s",
+            ],
+        );
+        check(one().store_ahead(5_000).at(1_500).granted(2, "s2", 1), &[]);
+        check(one().store_ahead(-5_000).at(7_000).granted(2, "s2", 1), &[]);
+        check(one().at(1_100).failed_over(500, 2).at(1_500).granted(2, "s2", 1), &[]);
+    }
+
+    #[test]
+    fn a_site_counts_an_hour() {
+        let slow = || {
+            let job = of("h", |job| job.site = Some("slow".parse().unwrap()));
+            told().put(job).granted(1, "h", 1).ended(1).at(60_000).granted(2, "h", 2).ended(2)
+        };
+        check(
+            slow().at(3_599_999).granted(3, "h", 3),
+            &["site slow: run ..3 is the 3th within an hour, and 2 may be"],
+        );
+        check(slow().at(3_600_000).granted(3, "h", 3), &[]);
+    }
+
+    #[test]
+    fn a_node_carries_no_more_than_it_can() {
+        let heavy = |key: &str, cost| of(key, |job| job.place.cost = cost);
+        let two = |cost| {
+            Tale::new()
+                .joined(1, "n1")
+                .put(heavy("a", 3))
+                .put(heavy("b", cost))
+                .granted(1, "a", 1)
+                .granted(2, "b", 1)
+                .begins_with(1, 3)
+                .at(5_000)
+        };
+        check(two(1).begins_with(2, 1), &[]);
+        check(
+            two(2).begins_with(2, 2),
+            &["at 5s: n1: carries 5 of pool default with run ..2 of b, and can carry 4: ..1, ..2"],
+        );
+        check(two(2).halts(1).begins_with(2, 2), &["n1: carries 5"]);
+        check(two(2).gone(1).begins_with(2, 2), &[]);
+        check(two(2).ended(1).begins_with(2, 2), &[]);
+        check(two(2).begins_as_with(2, "b", 1, "n2", 2), &[]);
+        let elsewhere = of("c", |job| job.place.pool = "gpu".parse().unwrap());
+        check(
+            Tale::new().put(elsewhere).granted(1, "c", 1).begins(1),
+            &["n1: carries 1 of pool gpu with run ..1 of c, and can carry 0"],
+        );
+    }
+
+    #[test]
+    fn a_job_begins_only_where_it_may() {
+        let only = |nodes: &[&str], not: &[&str]| {
+            of("a", |job| {
+                job.place.run_on_nodes = nodes.iter().map(|it| it.parse().unwrap()).collect();
+                job.place.dont_run_on_nodes = not.iter().map(|it| it.parse().unwrap()).collect();
+            })
+        };
+        let begun = |job| Tale::new().put(job).granted(1, "a", 1).begins(1);
+        check(begun(only(&["n1"], &[])), &[]);
+        check(begun(only(&["n2"], &[])), &["a: run ..1 begins on n1, where the job may not run"]);
+        check(begun(only(&[], &["n1"])), &["a: run ..1 begins on n1, where the job may not run"]);
+        check(begun(only(&["n1"], &["n1"])), &["a: run ..1 begins on n1, where the job may not run"]);
+        check(begun(only(&[], &["n2"])), &[]);
+    }
+
+    #[test]
+    fn a_drained_node_takes_nothing_new() {
+        let drained = || told().at(10_000).drained("n1");
+        check(drained().at(11_600).granted(1, "free", 1).begins(1), &[]);
+        check(
+            drained().at(11_601).granted(1, "free", 1).begins(1),
+            &["n1: run ..1 of free begins there, granted after the drain was known at 10s"],
+        );
+        check(drained().at(60_000).granted(1, "free", 1).at(61_000).taken_back(1), &[]);
+        check(drained().at(20_000).undrained("n1").granted(1, "free", 1).begins(1), &[]);
+        check(drained().at(20_000).joined(3, "n1").granted(1, "free", 1).begins(1), &[]);
+        check(told().granted(1, "free", 1).at(10_000).drained("n1").at(20_000).begins(1), &[]);
+    }
+}
