@@ -37,6 +37,24 @@ fn every_job_file_in_the_documentation_is_valid() {
 }
 
 #[test]
+fn every_fleet_that_is_measured_is_valid() {
+    let now: Timestamp = "2026-02-04T00:00:00Z".parse().unwrap();
+    for name in ["crawlers", "reports", "mixed"] {
+        let path = format!("bench/fleets/{name}.toml");
+        let text = read(&path);
+        assert!(text.starts_with("# "), "{path} does not say what it is for");
+        match load(&[SourceText { name: path.clone(), text }], now, &mut Zones::new()) {
+            Ok(loaded) => {
+                assert_eq!(loaded.warnings.len(), 0, "{}", loaded.warnings.render(false));
+                let n_jobs: usize = loaded.files.iter().map(|file| file.jobs.len()).sum();
+                assert!((150..=400).contains(&n_jobs), "{path} has {n_jobs} jobs");
+            }
+            Err(faults) => panic!("{}", faults.render(false)),
+        }
+    }
+}
+
+#[test]
 fn every_field_is_documented() {
     let text = read(REFERENCE);
     let missing: Vec<&str> = spec::all_names().filter(|name| !text.contains(&format!("`{name}`"))).collect();

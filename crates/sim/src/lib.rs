@@ -8,6 +8,8 @@
 //!
 //! **As a specification** the [`mod@reference`] store says in plain maps what is asked of a database, and [`mod@conformance`]
 //! holds every store to it, case by case.
+//!
+//! **As a tool** [`whatif`] lives through days of a fleet, without faults, and tells how fresh it was.
 
 /// The core's public face is all that a simulated world may touch.
 pub use evenbeat_core as core;
@@ -21,4 +23,5 @@ pub mod hunt;
 pub mod reference;
 pub mod setup;
 pub mod trace;
+pub mod whatif;
 pub mod world;

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// 0: done, and all is well.
     Ok,
-    /// 1: done, and the answer is bad: a file is not valid, a job is in `error`.
+    /// 1: done, and the answer is bad: a file is not valid, a job is in `error`, a target is
+    /// out of reach.
     Failed,
     /// 2: the command line itself is wrong, or a file cannot be read.
     Usage,

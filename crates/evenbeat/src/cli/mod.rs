@@ -4,11 +4,14 @@
 //! clock and no environment of its own.
 
 pub mod analyze;
+mod chart;
 pub mod check;
 mod condition;
 mod exit;
+mod input;
 mod next;
 mod show;
+pub mod simulate;
 mod source;
 mod upcoming;
 
@@ -28,7 +31,7 @@ use crate::runtime::{clock, terminal};
 #[derive(Debug, Parser)]
 #[command(name = "evenbeat", version, max_term_width = 100, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 well, 1 not valid or late, 2 wrong usage or unreadable file, 3 no such job."
+    after_help = "Exit codes: 0 well, 1 not valid, late or out of reach, 2 wrong usage or unreadable file, 3 no such job."
 )]
 struct Cli {
     /// When to use colour. `NO_COLOR` is respected.
@@ -147,6 +150,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Live through days of a fleet in seconds: is it fresh, what waits, how much capacity does it
+    /// need, what breaks if it grows? The real engine on virtual time; nothing is run.
+    Simulate(Box<simulate::SimulateArgs>),
 }
 
 /// Runs the command that was typed.
@@ -189,15 +195,14 @@ fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
             condition::run(&file, &wanted, now, out, err)
         }
         Command::Analyze { file, crontab, system, jobs, at, hours, plan, width, json } => {
-            let kind = match (crontab, system, jobs) {
-                (_, true, _) => Some(analyze::InputKind::SystemCrontab),
-                (true, ..) => Some(analyze::InputKind::Crontab),
-                (.., true) => Some(analyze::InputKind::Jobs),
-                _ => None,
-            };
+            let kind = analyze::InputKind::said(crontab, system, jobs);
             let width = width.unwrap_or_else(terminal::width);
             let wanted = analyze::Wanted { kind, at: at.unwrap_or(now), hours, json, plan, width };
             analyze::run(&file, &wanted, out, err)
+        }
+        Command::Simulate(args) => {
+            let width = args.width.unwrap_or_else(terminal::width);
+            simulate::run(&args, width, now, out, err)
         }
     }
 }

@@ -2,4 +2,5 @@
 
 pub mod agenda;
 pub(crate) mod clock;
+pub(crate) mod progress;
 pub(crate) mod terminal;

@@ -7,9 +7,9 @@ use evenbeat_core::slot::{Slot, SlotWidth};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
 
-use super::input::Input;
 use super::placed::{Placed, as_it_is, proposed};
 use super::settle::settled;
+use crate::cli::input::Input;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -88,7 +88,7 @@ pub(super) enum Changed {
 
 impl Figures {
     pub(super) fn of(input: &Input, at: Timestamp, hours: u32) -> Result<Figures, WindowHoursError> {
-        let zone = shared_zone(input);
+        let zone = input.zone();
         let start = hour_start(&zone, at);
         let window = TimeWindow::starting_at(start, Duration::from_hours(hours.into()));
         let placed: Vec<Placed> = input.jobs.iter().map(|it| as_it_is(&it.job, window)).collect();
@@ -201,12 +201,6 @@ impl ScoreWord {
 
 fn shown(score: f64) -> String {
     format!("{:.2}", ((score + SCORE_TOLERANCE) * 100.0).floor() / 100.0)
-}
-
-fn shared_zone(input: &Input) -> Zone {
-    let mut zones = input.jobs.iter().map(|it| &it.job.zone);
-    let first = zones.next().cloned().unwrap_or_else(Zone::utc);
-    if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
 }
 
 /// When the hour began that the clocks of a zone show, so that hours are what people call them.

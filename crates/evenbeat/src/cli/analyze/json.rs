@@ -5,18 +5,14 @@ use evenbeat_core::time::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::figures::{Change, Changed, Figures, Peak, Side};
-use super::input::{Input, InputKind};
+use crate::cli::input::Input;
 
 pub(super) fn document(input: &Input, figures: &Figures) -> Json {
     let left_out = input.left_out.iter().map(|it| json!({"line": it.line, "command": it.command}));
     let left_out: Vec<Json> = left_out.collect();
     json!({
         "file": input.name,
-        "kind": match input.kind {
-            InputKind::Jobs => "jobs",
-            InputKind::Crontab => "crontab",
-            InputKind::SystemCrontab => "system_crontab",
-        },
+        "kind": input.kind.code(),
         "tz": figures.zone.name(),
         "start": instant(figures.window.start()),
         "end": instant(figures.window.end()),

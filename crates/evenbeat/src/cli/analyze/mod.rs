@@ -3,10 +3,8 @@
 //! Reads a job file or a crontab, computes everything as one value (`figures`) and shows it as text
 //! or JSON. Nothing is written, nothing is adopted.
 
-mod chart;
 mod figures;
 mod habit;
-mod input;
 mod json;
 mod placed;
 mod sentences;
@@ -18,9 +16,9 @@ use std::path::Path;
 
 use evenbeat_core::time::Timestamp;
 
-pub use input::InputKind;
+pub use super::input::InputKind;
 
-use super::{Exit, source};
+use super::{Exit, input, source};
 use crate::jobfile::SourceText;
 
 /// The narrowest output.

@@ -10,7 +10,7 @@ use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::urgency::{self, Outlook};
 
 use super::habit::Habit;
-use super::input::InputKind;
+use crate::cli::input::InputKind;
 
 const TICK: Duration = Duration::from_millis(1);
 

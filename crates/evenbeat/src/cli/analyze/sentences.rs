@@ -1,8 +1,8 @@
 //! What an analysis says in sentences: the verdict, and the notes at the end.
 
-use super::chart::{counted, thousands};
 use super::figures::{Figures, Peak, ScoreWord};
-use super::input::Input;
+use crate::cli::chart::{counted, thousands, to_u64};
+use crate::cli::input::Input;
 use crate::cli::show::clock;
 
 /// A blank at which no line ends: a word stays with its score.
@@ -82,8 +82,4 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
         );
     }
     notes
-}
-
-pub(super) fn to_u64(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }

@@ -3,8 +3,8 @@
 use evenbeat_core::distribution::WindowHoursError;
 
 use super::figures::{SCORE_TOLERANCE, Side, changed};
-use super::input::InputKind;
 use super::placed::Placed;
+use crate::cli::input::InputKind;
 
 /// How many starts may be counted while moves are tried one by one; beyond, all stand or fall together.
 const STARTS_MAX: u64 = 20_000_000;

@@ -7,10 +7,12 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zone;
 
-use super::chart::{SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, wrapped};
 use super::figures::{Change, Changed, Collision, Figures, Peak, ScoreWord, Side};
-use super::input::{Input, InputKind};
-use super::sentences::{GLUE, notes, to_u64, verdict};
+use super::sentences::{GLUE, notes, verdict};
+use crate::cli::chart::{
+    SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, to_u64, trimmed, wrapped,
+};
+use crate::cli::input::{Input, InputKind};
 use crate::cli::show::{BOLD, DIM, clock, local};
 
 /// How many changes are shown unless all are wanted.
@@ -52,14 +54,9 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// A line, without blanks at its end, also inside what is styled.
     fn line(&mut self, line: &str) {
-        const RESET: &str = "\u{1b}[0m";
-        let (mut kept, mut is_open) = (line.trim_end(), false);
-        while let Some(before) = kept.strip_suffix(RESET) {
-            (kept, is_open) = (before.trim_end(), true);
-        }
-        self.text.extend([kept, if is_open { RESET } else { "" }, "\n"]);
+        self.text.push_str(&trimmed(line));
+        self.text.push('\n');
     }
 
     fn title(&mut self, title: &str, note: &str) {
@@ -75,11 +72,7 @@ impl Page<'_> {
     }
 
     fn heading(&mut self, input: &Input) {
-        let kind = match input.kind {
-            InputKind::Jobs => "job file",
-            InputKind::Crontab => "crontab",
-            InputKind::SystemCrontab => "system crontab",
-        };
+        let kind = input.kind.as_str();
         let start = local(&self.figures.zone, self.figures.window.start());
         let about = format!("{kind}, {} h from {start}", self.figures.hours);
         let room = self.width.saturating_sub(about.chars().count() + 2);

@@ -3,10 +3,10 @@
 use anstyle::{AnsiColor, Style};
 
 /// From nothing to hot.
-pub(super) const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+pub(crate) const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 
 /// A bar of up to `width` columns, in eighths; what is there at all is seen.
-pub(super) fn bar(n: u32, most: u32, width: usize) -> String {
+pub(crate) fn bar(n: u32, most: u32, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if n == 0 || most == 0 {
         return String::new();
@@ -17,18 +17,18 @@ pub(super) fn bar(n: u32, most: u32, width: usize) -> String {
 }
 
 /// A column of one character.
-pub(super) fn column(n: u32, most: u32) -> char {
+pub(crate) fn column(n: u32, most: u32) -> char {
     const COLUMNS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     COLUMNS.get(level(n, most, 8)).copied().unwrap_or(' ')
 }
 
 /// Which of the [`SHADES`] a count has. A handful is never hot.
-pub(super) fn heat(n: u32, most: u32) -> usize {
+pub(crate) fn heat(n: u32, most: u32) -> usize {
     level(n, most.max(4), 4)
 }
 
 /// The colour of a shade, from calm to hot.
-pub(super) fn heat_style(level: usize) -> Style {
+pub(crate) fn heat_style(level: usize) -> Style {
     match level {
         0 => Style::new(),
         1 => AnsiColor::Cyan.on_default(),
@@ -48,7 +48,7 @@ fn level(n: u32, most: u32, n_levels: u64) -> usize {
 }
 
 /// The counts of each shade that is used: `1-4`.
-pub(super) fn legend(most: u32) -> Vec<(usize, String)> {
+pub(crate) fn legend(most: u32) -> Vec<(usize, String)> {
     let hot = u64::from(most.max(4));
     let range = |level: u64| {
         let (first, last) = (hot * (level - 1) / 4 + 1, (hot * level / 4).min(most.into()));
@@ -63,7 +63,7 @@ pub(super) fn legend(most: u32) -> Vec<(usize, String)> {
 }
 
 /// A number as people write it: `3,410`.
-pub(super) fn thousands(n: u64) -> String {
+pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
     for (idx, digit) in digits.chars().enumerate() {
@@ -76,12 +76,12 @@ pub(super) fn thousands(n: u64) -> String {
 }
 
 /// `1 job`, `3,410 starts`.
-pub(super) fn counted(n: u64, noun: &str) -> String {
+pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
 /// The text cut to a width; what was cut is marked.
-pub(super) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -89,7 +89,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 }
 
 /// Words in lines of at most this width; a longer word has a line of its own.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut n_last = 0;
     for word in text.split(' ') {
@@ -107,6 +107,21 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A line without blanks at its end, also inside what is styled.
+pub(crate) fn trimmed(line: &str) -> String {
+    const RESET: &str = "\u{1b}[0m";
+    let (mut kept, mut is_open) = (line.trim_end(), false);
+    while let Some(before) = kept.strip_suffix(RESET) {
+        (kept, is_open) = (before.trim_end(), true);
+    }
+    [kept, if is_open { RESET } else { "" }].concat()
+}
+
+/// A count of things in memory.
+pub(crate) fn to_u64(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 fn to_usize(n: u32) -> usize {

@@ -1,10 +1,10 @@
-//! What is analysed: the jobs of a job file or of a crontab.
+//! The jobs of a job file or of a crontab, for commands that read either.
 
 use std::path::Path;
 
 use evenbeat_core::job::Job;
 use evenbeat_core::time::Timestamp;
-use evenbeat_core::zone::Zones;
+use evenbeat_core::zone::{Zone, Zones};
 
 use crate::crontab::{self, CrontabForm, LeftOut};
 use crate::jobfile::{self, Diagnostics, SourceText};
@@ -20,25 +20,64 @@ pub enum InputKind {
     SystemCrontab,
 }
 
+impl InputKind {
+    /// What options say about a file, if they say anything.
+    pub(crate) fn said(crontab: bool, system: bool, jobs: bool) -> Option<InputKind> {
+        match (crontab, system, jobs) {
+            (_, true, _) => Some(InputKind::SystemCrontab),
+            (true, ..) => Some(InputKind::Crontab),
+            (.., true) => Some(InputKind::Jobs),
+            _ => None,
+        }
+    }
+
+    /// For people.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            InputKind::Jobs => "job file",
+            InputKind::Crontab => "crontab",
+            InputKind::SystemCrontab => "system crontab",
+        }
+    }
+
+    /// For machines.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            InputKind::Jobs => "jobs",
+            InputKind::Crontab => "crontab",
+            InputKind::SystemCrontab => "system_crontab",
+        }
+    }
+}
+
 /// The jobs of a file, and what there is to know about it.
 #[derive(Debug)]
-pub(super) struct Input {
-    pub(super) name: String,
-    pub(super) kind: InputKind,
-    pub(super) jobs: Vec<InputJob>,
-    pub(super) left_out: Vec<LeftOut>,
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) kind: InputKind,
+    pub(crate) jobs: Vec<InputJob>,
+    pub(crate) left_out: Vec<LeftOut>,
     /// Whether its times are in UTC only because nothing was said about a zone.
-    pub(super) assumes_utc: bool,
+    pub(crate) assumes_utc: bool,
 }
 
 /// A job, and where it stands.
 #[derive(Debug)]
-pub(super) struct InputJob {
-    pub(super) job: Job,
-    pub(super) line: usize,
+pub(crate) struct InputJob {
+    pub(crate) job: Job,
+    pub(crate) line: usize,
 }
 
-pub(super) fn load(
+impl Input {
+    /// The zone that all jobs share, else UTC.
+    pub(crate) fn zone(&self) -> Zone {
+        let mut zones = self.jobs.iter().map(|it| &it.job.zone);
+        let first = zones.next().cloned().unwrap_or_else(Zone::utc);
+        if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
+    }
+}
+
+pub(crate) fn load(
     source: &SourceText,
     kind: Option<InputKind>,
     now: Timestamp,

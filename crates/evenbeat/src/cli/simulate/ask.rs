@@ -1,0 +1,256 @@
+//! From what was typed to the figures: set-ups, questions, simulations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenbeat_core::engine::Order;
+use evenbeat_core::ids::Pool;
+use evenbeat_core::job::Job;
+use evenbeat_core::placement::Strategy;
+use evenbeat_core::schedule::Schedule;
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_sim::whatif::{
+    self, ADDED_MAX, Fleet, Growth, RunModel, Scenario, Setup, first_break, most_added, simulate_all,
+    smallest_capacity,
+};
+
+use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
+use super::figures::{Added, Figures, Lived};
+use crate::cli::input::Input;
+use crate::runtime::progress::Progress;
+
+/// Simulations that go on at once.
+const N_THREADS: usize = 2;
+/// The same, of what a search tries.
+const N_TRIES: u32 = 2;
+
+/// What must hold when jobs are added and nobody says anything else.
+const LEAST: f64 = 0.99;
+
+/// What was asked, ready to be lived through.
+struct Question<'a> {
+    args: &'a SimulateArgs,
+    fleet: Fleet,
+    window: TimeWindow,
+    /// As given, then what it is compared with.
+    setups: Vec<(Option<String>, Setup)>,
+    progress: &'a Progress,
+}
+
+/// The figures, or what stands against them.
+pub(super) fn answer(
+    args: &SimulateArgs,
+    input: &Input,
+    now: Timestamp,
+    progress: &Progress,
+) -> Result<Figures, String> {
+    let start = args.from.unwrap_or_else(|| next_quarter(now));
+    let window = TimeWindow::starting_at(start, Duration::from_days(args.days));
+    let jobs: Vec<Job> = input.jobs.iter().map(|it| it.job.clone()).collect();
+    if args.target.is_some() && args.add.is_empty() && !args.setup.capacity.is_empty() {
+        return Err("--capacity: that is what --target looks for (leave one of them out)".to_owned());
+    }
+    let n_added = args.add.iter().map(|it| it.n).fold(0, u32::saturating_add);
+    if ADDED_MAX < n_added {
+        return Err(format!("--add: {n_added} jobs are more than can be made up (at most {ADDED_MAX})"));
+    }
+    let added = whatif::share_out(&args.add, n_added, n_added);
+    let fleet = Fleet { jobs, added };
+    let mut setups = vec![(None, setup_of(&args.setup, &fleet, window)?)];
+    for text in &args.compare {
+        let named = |message: String| format!("--compare `{text}`: {message}");
+        let other = compared(text).map_err(named)?;
+        if args.target.is_some() && !other.capacity.is_empty() {
+            return Err(named("the capacity is what --target looks for (leave one of them out)".to_owned()));
+        }
+        let setup = setup_of(&args.setup.but(&other), &fleet, window).map_err(named)?;
+        setups.push((Some(text.split_whitespace().collect::<Vec<_>>().join(" ")), setup));
+    }
+    let question = Question { args, fleet, window, setups, progress };
+    let (setups, added) = if question.args.add.is_empty() {
+        (question.compare()?, None)
+    } else {
+        let (lived, added) = question.add()?;
+        (vec![lived], Some(added))
+    };
+    let all = &question.fleet.jobs;
+    Ok(Figures {
+        file: input.name.clone(),
+        kind: input.kind,
+        zone: input.zone(),
+        window,
+        days: args.days,
+        seed: args.setup.seed.unwrap_or(RunModel::default().seed),
+        n_idle: all.iter().filter(|job| is_idle(job)).count(),
+        n_unknown_length: all
+            .iter()
+            .filter(|job| !is_idle(job) && job.estimate.is_none() && job.limits.max_expected.is_none())
+            .count(),
+        n_left_out: input.left_out.len(),
+        assumes_utc: input.assumes_utc && !input.jobs.is_empty(),
+        setups,
+        added,
+    })
+}
+
+impl Question<'_> {
+    fn compare(&self) -> Result<Vec<Lived>, String> {
+        if let Some(target) = self.args.target {
+            return self
+                .setups
+                .iter()
+                .map(|(differs, setup)| self.search(differs.as_deref(), setup, target))
+                .collect();
+        }
+        let scenarios = self
+            .setups
+            .iter()
+            .map(|(differs, setup)| self.scenario(differs.as_deref(), setup, &self.fleet))
+            .collect::<Result<Vec<_>, _>>()?;
+        let reports = self.simulate("simulating", &scenarios);
+        let lived =
+            self.setups.iter().zip(&scenarios).zip(reports).map(|(((differs, setup), scenario), report)| {
+                lived(differs.as_deref(), setup, scenario, report)
+            });
+        Ok(lived.collect())
+    }
+
+    fn search(&self, differs: Option<&str>, setup: &Setup, target: f64) -> Result<Lived, String> {
+        let mut n_round = 0;
+        let mut simulate = |scenarios: &[Scenario]| {
+            n_round += 1;
+            self.simulate(&format!("searching, step {n_round}"), scenarios)
+        };
+        let found = smallest_capacity(setup, &self.fleet, self.window, target, N_THREADS, &mut simulate);
+        let (smallest, scenario, report) = found.map_err(|error| named(differs, &error.to_string()))?;
+        Ok(Lived { smallest: Some(smallest), ..lived(differs, setup, &scenario, report) })
+    }
+
+    fn add(&self) -> Result<(Lived, Added), String> {
+        let Some((_, setup)) = self.setups.first() else { unreachable!("what was given is always there") };
+        // Capacity is what the fleet has now; only a pool that is new gets what is added to it.
+        let settled = setup
+            .with_capacity_for(&self.fleet.jobs, self.window)
+            .with_capacity_for(&self.fleet.added, self.window);
+        let without = Fleet { jobs: self.fleet.jobs.clone(), added: Vec::new() };
+        let scenarios =
+            [self.scenario(None, &settled, &without)?, self.scenario(None, &settled, &self.fleet)?];
+        let mut reports = self.simulate("simulating", &scenarios).into_iter();
+        let (Some(before), Some(after)) = (reports.next(), reports.next()) else {
+            unreachable!("each scenario has a report")
+        };
+        let mut n_round = 0;
+        let mut simulate = |scenarios: &[Scenario]| {
+            n_round += 1;
+            self.simulate(&format!("searching, step {n_round}"), scenarios)
+        };
+        let growth = Growth {
+            setup: &settled,
+            jobs: &self.fleet.jobs,
+            kinds: &self.args.add,
+            window: self.window,
+            before: &before,
+            after: &after,
+        };
+        let least = self.args.target.unwrap_or(LEAST);
+        let most = most_added(&growth, least, N_TRIES, &mut simulate);
+        let most = most.map_err(|error| error.to_string())?;
+        let [_, scenario] = scenarios;
+        let first_break = first_break(&before, &after);
+        let added = Added { kinds: self.args.add.clone(), before, first_break, most };
+        Ok((lived(None, setup, &scenario, after), added))
+    }
+
+    fn scenario(&self, differs: Option<&str>, setup: &Setup, fleet: &Fleet) -> Result<Scenario, String> {
+        setup.scenario(fleet, self.window).map_err(|error| named(differs, &error.to_string()))
+    }
+
+    fn simulate(&self, title: &str, scenarios: &[Scenario]) -> Vec<whatif::Report> {
+        self.progress.begin(title, scenarios.len());
+        simulate_all(scenarios, N_THREADS, &|idx, share| self.progress.tell(idx, share))
+    }
+}
+
+fn named(differs: Option<&str>, message: &str) -> String {
+    differs.map_or_else(|| message.to_owned(), |differs| format!("--compare `{differs}`: {message}"))
+}
+
+fn lived(differs: Option<&str>, setup: &Setup, scenario: &Scenario, report: whatif::Report) -> Lived {
+    let pools = scenario.nodes.first().map(|node| &node.pools);
+    let capacity: BTreeMap<Pool, u32> =
+        pools.into_iter().flatten().map(|(pool, it)| (pool.clone(), it.capacity)).collect();
+    let assumed: BTreeSet<Pool> =
+        capacity.keys().filter(|pool| !setup.capacity.contains_key(*pool)).cloned().collect();
+    Lived {
+        differs: differs.map(str::to_owned),
+        n_nodes: scenario.nodes.len(),
+        capacity,
+        assumed,
+        report,
+        smallest: None,
+    }
+}
+
+fn setup_of(args: &SetupArgs, fleet: &Fleet, window: TimeWindow) -> Result<Setup, String> {
+    let mut setup = Setup::new();
+    if let Some(nodes) = &args.nodes {
+        setup.nodes.clone_from(&nodes.0);
+    }
+    let pools: BTreeSet<&Pool> = fleet.jobs.iter().chain(&fleet.added).map(|job| &job.place.pool).collect();
+    for capacity in args.capacity.iter().filter(|it| it.pool.is_none()) {
+        setup.capacity.extend(pools.iter().map(|pool| ((*pool).clone(), capacity.units)));
+    }
+    for capacity in &args.capacity {
+        let Some(pool) = &capacity.pool else { continue };
+        if !pools.contains(pool) {
+            let known = pools.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(format!("--capacity: no job draws on pool `{pool}` (the pools are {known})"));
+        }
+        setup.capacity.insert(pool.clone(), capacity.units);
+    }
+    for limit in &args.site {
+        if !fleet.jobs.iter().chain(&fleet.added).any(|job| job.site.as_ref() == Some(&limit.site)) {
+            return Err(format!(
+                "--site: no job names site `{}` (jobs do so with `site = \"…\"`)",
+                limit.site
+            ));
+        }
+        setup.sites.insert(limit.site.clone(), limit.max_at_once);
+    }
+    for outage in &args.outage {
+        if window.length() <= outage.start {
+            return Err(format!(
+                "--outage: it begins after {}, when all is over (raise --days, or let it begin earlier)",
+                outage.start
+            ));
+        }
+        setup.outages.push(TimeWindow::starting_at(window.start() + outage.start, outage.length));
+    }
+    setup.runs = RunModel {
+        spread: args.spread.unwrap_or(setup.runs.spread),
+        failing: args.failing.unwrap_or(setup.runs.failing),
+        seed: args.seed.unwrap_or(setup.runs.seed),
+    };
+    setup.dispatch.order = match args.order {
+        Some(OrderArg::FirstCome) => Order::FirstCome,
+        Some(OrderArg::ByMinute) => Order::ByMinute,
+        Some(OrderArg::LatestStart) | None => Order::LatestStart,
+    };
+    setup.dispatch.lookahead = !args.no_lookahead;
+    setup.strategy = match args.balance {
+        Some(BalanceArg::None) => Strategy::None,
+        Some(BalanceArg::LeastLoaded) => Strategy::LeastLoaded,
+        Some(BalanceArg::Phase) | None => Strategy::Phase,
+    };
+    Ok(setup)
+}
+
+/// Whether it never starts by itself.
+fn is_idle(job: &Job) -> bool {
+    !job.enabled || job.paused.is_some() || matches!(job.schedule, Schedule::Manual)
+}
+
+fn next_quarter(now: Timestamp) -> Timestamp {
+    const QUARTER_MS: i64 = 15 * 60 * 1_000;
+    let into = now.as_millis().rem_euclid(QUARTER_MS);
+    if into == 0 { now } else { now + Duration::from_millis(QUARTER_MS - into) }
+}

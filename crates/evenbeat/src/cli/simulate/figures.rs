@@ -1,0 +1,71 @@
+//! Everything that a simulation shows, as one value. No text, no files, no terminal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenbeat_core::ids::Pool;
+use evenbeat_core::time::TimeWindow;
+use evenbeat_core::zone::Zone;
+use evenbeat_sim::whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
+
+use crate::cli::input::InputKind;
+
+/// What was asked about a fleet, and what came of it.
+#[derive(Debug)]
+pub(super) struct Figures {
+    pub(super) file: String,
+    pub(super) kind: InputKind,
+    /// The zone that all jobs share, else UTC.
+    pub(super) zone: Zone,
+    pub(super) window: TimeWindow,
+    pub(super) days: i64,
+    pub(super) seed: u64,
+    /// Jobs of the file that never start by themselves: manual, paused, not enabled.
+    pub(super) n_idle: usize,
+    /// Jobs whose length nobody said.
+    pub(super) n_unknown_length: usize,
+    /// Lines of a crontab that name no time.
+    pub(super) n_left_out: usize,
+    /// Whether its times are in UTC only because nothing was said about a zone.
+    pub(super) assumes_utc: bool,
+    /// As given, then what it is compared with.
+    pub(super) setups: Vec<Lived>,
+    /// What was added to the first.
+    pub(super) added: Option<Added>,
+}
+
+/// A set-up, and what it came to.
+#[derive(Debug)]
+pub(super) struct Lived {
+    /// How it differs from what was given; nothing for what was given itself.
+    pub(super) differs: Option<String>,
+    pub(super) n_nodes: usize,
+    /// Units a node.
+    pub(super) capacity: BTreeMap<Pool, u32>,
+    /// The pools whose capacity nobody said.
+    pub(super) assumed: BTreeSet<Pool>,
+    pub(super) report: Report,
+    /// What --target found.
+    pub(super) smallest: Option<Smallest>,
+}
+
+/// What adding jobs does.
+#[derive(Debug)]
+pub(super) struct Added {
+    pub(super) kinds: Vec<AddedJobs>,
+    /// The fleet without them.
+    pub(super) before: Report,
+    pub(super) first_break: Option<Break>,
+    pub(super) most: MostAdded,
+}
+
+impl Figures {
+    /// What was given.
+    pub(super) fn given(&self) -> Option<&Lived> {
+        self.setups.first()
+    }
+
+    /// Whether every target that was wanted can be reached.
+    pub(super) fn is_reached(&self) -> bool {
+        self.setups.iter().filter_map(|it| it.smallest.as_ref()).all(Smallest::is_reached)
+    }
+}

@@ -1,0 +1,288 @@
+//! What a simulation says in sentences: the headline, what was found, and the notes at the end.
+
+use std::fmt::Write as _;
+
+use evenbeat_core::ids::Pool;
+use evenbeat_core::time::Duration;
+use evenbeat_sim::whatif::{AddedJobs, BreakKind, GroupName, LENGTH, PoolAnswer, Smallest};
+
+use super::figures::{Added, Figures, Lived};
+use crate::cli::chart::{counted, thousands, to_u64};
+use crate::cli::show::local;
+
+/// A share in percent, cut off: what is shown as 99.9% is at least that. As many digits as tell it from 100%.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = if percent < 10.0 || (99.0..100.0).contains(&percent) { 2 } else { 1 };
+    let unit = 10_f64.powi(digits);
+    let cut = ((percent * unit) + 1e-6).floor() / unit;
+    let digits = usize::try_from(digits).unwrap_or(0);
+    let shown = format!("{cut:.digits$}");
+    let shown = if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.') } else { &shown };
+    format!("{shown}%")
+}
+
+/// A length of time in at most two units; nothing is `0s`.
+pub(super) fn length(length: Duration) -> String {
+    let millis = length.as_millis();
+    if millis == 0 {
+        return "0s".to_owned();
+    }
+    if millis < 10_000 {
+        let (whole, tenth) = (millis / 1_000, millis / 100 % 10);
+        return if tenth == 0 { format!("{whole}s") } else { format!("{whole}.{tenth}s") };
+    }
+    let mut rest = millis / 1_000;
+    let mut parts = Vec::new();
+    for (unit, seconds) in [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)] {
+        if seconds <= rest && parts.len() < 2 {
+            parts.push(format!("{}{unit}", rest / seconds));
+        } else if !parts.is_empty() {
+            break;
+        }
+        rest %= seconds;
+    }
+    parts.join(" ")
+}
+
+/// `1 node with 40 units`, `3 nodes with 4 units of crawl and 2 of default each`.
+pub(super) fn carried_by(lived: &Lived) -> String {
+    let nodes = counted(to_u64(lived.n_nodes), "node");
+    let each = if 1 < lived.n_nodes { " each" } else { "" };
+    let mut pools = lived.capacity.iter();
+    match (pools.next(), pools.next()) {
+        (None, _) => nodes,
+        (Some((_, units)), None) => format!("{nodes} with {}{each}", counted((*units).into(), "unit")),
+        _ => {
+            let all = lived.capacity.iter().enumerate().map(|(idx, (pool, units))| match idx {
+                0 => format!("{} of {pool}", counted((*units).into(), "unit")),
+                _ => format!("{} of {pool}", thousands((*units).into())),
+            });
+            format!("{nodes} with {}{each}", listed(&all.collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// How it went, in one breath.
+pub(super) fn headline(figures: &Figures, lived: &Lived) -> String {
+    let all = &lived.report.all;
+    let days = counted(u64::try_from(figures.days).unwrap_or(0), "day");
+    let jobs = counted(to_u64(all.n_jobs), "job");
+    if all.n_jobs == 0 {
+        return "No jobs, so nothing to simulate.".to_owned();
+    }
+    let carried = carried_by(lived);
+    if all.n_runs == 0 {
+        return format!("{jobs}, {days}, {carried}: nothing ran.");
+    }
+    let late = match all.n_late {
+        0 => format!("none of {} late", counted(all.n_runs, "run")),
+        n => format!("{} of {} late", thousands(n), counted(all.n_runs, "run")),
+    };
+    format!("{jobs}, {days}, {carried}: {} fresh, {late}.", percent(all.freshness))
+}
+
+/// How capacity was chosen where nobody said it.
+pub(super) fn assumed(lived: &Lived) -> Option<String> {
+    if lived.assumed.is_empty() || lived.smallest.is_some() {
+        return None;
+    }
+    let whose = if lived.assumed.len() == lived.capacity.len() {
+        "Capacity".to_owned()
+    } else {
+        let pools: Vec<String> = lived.assumed.iter().map(ToString::to_string).collect();
+        format!("Capacity of {}", listed(&pools))
+    };
+    Some(format!(
+        "{whose} is what the fleet needs on average, rounded up to about 70% use; --capacity says otherwise."
+    ))
+}
+
+/// What --target found, a sentence for each pool.
+pub(super) fn found(smallest: &Smallest, n_nodes: usize) -> Vec<String> {
+    let a_node = if 1 < n_nodes { " a node" } else { "" };
+    let is_only = smallest.pools.len() == 1;
+    let of = |pool: &Pool| if is_only { String::new() } else { format!("{pool}: ") };
+    let target = percent(smallest.target);
+    let sentence = |(pool, answer): (&Pool, &PoolAnswer)| match answer {
+        PoolAnswer::Enough { enough, below } => {
+            let units = counted(enough.capacity.into(), "unit");
+            let verb = if enough.capacity == 1 { "reaches" } else { "reach" };
+            let below = match below {
+                Some(below) => format!(
+                    "{} {} {}",
+                    thousands(below.capacity.into()),
+                    if below.capacity == 1 { "reaches" } else { "reach" },
+                    percent(below.freshness)
+                ),
+                None => "fewer cannot run its costliest job".to_owned(),
+            };
+            let below = if enough.capacity == 1 { "and it takes no more".to_owned() } else { below };
+            format!("{}{units}{a_node} {verb} {}, {below}.", of(pool), percent(enough.freshness))
+        }
+        PoolAnswer::OutOfReach(most) => format!(
+            "{}no capacity reaches {target}: with room for every run at once ({}{a_node}) it is {}. Look at \
+             the worst jobs: limits of sites, failures or runs that are too long for their deadline.",
+            of(pool),
+            counted(most.capacity.into(), "unit"),
+            percent(most.freshness),
+        ),
+    };
+    smallest.pools.iter().map(sentence).collect()
+}
+
+/// What adding jobs does: what breaks, and how many could be added.
+pub(super) fn added(figures: &Figures, added: &Added) -> Vec<String> {
+    let kinds: Vec<String> = added.kinds.iter().map(kind).collect();
+    let kinds = listed(&kinds);
+    let mut said = Vec::new();
+    said.push(match &added.first_break {
+        None => format!("Adding {kinds} breaks nothing."),
+        Some(it) => {
+            let who = match &it.group {
+                GroupName::Pool(pool) => format!("pool {pool}"),
+                GroupName::Site(site) => format!("site {site}"),
+                GroupName::Schedule(schedule) => format!("jobs {}", schedule_name(schedule)),
+            };
+            let after = length(it.at - figures.window.start());
+            let when = match after.as_str() {
+                "0s" => "in the first quarter of an hour".to_owned(),
+                after => format!("after {after} ({})", local(&figures.zone, it.at)),
+            };
+            match it.what {
+                BreakKind::Freshness { before, after } => format!(
+                    "Adding {kinds}: first breaks {who}, {when}: {} fresh → {}.",
+                    percent(before),
+                    percent(after)
+                ),
+                BreakKind::Queue { before, after } => format!(
+                    "Adding {kinds}: nothing is late, but the queue of {who} grows, {when}: longest {before:.1} → \
+                     {after:.1} runs."
+                ),
+            }
+        }
+    });
+    let least = percent(added.most.least);
+    let (holds, breaks) = (added.most.holds, added.most.breaks);
+    let asked: u32 = added.kinds.iter().map(|it| it.n).sum();
+    let was_below = added.before.all.freshness < added.most.least;
+    let mut room = match (holds, breaks) {
+        (_, None) => format!("Even {} stay above {least}.", counted(holds.into(), "such job")),
+        (0, Some(_)) => format!("Not even one such job can be added without falling below {least}."),
+        (holds, Some(breaks)) => {
+            let more = if asked < holds {
+                format!(" ({} more than asked)", thousands((holds - asked).into()))
+            } else {
+                String::new()
+            };
+            format!(
+                "Up to {}{} stay above {least}{more}; {} do not.",
+                if 1 < breaks - holds { "about " } else { "" },
+                counted(holds.into(), "such job"),
+                thousands(breaks.into())
+            )
+        }
+    };
+    if was_below {
+        let _ = write!(
+            room,
+            " The fleet is below that already ({}), which must not fall further.",
+            percent(added.before.all.freshness)
+        );
+    }
+    said.push(room);
+    said
+}
+
+fn kind(it: &AddedJobs) -> String {
+    let mut said = format!("{} every {} taking {}", counted(it.n.into(), "job"), it.every, it.taking);
+    if it.pool != Pool::default_pool() {
+        let _ = write!(said, " in pool {}", it.pool);
+    }
+    if let Some(site) = &it.site {
+        let _ = write!(said, " on site {site}");
+    }
+    if it.cost != 1 {
+        let _ = write!(said, " costing {}", it.cost);
+    }
+    said
+}
+
+fn schedule_name(schedule: &str) -> String {
+    match schedule {
+        "cron" => "by cron".to_owned(),
+        "once" => "that run once".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// What else is worth knowing.
+pub(super) fn notes(figures: &Figures) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |n: usize, one: &str, many: &str| {
+        if 0 < n {
+            notes.push(format!("{} {}", counted(to_u64(n), "job"), if n == 1 { one } else { many }));
+        }
+    };
+    note(
+        figures.n_idle,
+        "never starts by itself: manual, paused or not enabled.",
+        "never start by themselves: manual, paused or not enabled.",
+    );
+    let usual = length(LENGTH);
+    note(
+        figures.n_unknown_length,
+        &format!("does not say how long it takes: {usual} is assumed (`estimate` says it)."),
+        &format!("do not say how long they take: {usual} is assumed (`estimate` says it)."),
+    );
+    if 0 < figures.n_left_out {
+        let lines = counted(to_u64(figures.n_left_out), "@reboot line");
+        notes.push(format!("{lines} left out: no time is named."));
+    }
+    if figures.assumes_utc {
+        notes.push(
+            "Times are taken for UTC; a line `CRON_TZ=Europe/Berlin` at the top says otherwise.".to_owned(),
+        );
+    }
+    notes
+}
+
+/// `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_never_shown_better_than_they_are() {
+        let check = |share, expected: &str| assert_eq!(percent(share), expected, "{share}");
+        check(1.0, "100%");
+        check(0.999_999, "99.99%");
+        check(0.999_4, "99.94%");
+        check(0.999, "99.9%");
+        check(0.981_23, "98.1%");
+        check(0.7, "70%");
+        check(0.041_26, "4.12%");
+        check(0.0, "0%");
+    }
+
+    #[test]
+    fn lengths_are_told_in_two_units() {
+        let check = |millis, expected: &str| assert_eq!(length(Duration::from_millis(millis)), expected);
+        check(0, "0s");
+        check(1_500, "1.5s");
+        check(9_000, "9s");
+        check(12_345, "12s");
+        check(90_000, "1m 30s");
+        check(3_600_000, "1h");
+        check(3_605_000, "1h");
+        check(90_061_000, "1d 1h");
+    }
+}

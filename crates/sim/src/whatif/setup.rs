@@ -1,0 +1,336 @@
+//! What an operator can turn, and what becomes of it with a fleet: a [`Scenario`], or why there is none.
+
+use std::collections::BTreeMap;
+
+use evenbeat_core::engine::{DispatchSettings, PoolSettings};
+use evenbeat_core::ids::{JobKey, NodeName, Pool, Site};
+use evenbeat_core::job::{Job, JobState};
+use evenbeat_core::placement::{Balance, Ledger, Strategy, place_fleet};
+use evenbeat_core::schedule::Schedule;
+use evenbeat_core::store::CounterLimit;
+use evenbeat_core::time::{Duration, TimeWindow};
+use evenbeat_core::urgency;
+
+use super::{NodePlan, RunModel, Scenario};
+
+/// Where nobody says how much capacity there is, so much of it is used on average.
+pub const USE_WANTED: f64 = 0.7;
+
+/// One way to carry a fleet.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The nodes, all alike.
+    pub nodes: Vec<NodeName>,
+    /// Units of each pool on each node. A pool that is not named gets what its jobs need.
+    pub capacity: BTreeMap<Pool, u32>,
+    /// How many runs of a site may go on at once, across nodes.
+    pub sites: BTreeMap<Site, u32>,
+    /// How nodes choose.
+    pub dispatch: DispatchSettings,
+    /// How jobs are placed.
+    pub strategy: Strategy,
+    /// How runs go.
+    pub runs: RunModel,
+    /// When nothing runs at all.
+    pub outages: Vec<TimeWindow>,
+}
+
+/// The jobs in question.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    /// Those that are there.
+    pub jobs: Vec<Job>,
+    /// Those that come on top: placed around the others, which stay where they are.
+    pub added: Vec<Job>,
+}
+
+/// What the jobs of a pool ask of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Need {
+    /// Units in use on average, if all runs take as long as expected.
+    pub units: f64,
+    /// What the costliest of its jobs takes.
+    pub cost_max: u32,
+    /// What all of them take if they all run at once.
+    pub cost_all: u32,
+}
+
+/// Why a set-up cannot carry a fleet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotCarry {
+    /// A job that fits nowhere.
+    #[error(
+        "`{job}`{} can never run: it costs {cost} units of pool `{pool}`, and a node has {capacity} \
+         (raise the capacity to {cost}, or lower the cost)", and_more(*n_more)
+    )]
+    TooCostly {
+        /// The first of them.
+        job: JobKey,
+        /// How many others there are.
+        n_more: usize,
+        /// What it takes, and what the costliest of them takes.
+        cost: u32,
+        /// Of what.
+        pool: Pool,
+        /// What there is.
+        capacity: u32,
+    },
+    /// A job that may run on none of the nodes.
+    #[error(
+        "`{job}`{} can never run: {why} (name nodes that it may run on, or change `run_on_nodes` and \
+         `dont_run_on_nodes`)", and_more(*n_more)
+    )]
+    NoNode {
+        /// The first of them.
+        job: JobKey,
+        /// How many others there are.
+        n_more: usize,
+        /// Which nodes it wants, which there are.
+        why: String,
+    },
+}
+
+fn and_more(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        1 => " and 1 other job".to_owned(),
+        n => format!(" and {n} other jobs"),
+    }
+}
+
+impl Setup {
+    /// One node with what the fleet needs, and everything else at its default.
+    pub fn new() -> Setup {
+        Setup {
+            nodes: node_names(1),
+            capacity: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            dispatch: DispatchSettings::default(),
+            strategy: Strategy::default(),
+            runs: RunModel::default(),
+            outages: Vec::new(),
+        }
+    }
+
+    /// The same with a capacity for every pool of these jobs: where nothing was said, what they need, so that
+    /// about 70% of it is used, and at least what the costliest of them takes.
+    #[must_use]
+    pub fn with_capacity_for(&self, jobs: &[Job], window: TimeWindow) -> Setup {
+        let mut setup = self.clone();
+        for (pool, need) in needs(jobs, window) {
+            let enough = setup.capacity_for(need);
+            setup.capacity.entry(pool).or_insert(enough);
+        }
+        setup
+    }
+
+    /// Units a node at which a need uses about 70%.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float casts to the nearest u32"
+    )]
+    pub(super) fn capacity_for(&self, need: Need) -> u32 {
+        let n_nodes = f64::from(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX).max(1));
+        let units = (need.units / USE_WANTED / n_nodes - 1e-9).ceil();
+        (units as u32).max(need.cost_max).max(1)
+    }
+
+    /// The fleet carried this way, placed, from the beginning of the window.
+    pub fn scenario(&self, fleet: &Fleet, window: TimeWindow) -> Result<Scenario, CannotCarry> {
+        let setup = self.with_capacity_for(&fleet.jobs, window).with_capacity_for(&fleet.added, window);
+        let jobs = setup.placed(fleet, window);
+        let runnable = || jobs.iter().filter(|(_, state)| state.placement.is_some()).map(|(job, _)| job);
+        setup.check_nodes(runnable())?;
+        setup.check_costs(runnable())?;
+        let pools: BTreeMap<Pool, PoolSettings> = setup
+            .capacity
+            .iter()
+            .map(|(pool, capacity)| (pool.clone(), PoolSettings { capacity: *capacity, reserved: 0 }))
+            .collect();
+        let nodes = setup.nodes.iter().map(|name| NodePlan { name: name.clone(), pools: pools.clone() });
+        let limit = |most: &u32| CounterLimit { max_open: Some(*most), ..CounterLimit::default() };
+        Ok(Scenario {
+            window,
+            nodes: nodes.collect(),
+            sites: setup.sites.iter().map(|(site, most)| (site.clone(), limit(most))).collect(),
+            tenants: BTreeMap::new(),
+            dispatch: setup.dispatch,
+            runs: setup.runs,
+            outages: setup.outages,
+            jobs,
+        })
+    }
+
+    fn placed(&self, fleet: &Fleet, window: TimeWindow) -> Vec<(Job, JobState)> {
+        let balance = Balance { strategy: self.strategy, ..Balance::default() };
+        // "Strictly later" than the last moment before the window: its first instant may be chosen.
+        let now = window.start() - Duration::from_millis(1);
+        let states = place_fleet(balance, now, &fleet.jobs);
+        let mut placed: Vec<(Job, JobState)> = fleet.jobs.iter().cloned().zip(states).collect();
+        if fleet.added.is_empty() {
+            return placed;
+        }
+        let mut ledger = Ledger::new(balance, now);
+        for (job, state) in &placed {
+            ledger.put(job, state);
+        }
+        for job in &fleet.added {
+            let mut state = JobState::new(now);
+            if let Some((placement, _)) = ledger.place(job, &state, now) {
+                state.place(job, placement);
+                ledger.put(job, &state);
+            }
+            placed.push((job.clone(), state));
+        }
+        placed
+    }
+
+    fn check_nodes<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Result<(), CannotCarry> {
+        let mut homeless = jobs.filter(|job| !self.nodes.iter().any(|node| job.place.allows(node)));
+        let Some(job) = homeless.next() else { return Ok(()) };
+        let place = &job.place;
+        let listed = |names: &[NodeName]| names.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ");
+        let why = if place.excludes_all() {
+            "every node it wants is also one it must not run on".to_owned()
+        } else if place.run_on_nodes.is_empty() {
+            format!("it must not run on {}", listed(&self.nodes))
+        } else {
+            format!(
+                "it runs only on {}, and the nodes are {}",
+                listed(&place.run_on_nodes),
+                listed(&self.nodes)
+            )
+        };
+        Err(CannotCarry::NoNode { job: job.key.clone(), n_more: homeless.count(), why })
+    }
+
+    fn check_costs<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Result<(), CannotCarry> {
+        let capacity = |job: &Job| self.capacity.get(&job.place.pool).copied().unwrap_or(0);
+        let mut too_costly = jobs.filter(|job| capacity(job) < job.place.cost);
+        let Some(job) = too_costly.next() else { return Ok(()) };
+        let pool = job.place.pool.clone();
+        let others: Vec<u32> =
+            too_costly.filter(|it| it.place.pool == pool).map(|it| it.place.cost).collect();
+        Err(CannotCarry::TooCostly {
+            job: job.key.clone(),
+            n_more: others.len(),
+            cost: others.iter().copied().fold(job.place.cost, u32::max),
+            capacity: capacity(job),
+            pool,
+        })
+    }
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup::new()
+    }
+}
+
+/// So many nodes, `n1` and so on.
+pub fn node_names(n: usize) -> Vec<NodeName> {
+    (1..=n).filter_map(|number| format!("n{number}").parse().ok()).collect()
+}
+
+/// What jobs ask of their pools over a stretch of time. Jobs that never start by themselves ask nothing.
+pub fn needs(jobs: &[Job], window: TimeWindow) -> BTreeMap<Pool, Need> {
+    let balance = Balance { strategy: Strategy::None, ..Balance::default() };
+    let states = place_fleet(balance, window.start() - Duration::from_millis(1), jobs);
+    let mut needs: BTreeMap<Pool, Need> = BTreeMap::new();
+    for (job, state) in jobs.iter().zip(&states) {
+        let need = needs.entry(job.place.pool.clone()).or_default();
+        if state.placement.is_none() {
+            continue;
+        }
+        need.units += f64::from(job.place.cost) * share_of_time(job, state, window);
+        need.cost_max = need.cost_max.max(job.place.cost);
+        need.cost_all = need.cost_all.saturating_add(job.place.cost.saturating_mul(job.max_open()));
+    }
+    needs
+}
+
+/// The share of all time in which a job runs.
+#[expect(clippy::cast_precision_loss, reason = "a count of starts, for an average")]
+fn share_of_time(job: &Job, state: &JobState, window: TimeWindow) -> f64 {
+    let length = RunModel::usual_length(job).as_millis_f64();
+    match &job.schedule {
+        Schedule::Every { interval, .. } => length / interval.as_millis_f64(),
+        Schedule::Fresh { cooldown, .. } => length / (length + cooldown.as_millis_f64()),
+        Schedule::Cron(_) | Schedule::Once { .. } => {
+            let n_starts = urgency::rhythm(job, state).map_or(0, |rhythm| rhythm.count_in(window));
+            n_starts as f64 * length / window.length().as_millis_f64().max(1.0)
+        }
+        Schedule::Manual => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{job, start};
+    use super::*;
+
+    fn week() -> TimeWindow {
+        TimeWindow::starting_at(start(), Duration::from_days(7))
+    }
+
+    fn fleet(n: usize, seconds: i64) -> Vec<Job> {
+        (0..n).map(|n| job(&format!("job{n}"), "every 1h", seconds)).collect()
+    }
+
+    #[test]
+    fn capacity_follows_from_what_the_fleet_needs() {
+        let check = |n, seconds, n_nodes, expected| {
+            let setup = Setup { nodes: node_names(n_nodes), ..Setup::new() };
+            let setup = setup.with_capacity_for(&fleet(n, seconds), week());
+            assert_eq!(setup.capacity.get(&Pool::default_pool()), Some(&expected), "{n} of {seconds} s");
+        };
+        check(42, 300, 1, 5); // 3.5 units in use, 70% of 5
+        check(43, 300, 1, 6);
+        check(42, 300, 2, 3);
+        check(1, 1, 1, 1);
+    }
+
+    #[test]
+    fn what_was_said_stays_and_the_costliest_job_fits() {
+        let mut jobs = fleet(2, 60);
+        jobs[1].place.cost = 7;
+        let pool = Pool::default_pool();
+        assert_eq!(Setup::new().with_capacity_for(&jobs, week()).capacity[&pool], 7);
+        let said = Setup { capacity: BTreeMap::from([(pool.clone(), 3)]), ..Setup::new() };
+        assert_eq!(said.with_capacity_for(&jobs, week()).capacity[&pool], 3);
+        let error = said.scenario(&Fleet { jobs, added: Vec::new() }, week()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`job1` can never run: it costs 7 units of pool `default`, and a node has 3 (raise the capacity \
+             to 7, or lower the cost)"
+        );
+    }
+
+    #[test]
+    fn a_job_that_no_node_may_run_is_named() {
+        let check = |run_on: &[&str], dont: &[&str], expected: &str| {
+            let mut jobs = fleet(3, 60);
+            for job in &mut jobs[..2] {
+                job.place.run_on_nodes = run_on.iter().map(|it| it.parse().unwrap()).collect();
+                job.place.dont_run_on_nodes = dont.iter().map(|it| it.parse().unwrap()).collect();
+            }
+            let said = Setup::new().scenario(&Fleet { jobs, added: Vec::new() }, week()).unwrap_err();
+            let said = said.to_string();
+            assert!(said.starts_with("`job0` and 1 other job can never run: "), "{said}");
+            assert!(said.contains(expected), "{said}");
+        };
+        check(&["gpu"], &[], "it runs only on gpu, and the nodes are n1 (");
+        check(&[], &["n1"], "it must not run on n1 (");
+        check(&["n1"], &["n1"], "every node it wants is also one it must not run on (");
+    }
+
+    #[test]
+    fn added_jobs_leave_the_others_where_they_are() {
+        let (jobs, added) = (fleet(20, 60), vec![job("new", "every 1h", 60)]);
+        let before = Setup::new().scenario(&Fleet { jobs: jobs.clone(), added: Vec::new() }, week()).unwrap();
+        let after = Setup::new().scenario(&Fleet { jobs, added }, week()).unwrap();
+        assert_eq!(before.jobs[..], after.jobs[..20]);
+        assert!(after.jobs[20].1.next_run_at.is_some());
+    }
+}
