@@ -4,13 +4,14 @@ use super::pool::Lane;
 use super::preference;
 use super::view::{Entry, JobIdx, Spot};
 use super::{Engine, Order};
+use crate::estimate::Estimate;
 use crate::ids::{JobKey, NodeName};
 use crate::job::Terms;
 use crate::occurrence::{self, Serves, Up};
 use crate::rank::Rank;
 use crate::rules::Rule;
 use crate::run::Trigger;
-use crate::store::{CounterKey, JobRow, Take};
+use crate::store::{CounterKey, CounterLimit, JobRow, Take};
 use crate::time::{Duration, Timestamp};
 use crate::urgency::{self, Outlook};
 
@@ -224,7 +225,7 @@ impl Engine {
         }
         let by_name = terms.max_parallel_of_name.map(|most| Take {
             counter: CounterKey::Name(key.name().into()),
-            limit: crate::store::CounterLimit { max_open: Some(most), ..Default::default() },
+            limit: CounterLimit { max_open: Some(most), ..CounterLimit::default() },
         });
         let by_site = terms.site.as_ref().and_then(|site| {
             let limit = *self.settings.sites.get(site)?;
@@ -239,19 +240,22 @@ impl Engine {
 
     fn learn_length(&mut self, idx: JobIdx) {
         let Some(entry) = self.view.get(idx) else { return };
-        let known =
-            entry.terms.estimate.or(entry.state.estimate.as_ref().map(crate::estimate::Estimate::mean));
-        if let (Some(length), Some(line)) = (known, self.pools.get_mut(&entry.terms.place.pool)) {
+        if let (Some(length), Some(line)) = (known_length(entry), self.pools.get_mut(&entry.terms.place.pool))
+        {
             line.lengths.add(length);
         }
     }
 
     fn forget_length(&mut self, idx: JobIdx) {
         let Some(entry) = self.view.get(idx) else { return };
-        let known =
-            entry.terms.estimate.or(entry.state.estimate.as_ref().map(crate::estimate::Estimate::mean));
-        if let (Some(length), Some(line)) = (known, self.pools.get_mut(&entry.terms.place.pool)) {
+        if let (Some(length), Some(line)) = (known_length(entry), self.pools.get_mut(&entry.terms.place.pool))
+        {
             line.lengths.remove(length);
         }
     }
+}
+
+/// What is known of a job's own runs, for the median of its pool.
+fn known_length(entry: &Entry) -> Option<Duration> {
+    entry.terms.estimate.or(entry.state.estimate.as_ref().map(Estimate::mean))
 }

@@ -95,7 +95,6 @@ impl Engine {
     }
 
     pub(super) fn run_ended(&mut self, now: Now, run: RunId, over: RunOver) {
-        self.leave_room(run);
         let end = RunEnd {
             run,
             started_at: self.time_at(now, over.started_at),
@@ -104,26 +103,19 @@ impl Engine {
             exit_code: over.exit_code,
             frozen_for: over.frozen_for,
         };
-        let Some(held) = self.held.by_id.get_mut(&run) else { return };
-        if held.phase == Phase::Revoked {
-            // Its result is not ours to record; the store keeps it beside the run if it wants to.
-            let what = EndWhat::Owner(end);
-            let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
-            self.held.by_id.remove(&run);
-            self.ends.insert(run, open);
-            return;
-        }
-        held.phase = Phase::Over;
-        let what = EndWhat::Owner(end);
-        let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
-        self.ends.insert(run, open);
+        self.over(run, EndWhat::Owner(end));
     }
 
     pub(super) fn not_started(&mut self, run: RunId) {
+        self.over(run, EndWhat::Unstarted);
+    }
+
+    /// A run is over. The store is told in any case: whether it still is ours to end, it knows better, and a late result
+    /// is kept beside the run.
+    fn over(&mut self, run: RunId, what: EndWhat) {
         self.leave_room(run);
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
         held.phase = Phase::Over;
-        let what = EndWhat::Unstarted;
         let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
         self.ends.insert(run, open);
     }
