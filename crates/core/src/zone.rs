@@ -202,8 +202,8 @@ pub struct Zones(BTreeMap<String, Zone>);
 
 impl Zones {
     /// None yet.
-    pub fn new() -> Zones {
-        Zones::default()
+    pub const fn new() -> Zones {
+        Zones(BTreeMap::new())
     }
 
     /// The zone of this name, from memory if it was asked for before.
@@ -214,6 +214,16 @@ impl Zones {
         let zone = Zone::named(name)?;
         self.0.insert(name.to_owned(), zone.clone());
         Ok(zone)
+    }
+
+    /// [`Zone::utc`], one for all: most jobs name no zone, and need no table each.
+    pub fn utc(&mut self) -> Zone {
+        if let Some(zone) = self.0.get("UTC") {
+            return zone.clone();
+        }
+        let zone = Zone::utc();
+        self.0.insert(zone.name().to_owned(), zone.clone());
+        zone
     }
 }
 
@@ -366,6 +376,7 @@ mod tests {
         assert!(400 < Zone::all_names().len());
         let mut zones = Zones::new();
         assert_eq!(zones.get("Asia/Tokyo").unwrap(), zones.get("Asia/Tokyo").unwrap());
+        assert_eq!(zones.utc(), zones.get("UTC").unwrap());
         assert_eq!(Zone::named("Europe/Berlin").unwrap().abbreviation(at("2026-07-01T00:00:00Z")), "CEST");
     }
 }

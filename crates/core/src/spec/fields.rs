@@ -137,15 +137,18 @@ pub(super) enum Meaning {
 
 /// What a name at the top of a job means.
 pub(super) fn meaning(written: &str) -> Meaning {
+    // Nearly every name that is read is a canonical one.
+    if let Some(field) = FIELDS.iter().find(|field| **field == written) {
+        return Meaning::Field(field);
+    }
     if let Some((_, turn)) = TURNS.iter().find(|(name, _)| *name == written) {
         return Meaning::Turn(*turn);
     }
     if let Some(name) = COMPUTED.iter().find(|name| **name == written) {
         return Meaning::Computed(name);
     }
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == written).map(|(_, field)| *field);
-    match alias.or_else(|| FIELDS.into_iter().find(|field| *field == written)) {
-        Some(field) => Meaning::Field(field),
+    match ALIASES.iter().find(|(alias, _)| *alias == written) {
+        Some((_, field)) => Meaning::Field(field),
         None => Meaning::Unknown,
     }
 }

@@ -1,5 +1,7 @@
 //! Hours of the day: `[9, "22-4"]`.
 
+use std::fmt::Display;
+
 use super::reader::{LIST_MAX, Reader};
 use super::{SpecError, scalar};
 use crate::job::HourSet;
@@ -19,7 +21,7 @@ pub(super) fn both(reader: &mut Reader<'_>) -> (Option<HourSet>, Option<HourSet>
     (preferred, avoid)
 }
 
-fn hours(reader: &mut Reader<'_>, field: &str) -> Option<HourSet> {
+fn hours(reader: &mut Reader<'_>, field: &'static str) -> Option<HourSet> {
     let node = reader.get(field)?;
     let n_faults = reader.faults.len();
     let mut hours = Vec::new();
@@ -30,16 +32,16 @@ fn hours(reader: &mut Reader<'_>, field: &str) -> Option<HourSet> {
         return None;
     }
     if hours.is_empty() {
-        let field = reader.shown(&node.path);
+        let field = reader.shown(&node.path());
         let way_out = "name an hour, or leave it out for every hour";
-        reader.fault(&node.path, SpecError::Empty { field, way_out });
+        reader.fault(&node.path(), SpecError::Empty { field, way_out });
         return None;
     }
     Some(HourSet::new(hours))
 }
 
 /// `9`, `"9"` or `"22-4"`, both ends included, as cron has it.
-fn range(field: &str, value: &Value) -> Result<Vec<u8>, SpecError> {
+fn range(field: &dyn Display, value: &Value) -> Result<Vec<u8>, SpecError> {
     let bad = |text: &str| SpecError::BadHours { text: shortened(text) };
     let text = match value {
         Value::Int(hour) => hour.to_string(),

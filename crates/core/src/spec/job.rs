@@ -22,7 +22,7 @@ impl JobSpec {
     /// The job that was meant, or everything that keeps it from being one.
     pub fn validate(&self, now: Timestamp, zones: &mut Zones) -> Result<Validated, Vec<Fault>> {
         let mut reader = Reader::new(self);
-        let job = read(&mut reader, now, zones, Completeness::Whole);
+        let job = read(&mut reader, Occasion::Written { now }, zones, Completeness::Whole);
         match job {
             Some(job) if reader.faults.is_empty() => {
                 Ok(Validated { warnings: warn::warnings(self, &job, now), job })
@@ -31,13 +31,37 @@ impl JobSpec {
         }
     }
 
+    /// The job that was stored as [`written`](super::written) wrote it.
+    ///
+    /// Nothing in it depends on the time: what was accepted once is not refused because its moment has
+    /// passed meanwhile. Its doubts were told when it was accepted, and are not looked for again.
+    pub fn restore(&self, zones: &mut Zones) -> Result<Job, Vec<Fault>> {
+        let mut reader = Reader::new(self);
+        match read(&mut reader, Occasion::Stored, zones, Completeness::Whole) {
+            Some(job) if reader.faults.is_empty() => Ok(job),
+            _ => Err(reader.faults),
+        }
+    }
+
     /// What is wrong with a table of defaults in itself: every job could override a bad value, and
     /// nobody would learn of it.
     pub fn faults_as_defaults(&self, now: Timestamp, zones: &mut Zones) -> Vec<Fault> {
         let mut reader = Reader::new(self);
-        let _ = read(&mut reader, now, zones, Completeness::Part);
+        let _ = read(&mut reader, Occasion::Written { now }, zones, Completeness::Part);
         reader.faults
     }
+}
+
+/// Why something is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// Someone has written it just now.
+    Written {
+        /// The time of it.
+        now: Timestamp,
+    },
+    /// It was accepted once.
+    Stored,
 }
 
 /// Whether what a job must have may be missing.
@@ -47,12 +71,12 @@ pub(super) enum Completeness {
     Part,
 }
 
-fn read(reader: &mut Reader<'_>, now: Timestamp, zones: &mut Zones, want: Completeness) -> Option<Job> {
+fn read(reader: &mut Reader<'_>, occasion: Occasion, zones: &mut Zones, want: Completeness) -> Option<Job> {
     let key = key(reader, want);
     let target = target::read(reader, want);
     let zone = zone(reader, zones);
     let seed = key.as_ref().map_or(0, JobKey::stable_hash);
-    let schedule = schedule::read(reader, now, &zone, seed, want);
+    let schedule = schedule::read(reader, occasion, &zone, seed, want);
     let bounds = schedule::bounds(reader);
     let (preferred_hours, avoid_hours) = hours::both(reader);
     let enabled = reader.truth("enabled").unwrap_or(true);
@@ -132,5 +156,5 @@ fn key(reader: &mut Reader<'_>, want: Completeness) -> Option<JobKey> {
 
 fn zone(reader: &mut Reader<'_>, zones: &mut Zones) -> Zone {
     let zone = reader.field("tz", |field, value| Ok(zones.get(scalar::text(field, value)?)?));
-    zone.unwrap_or_else(Zone::utc)
+    zone.unwrap_or_else(|| zones.utc())
 }

@@ -65,6 +65,9 @@ impl JobSpec {
 
     fn take(&mut self, field: &str, value: &Value, defaults: &JobSpec) {
         self.table.insert(field.to_owned(), value.clone());
+        // Where it stands in the defaults need not be on record there, but is here.
+        let path = Path::root().key(field);
+        self.places.insert(path.clone(), defaults.place_of(&path));
         let below = |path: &Path| path.steps().first() == Some(&Step::Key(field.to_owned()));
         let places = defaults.places.iter().filter(|(path, _)| below(path));
         self.places.extend(places.map(|(path, place)| (path.clone(), place.clone())));

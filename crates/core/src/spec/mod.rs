@@ -11,9 +11,14 @@
 //! - [`JobSpec::over`] fills what a job does not say from a table of defaults.
 //! - [`JobSpec::validate`] gives every value its meaning, and holds them against each other.
 //!
+//! And back: [`written`] makes a table of a job, for storage and export, and [`JobSpec::restore`] the
+//! same job of that table.
+//!
 //! Every [`Fault`] knows its [`Place`]: in which of the tables, at which path, and where it matters
 //! at which bytes of a text. So a file can be pointed into, whatever was renamed or merged since.
 
+#[cfg(test)]
+mod any_job;
 mod error;
 mod fault;
 mod fields;
@@ -21,6 +26,7 @@ mod hint;
 mod hours;
 mod job;
 mod merge;
+mod node;
 mod policy;
 #[cfg(test)]
 mod properties;
@@ -36,6 +42,7 @@ mod target;
 mod tests;
 mod warn;
 mod warning;
+mod write;
 
 pub use error::SpecError;
 pub use fault::{Fault, Origin, Place, Warning};
@@ -44,3 +51,4 @@ pub use job::Validated;
 pub use read::JobSpec;
 pub use schedule_text::schedule_fields;
 pub use warning::SpecWarning;
+pub use write::written;

@@ -1,9 +1,11 @@
 //! Limits and policies of a job, each with its default.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use super::job::Completeness;
-use super::reader::{LIST_MAX, Node, Reader};
+use super::node::Node;
+use super::reader::{LIST_MAX, Reader};
 use super::{SpecError, scalar};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::ids::{NodeName, Pool};
@@ -16,16 +18,23 @@ use crate::value::{Path, Value};
 
 /// How many runs of one job go on at once if it allows that and names no number: enough for a slow
 /// run to be overtaken, too few to flood anything.
-const MAX_PARALLEL_DEFAULT: u32 = 2;
+pub(super) const MAX_PARALLEL_DEFAULT: u32 = 2;
 const MAX_PARALLEL_MAX: u32 = 1_000;
 const MISSED_MAX_MAX: u32 = 1_000;
 const RETRY_DELAYS_MAX: usize = 32;
 const LABELS_MAX: usize = 64;
 
 pub(super) fn pause(reader: &mut Reader<'_>) -> Option<Pause> {
-    // Which of the system's own reasons it was is not on record elsewhere; a quota has the widest
-    // way out: a person, or a raised limit.
-    let by = reader.word("paused_by", &[("operator", PausedBy::Operator), ("system", PausedBy::Quota)]);
+    let words = [
+        ("operator", PausedBy::Operator),
+        // Other tools do not tell which of the system's own reasons it was; a quota has the widest way
+        // out: a person, or a raised limit.
+        ("system", PausedBy::Quota),
+        ("quota", PausedBy::Quota),
+        ("failures", PausedBy::Failures),
+        ("invalid", PausedBy::Invalid),
+    ];
+    let by = reader.word("paused_by", &words);
     let reason = reader.field("pause_reason", scalar::text).map(str::to_owned);
     // Whoever says who paused it, or why, says that it is paused.
     let paused = reader.truth("paused").unwrap_or(by.is_some() || reason.is_some());
@@ -37,18 +46,18 @@ pub(super) fn blackouts(reader: &mut Reader<'_>) -> Blackouts {
     let nodes = reader.list(&node, "a list of tables", LIST_MAX);
     let periods: Vec<BlackoutPeriod> = nodes.iter().filter_map(|node| blackout(reader, node)).collect();
     Blackouts::new(periods).unwrap_or_else(|error| {
-        reader.fault(&node.path, error.into());
+        reader.fault(&node.path(), error.into());
         Blackouts::default()
     })
 }
 
 fn blackout(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<BlackoutPeriod> {
     let Value::Table(table) = node.value else {
-        let error = scalar::wrong_kind(&reader.shown(&node.path), "a table", node.value);
-        reader.fault(&node.path, error);
+        let error = scalar::wrong_kind(&reader.shown(&node.path()), "a table", node.value);
+        reader.fault(&node.path(), error);
         return None;
     };
-    reader.known_only(table, &node.path, "blackout_periods", &["start", "end", "days"]);
+    reader.known_only(node, table, "blackout_periods", &["start", "end", "days"]);
     let way_out = "write a time of day, such as `\"22:00\"`";
     let start = reader.required(node, "start", way_out);
     let end = reader.required(node, "end", way_out);
@@ -61,7 +70,7 @@ fn blackout(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<BlackoutPeriod> 
     match BlackoutPeriod::new(start?, end?, days?) {
         Ok(period) => Some(period),
         Err(error) => {
-            reader.fault(&node.path, error.into());
+            reader.fault(&node.path(), error.into());
             None
         }
     }
@@ -78,7 +87,7 @@ fn weekdays(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Weekdays> {
     match Weekdays::from_names(&names) {
         Ok(days) => Some(days),
         Err((idx, error)) => {
-            let path = nodes.get(idx).map_or(&node.path, |it| &it.path).clone();
+            let path = nodes.get(idx).unwrap_or(node).path();
             reader.fault(&path, error.into());
             None
         }
@@ -102,12 +111,12 @@ pub(super) fn retry(reader: &mut Reader<'_>) -> RetryPolicy {
     let default = RetryPolicy::default();
     let Some(node) = reader.get("retry") else { return default };
     let Value::Table(table) = node.value else {
-        let error = scalar::wrong_kind(&reader.shown(&node.path), "a table", node.value);
-        reader.fault(&node.path, error);
+        let error = scalar::wrong_kind(&reader.shown(&node.path()), "a table", node.value);
+        reader.fault(&node.path(), error);
         return default;
     };
     let known = ["delays", "jitter", "scale", "pause_after_failures", "not_on_exit_codes"];
-    reader.known_only(table, &node.path, "retry", &known);
+    reader.known_only(&node, table, "retry", &known);
     RetryPolicy {
         delays: node.get("delays").map_or(default.delays, |it| delays(reader, &it)),
         jitter: node.get("jitter").and_then(|it| reader.read(&it, scalar::share)).unwrap_or(default.jitter),
@@ -124,16 +133,16 @@ pub(super) fn retry(reader: &mut Reader<'_>) -> RetryPolicy {
 fn delays(reader: &mut Reader<'_>, node: &Node<'_>) -> Vec<Duration> {
     let nodes = reader.list(node, "a list", RETRY_DELAYS_MAX);
     if matches!(node.value, Value::List(values) if values.is_empty()) {
-        let field = reader.shown(&node.path);
+        let field = reader.shown(&node.path());
         let way_out = "write at least one delay, such as `[\"5m\"]`";
-        reader.fault(&node.path, SpecError::Empty { field, way_out });
+        reader.fault(&node.path(), SpecError::Empty { field, way_out });
     }
     nodes.iter().filter_map(|it| reader.read(it, scalar::duration)).collect()
 }
 
 fn exit_codes(reader: &mut Reader<'_>, node: &Node<'_>) -> Vec<i32> {
     let nodes = reader.list(node, "a list", LIST_MAX);
-    let code = |field: &str, value: &Value| {
+    let code = |field: &dyn Display, value: &Value| {
         let code = scalar::whole(field, value, i64::from(i32::MIN), i64::from(i32::MAX))?;
         Ok(i32::try_from(code).unwrap_or_default())
     };
@@ -165,13 +174,13 @@ pub(super) fn overlap(reader: &mut Reader<'_>, want: Completeness) -> Overlap {
     {
         let word = if overlap == Overlap::Skip { "skip" } else { "queue" };
         let error = SpecError::OnlyWith {
-            field: reader.shown(&node.path),
+            field: reader.shown(&node.path()),
             with: "`overlap = \"allow\"`",
             has: Some(format!("`overlap = \"{word}\"`")),
         };
         match reader.get("overlap") {
-            Some(other) => reader.fault_between(&node.path, &other.path, error),
-            None => reader.fault(&node.path, error),
+            Some(other) => reader.fault_between(&node.path(), &other.path(), error),
+            None => reader.fault(&node.path(), error),
         }
     }
     overlap
@@ -191,7 +200,7 @@ pub(super) fn place(reader: &mut Reader<'_>) -> Where {
     }
 }
 
-fn nodes(reader: &mut Reader<'_>, field: &str) -> Vec<NodeName> {
+fn nodes(reader: &mut Reader<'_>, field: &'static str) -> Vec<NodeName> {
     let Some(node) = reader.get(field) else { return Vec::new() };
     let nodes = reader.list(&node, "a list of texts", LIST_MAX);
     nodes.iter().filter_map(|it| reader.read(it, scalar::parsed)).collect()
@@ -201,8 +210,8 @@ pub(super) fn labels(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
     let Some(node) = reader.get("labels") else { return BTreeMap::new() };
     let entries = reader.entries(&node);
     if LABELS_MAX < entries.len() {
-        let (field, n_found) = (reader.shown(&node.path), entries.len());
-        reader.fault(&node.path, SpecError::TooMany { field, n_found, n_most: LABELS_MAX });
+        let (field, n_found) = (reader.shown(&node.path()), entries.len());
+        reader.fault(&node.path(), SpecError::TooMany { field, n_found, n_most: LABELS_MAX });
     }
     let mut labels = BTreeMap::new();
     for (name, value) in entries {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::any_job::any_schedule;
 use super::{JobSpec, Origin, fields, schedule_fields};
-use crate::schedule::{Cron, OnceAt, Schedule};
-use crate::time::{Duration, Timestamp};
+use crate::time::Timestamp;
 use crate::value::{Table, Value};
 use crate::zone::Zones;
 
@@ -75,30 +75,6 @@ fn value() -> impl Strategy<Value = Value> {
 
 fn any_table() -> impl Strategy<Value = Table> {
     prop::collection::btree_map(prop::sample::select(names()), value(), 0..8)
-}
-
-fn instant() -> impl Strategy<Value = Timestamp> {
-    (0_i64..4_000_000_000_000).prop_map(Timestamp::from_millis)
-}
-
-fn length() -> impl Strategy<Value = Duration> {
-    (1_000..=Duration::LONGEST.as_millis()).prop_map(Duration::from_millis)
-}
-
-fn any_schedule() -> impl Strategy<Value = Schedule> {
-    let within = || prop::option::of(length());
-    let cron =
-        prop::sample::select(vec!["0 6 * * *", "*/5 22-2 * * MON", "H H(0-7) * * *", "@daily", "0 0 L * ?"]);
-    prop_oneof![
-        (length(), within())
-            .prop_map(|(interval, finish_within)| Schedule::Every { interval, finish_within }),
-        (length(), length()).prop_map(|(max_age, cooldown)| Schedule::Fresh { max_age, cooldown }),
-        (cron, within()).prop_map(|(text, within)| Schedule::Cron(Cron::new(text.parse().unwrap(), within))),
-        (instant(), within())
-            .prop_map(|(at, finish_within)| { Schedule::Once { at: OnceAt::Instant(at), finish_within } }),
-        within().prop_map(|finish_within| Schedule::Once { at: OnceAt::Now, finish_within }),
-        Just(Schedule::Manual),
-    ]
 }
 
 /// Equal, where a number that is none counts as itself.

@@ -113,6 +113,9 @@ fn subject_of(name: &str) -> Option<Subject> {
     }
 }
 
+/// What belongs to one job.
+const NOT_DEFAULTS: [&str; 3] = ["name", "configuration", "key"];
+
 /// Which names may stand in a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
@@ -138,14 +141,19 @@ impl Reading {
             self.spec.places.insert(Path::root(), Place::new(self.origin.clone(), Path::root()));
         }
         for (name, value) in table {
-            let place = Place::new(self.origin.clone(), at.key(name));
             let meaning = fields::meaning(name);
+            let is_canonical = matches!(meaning, Meaning::Field(field) if field == name);
+            if scope == Scope::Job && is_canonical && self.is_new(name, value) {
+                // It stands where the table says, and needs no place of its own.
+                self.spec.table.insert(name.clone(), value.clone());
+                continue;
+            }
+            let place = Place::new(self.origin.clone(), at.key(name));
             if meaning == Meaning::Unknown {
                 self.unknown(name, place, scope);
             } else if scope == Scope::Schedule && !fields::fits_in_schedule(name) {
                 self.fault(place, SpecError::NotInSchedule { field: name.clone() });
-            } else if self.origin != Origin::Job && ["name", "configuration", "key"].contains(&name.as_str())
-            {
+            } else if self.origin != Origin::Job && NOT_DEFAULTS.contains(&name.as_str()) {
                 self.fault(place, SpecError::NotADefault { field: name.clone() });
             } else if let Meaning::Computed(field) = meaning {
                 self.fault(place, SpecError::Computed { field });
@@ -157,6 +165,12 @@ impl Reading {
                 self.turn(turn, value, place);
             }
         }
+    }
+
+    /// Whether a field under its canonical name can be taken as it is.
+    fn is_new(&self, field: &str, value: &Value) -> bool {
+        let may_stand_here = self.origin == Origin::Job || !NOT_DEFAULTS.contains(&field);
+        may_stand_here && *value != Value::Null && !self.spec.table.contains_key(field)
     }
 
     fn turn(&mut self, turn: Turn, value: &Value, place: Place) {
@@ -213,7 +227,7 @@ impl Reading {
             Ok(Preset::CustomCron) => self.custom_cron = Some(place),
             Err(_) => {
                 let choices: Vec<&str> = Preset::names().collect();
-                self.unclear(Subject::Schedule, place, scalar::unknown_word(field, text, choices));
+                self.unclear(Subject::Schedule, place, scalar::unknown_word(&field, text, choices));
             }
         }
     }
@@ -278,6 +292,10 @@ impl Reading {
             }
             return;
         };
+        // Without a zone or `@every` there is nothing to take apart.
+        if !text.contains(['=', '@']) {
+            return;
+        }
         // What cannot be read stays as it is, for `validate` to say why.
         let Ok(CronText { zone, rule }) = text.parse::<CronText>() else { return };
         let place = self.spec.place_of(&path);

@@ -1,8 +1,10 @@
 //! A walk over a spec that gathers faults and goes on.
 
+use std::fmt::{self, Display};
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::node::Node;
 use super::scalar;
 use super::{Fault, JobSpec, SpecError};
 use crate::nearest::nearest;
@@ -14,13 +16,6 @@ pub(super) const LIST_MAX: usize = 1_000;
 
 /// How many levels a free value may have.
 pub(super) const DEPTH_MAX: usize = 32;
-
-/// A value and its canonical path.
-#[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
-    pub(super) path: Path,
-    pub(super) value: &'a Value,
-}
 
 /// Gathers faults, each at the place where it was written.
 #[derive(Debug)]
@@ -35,9 +30,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A field of the job, if it was written.
-    pub(super) fn get(&self, field: &str) -> Option<Node<'a>> {
+    pub(super) fn get(&self, field: &'static str) -> Option<Node<'a>> {
         let value = self.spec.table.get(field)?;
-        Some(Node { path: Path::root().key(field), value })
+        Some(Node::field(field, value))
     }
 
     /// A path as its writer spelled it.
@@ -49,12 +44,12 @@ impl<'a> Reader<'a> {
     pub(super) fn read<'v, T>(
         &mut self,
         node: &Node<'v>,
-        read: impl FnOnce(&str, &'v Value) -> Result<T, SpecError>,
+        read: impl FnOnce(&dyn Display, &'v Value) -> Result<T, SpecError>,
     ) -> Option<T> {
-        match read(&self.shown(&node.path), node.value) {
+        match read(&Shown { spec: self.spec, node }, node.value) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.fault(&node.path, error);
+                self.fault(&node.path(), error);
                 None
             }
         }
@@ -63,26 +58,26 @@ impl<'a> Reader<'a> {
     /// A field read so; none if it was not written or cannot be read.
     pub(super) fn field<T>(
         &mut self,
-        field: &str,
-        read: impl FnOnce(&str, &'a Value) -> Result<T, SpecError>,
+        field: &'static str,
+        read: impl FnOnce(&dyn Display, &'a Value) -> Result<T, SpecError>,
     ) -> Option<T> {
         let node = self.get(field)?;
         self.read(&node, read)
     }
 
-    pub(super) fn duration(&mut self, field: &str) -> Option<Duration> {
+    pub(super) fn duration(&mut self, field: &'static str) -> Option<Duration> {
         self.field(field, scalar::duration)
     }
 
-    pub(super) fn truth(&mut self, field: &str) -> Option<bool> {
+    pub(super) fn truth(&mut self, field: &'static str) -> Option<bool> {
         self.field(field, scalar::truth)
     }
 
-    pub(super) fn count(&mut self, field: &str, min: u32, max: u32) -> Option<u32> {
+    pub(super) fn count(&mut self, field: &'static str, min: u32, max: u32) -> Option<u32> {
         self.field(field, |field, value| scalar::count(field, value, min, max))
     }
 
-    pub(super) fn name<T>(&mut self, field: &str) -> Option<T>
+    pub(super) fn name<T>(&mut self, field: &'static str) -> Option<T>
     where
         T: FromStr,
         SpecError: From<T::Err>,
@@ -90,7 +85,7 @@ impl<'a> Reader<'a> {
         self.field(field, scalar::parsed)
     }
 
-    pub(super) fn word<T: Clone>(&mut self, field: &str, words: &[(&'static str, T)]) -> Option<T> {
+    pub(super) fn word<T: Clone>(&mut self, field: &'static str, words: &[(&'static str, T)]) -> Option<T> {
         self.field(field, |field, value| scalar::word(field, value, words))
     }
 
@@ -102,28 +97,27 @@ impl<'a> Reader<'a> {
         n_most: usize,
     ) -> Vec<Node<'v>> {
         let Value::List(values) = node.value else {
-            let error = scalar::wrong_kind(&self.shown(&node.path), expected, node.value);
-            self.fault(&node.path, error);
+            let error = scalar::wrong_kind(&self.shown(&node.path()), expected, node.value);
+            self.fault(&node.path(), error);
             return Vec::new();
         };
         if n_most < values.len() {
-            let field = self.shown(&node.path);
-            self.fault(&node.path, SpecError::TooMany { field, n_found: values.len(), n_most });
+            let field = self.shown(&node.path());
+            self.fault(&node.path(), SpecError::TooMany { field, n_found: values.len(), n_most });
             return Vec::new();
         }
-        let node = |(idx, value)| Node { path: node.path.index(idx), value };
+        let node = |(idx, value)| node.element(idx, value);
         values.iter().enumerate().map(node).collect()
     }
 
     /// The entries of a table whose keys are free.
     pub(super) fn entries<'v>(&mut self, node: &Node<'v>) -> Vec<(&'v str, Node<'v>)> {
         let Value::Table(table) = node.value else {
-            let error = scalar::wrong_kind(&self.shown(&node.path), "a table", node.value);
-            self.fault(&node.path, error);
+            let error = scalar::wrong_kind(&self.shown(&node.path()), "a table", node.value);
+            self.fault(&node.path(), error);
             return Vec::new();
         };
-        let entry =
-            |(key, value): (&'v String, &'v Value)| (key.as_str(), Node { path: node.path.key(key), value });
+        let entry = |(key, value): (&'v String, &'v Value)| (key.as_str(), node.entry(key, value));
         table.iter().map(entry).collect()
     }
 
@@ -136,8 +130,8 @@ impl<'a> Reader<'a> {
     ) -> Option<Node<'v>> {
         let entry = node.get(field);
         if entry.is_none() {
-            let table = self.shown(&node.path);
-            self.fault(&node.path, SpecError::Missing { table, field, way_out });
+            let table = self.shown(&node.path());
+            self.fault(&node.path(), SpecError::Missing { table, field, way_out });
         }
         entry
     }
@@ -145,8 +139,8 @@ impl<'a> Reader<'a> {
     /// Reports the names in a table that mean nothing there.
     pub(super) fn known_only(
         &mut self,
+        node: &Node<'_>,
         table: &Table,
-        at: &Path,
         inside: &'static str,
         known: &[&'static str],
     ) {
@@ -154,15 +148,15 @@ impl<'a> Reader<'a> {
             let nearest = nearest(name, known.iter().copied()).map(str::to_owned);
             let field = crate::nearest::shortened(name);
             let (inside, known) = (Some(inside), known.to_vec());
-            self.fault(&at.key(name), SpecError::UnknownField { field, inside, nearest, known });
+            self.fault(&node.path().key(name), SpecError::UnknownField { field, inside, nearest, known });
         }
     }
 
     /// Reports a value that is nested too deep to be handed on.
     pub(super) fn bounded_depth(&mut self, node: &Node<'_>) {
         if is_deeper_than(node.value, DEPTH_MAX) {
-            let field = self.shown(&node.path);
-            self.fault(&node.path, SpecError::TooDeep { field, most: DEPTH_MAX });
+            let field = self.shown(&node.path());
+            self.fault(&node.path(), SpecError::TooDeep { field, most: DEPTH_MAX });
         }
     }
 
@@ -183,11 +177,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Node<'a> {
-    /// An entry of this table, if it was written; null is not.
-    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
-        let value = self.value.as_table()?.get(key).filter(|value| **value != Value::Null)?;
-        Some(Node { path: self.path.key(key), value })
+/// The path of a value as its writer spelled it, once somebody wants to see it.
+struct Shown<'a> {
+    spec: &'a JobSpec,
+    node: &'a Node<'a>,
+}
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.place_of(&self.node.path()).path.fmt(f)
     }
 }
 

@@ -1,5 +1,9 @@
 //! Single values: each of one kind, or an error that says what was expected and found.
+//!
+//! The name of the field is spelled out only for an error: a million jobs are read at start, and it would
+//! take longer than all the rest.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use super::SpecError;
@@ -7,11 +11,11 @@ use crate::nearest::{nearest, shortened};
 use crate::time::{Duration, Timestamp};
 use crate::value::Value;
 
-pub(super) fn text<'a>(field: &str, value: &'a Value) -> Result<&'a str, SpecError> {
+pub(super) fn text<'a>(field: &dyn Display, value: &'a Value) -> Result<&'a str, SpecError> {
     value.as_text().ok_or_else(|| wrong_kind(field, "a text", value))
 }
 
-pub(super) fn truth(field: &str, value: &Value) -> Result<bool, SpecError> {
+pub(super) fn truth(field: &dyn Display, value: &Value) -> Result<bool, SpecError> {
     match value {
         Value::Bool(truth) => Ok(*truth),
         _ => Err(wrong_kind(field, "`true` or `false`", value)),
@@ -19,7 +23,7 @@ pub(super) fn truth(field: &str, value: &Value) -> Result<bool, SpecError> {
 }
 
 /// A whole number between two limits, both included.
-pub(super) fn whole(field: &str, value: &Value, min: i64, max: i64) -> Result<i64, SpecError> {
+pub(super) fn whole(field: &dyn Display, value: &Value, min: i64, max: i64) -> Result<i64, SpecError> {
     let Value::Int(number) = value else { return Err(wrong_kind(field, "a whole number", value)) };
     if min <= *number && *number <= max {
         return Ok(*number);
@@ -30,17 +34,17 @@ pub(super) fn whole(field: &str, value: &Value, min: i64, max: i64) -> Result<i6
     } else {
         format!("from {min} to {max}")
     };
-    Err(SpecError::OutOfRange { field: field.to_owned(), found: number.to_string(), limits })
+    Err(SpecError::OutOfRange { field: field.to_string(), found: number.to_string(), limits })
 }
 
 /// A number that counts something.
-pub(super) fn count(field: &str, value: &Value, min: u32, max: u32) -> Result<u32, SpecError> {
+pub(super) fn count(field: &dyn Display, value: &Value, min: u32, max: u32) -> Result<u32, SpecError> {
     let number = whole(field, value, i64::from(min), i64::from(max))?;
     Ok(u32::try_from(number).unwrap_or(max))
 }
 
 /// A part of one: 0 to 1.
-pub(super) fn share(field: &str, value: &Value) -> Result<f64, SpecError> {
+pub(super) fn share(field: &dyn Display, value: &Value) -> Result<f64, SpecError> {
     let number = match value {
         Value::Float(number) => *number,
         Value::Int(0) => 0.0,
@@ -52,22 +56,22 @@ pub(super) fn share(field: &str, value: &Value) -> Result<f64, SpecError> {
     if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(out_of_share(field, &number.to_string())) }
 }
 
-fn out_of_share(field: &str, found: &str) -> SpecError {
+fn out_of_share(field: &dyn Display, found: &str) -> SpecError {
     SpecError::OutOfRange {
-        field: field.to_owned(),
+        field: field.to_string(),
         found: found.to_owned(),
         limits: "from 0 to 1 (0.1 is a tenth)".to_owned(),
     }
 }
 
-pub(super) fn duration(field: &str, value: &Value) -> Result<Duration, SpecError> {
+pub(super) fn duration(field: &dyn Display, value: &Value) -> Result<Duration, SpecError> {
     match value {
         Value::Text(text) => Ok(text.parse()?),
         _ => Err(wrong_kind(field, "a duration", value)),
     }
 }
 
-pub(super) fn instant(field: &str, value: &Value) -> Result<Timestamp, SpecError> {
+pub(super) fn instant(field: &dyn Display, value: &Value) -> Result<Timestamp, SpecError> {
     match value {
         Value::Text(text) => Ok(text.parse()?),
         _ => Err(wrong_kind(field, "an instant", value)),
@@ -75,7 +79,7 @@ pub(super) fn instant(field: &str, value: &Value) -> Result<Timestamp, SpecError
 }
 
 /// An instant as other tools write it: in milliseconds since 1970.
-pub(super) fn instant_or_millis(field: &str, value: &Value) -> Result<Timestamp, SpecError> {
+pub(super) fn instant_or_millis(field: &dyn Display, value: &Value) -> Result<Timestamp, SpecError> {
     match value {
         Value::Int(millis) => {
             let range = Timestamp::MIN.as_millis()..=Timestamp::MAX.as_millis();
@@ -83,7 +87,7 @@ pub(super) fn instant_or_millis(field: &str, value: &Value) -> Result<Timestamp,
                 return Ok(Timestamp::from_millis(*millis));
             }
             Err(SpecError::OutOfRange {
-                field: field.to_owned(),
+                field: field.to_string(),
                 found: millis.to_string(),
                 limits: "milliseconds since 1970, within the years 1 to 9999".to_owned(),
             })
@@ -94,7 +98,7 @@ pub(super) fn instant_or_millis(field: &str, value: &Value) -> Result<Timestamp,
 }
 
 /// A text that is a name of some kind.
-pub(super) fn parsed<T>(field: &str, value: &Value) -> Result<T, SpecError>
+pub(super) fn parsed<T>(field: &dyn Display, value: &Value) -> Result<T, SpecError>
 where
     T: FromStr,
     SpecError: From<T::Err>,
@@ -104,7 +108,7 @@ where
 
 /// One of a few words, and what it stands for.
 pub(super) fn word<T: Clone>(
-    field: &str,
+    field: &dyn Display,
     value: &Value,
     words: &[(&'static str, T)],
 ) -> Result<T, SpecError> {
@@ -115,16 +119,16 @@ pub(super) fn word<T: Clone>(
     }
 }
 
-pub(super) fn unknown_word(field: &str, text: &str, choices: Vec<&'static str>) -> SpecError {
+pub(super) fn unknown_word(field: &dyn Display, text: &str, choices: Vec<&'static str>) -> SpecError {
     SpecError::UnknownWord {
-        field: field.to_owned(),
+        field: field.to_string(),
         text: shortened(text),
         nearest: nearest(text, choices.iter().copied()),
         choices,
     }
 }
 
-pub(super) fn wrong_kind(field: &str, expected: &'static str, value: &Value) -> SpecError {
+pub(super) fn wrong_kind(field: &dyn Display, expected: &'static str, value: &Value) -> SpecError {
     let found = match value {
         Value::Int(number) => format!("the number `{number}`"),
         Value::Float(number) => format!("the number `{number}`"),
@@ -133,11 +137,11 @@ pub(super) fn wrong_kind(field: &str, expected: &'static str, value: &Value) -> 
         other => other.kind().to_owned(),
     };
     let way_out = way_out(field, expected, value);
-    SpecError::WrongKind { field: field.to_owned(), expected, found, way_out }
+    SpecError::WrongKind { field: field.to_string(), expected, found, way_out }
 }
 
 /// What was most likely meant, in the form that is accepted.
-fn way_out(field: &str, expected: &str, value: &Value) -> Option<String> {
+fn way_out(field: &dyn Display, expected: &str, value: &Value) -> Option<String> {
     match (expected, value) {
         ("a duration", Value::Int(number)) if *number < 1 => Some("write it as `\"15m\"`".to_owned()),
         ("a duration", Value::Int(number)) => {

@@ -1,14 +1,17 @@
 //! When a job recurs: exactly one rule, and what goes with it.
 
+use std::fmt::Display;
+
 use super::fields::SCHEDULE_KINDS;
-use super::job::Completeness;
+use super::job::{Completeness, Occasion};
+use super::node::Node;
 use super::read::Subject;
-use super::reader::{Node, Reader};
+use super::reader::Reader;
 use super::{SpecError, scalar};
 use crate::nearest::shortened;
 use crate::schedule::cron::{CronExpr, CronText};
 use crate::schedule::{Bounds, Cron, INTERVAL_MIN, OnceAt, Schedule};
-use crate::time::{Duration, Timestamp};
+use crate::time::Duration;
 use crate::value::{Path, Value};
 use crate::zone::Zone;
 
@@ -19,7 +22,7 @@ const CRON_SEARCH: Duration = Duration::from_days(2_922);
 
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    now: Timestamp,
+    occasion: Occasion,
     zone: &Zone,
     seed: u64,
     want: Completeness,
@@ -36,15 +39,17 @@ pub(super) fn read(
         return None;
     };
     for second in more {
-        let error =
-            SpecError::TwoSchedules { first: reader.shown(&first.path), second: reader.shown(&second.path) };
-        reader.fault_between(&second.path, &first.path, error);
+        let error = SpecError::TwoSchedules {
+            first: reader.shown(&first.path()),
+            second: reader.shown(&second.path()),
+        };
+        reader.fault_between(&second.path(), &first.path(), error);
     }
     // Each is read also where there are too many: whichever stays must be right.
     let mut schedules: Vec<Option<Schedule>> = Vec::new();
     let companions = Companions::read(reader);
     for kind in &kinds {
-        schedules.push(one(reader, kind, &companions, now, zone, seed));
+        schedules.push(one(reader, kind, &companions, occasion, zone, seed));
     }
     if more.is_empty() {
         companions.check(reader, first);
@@ -64,17 +69,16 @@ impl Companions {
     }
 
     fn check(&self, reader: &mut Reader<'_>, kind: &Node<'_>) {
-        let is = |field| kind.path == Path::root().key(field);
         let mut only_with = |field: &str, with| {
             let path = Path::root().key(field);
-            let has = Some(format!("`{}`", reader.shown(&kind.path)));
+            let has = Some(format!("`{}`", reader.shown(&kind.path())));
             let error = SpecError::OnlyWith { field: reader.shown(&path), with, has };
-            reader.fault_between(&path, &kind.path, error);
+            reader.fault_between(&path, &kind.path(), error);
         };
-        if self.cooldown.is_some() && !is("fresh") {
+        if self.cooldown.is_some() && !kind.is("fresh") {
             only_with("cooldown", "`fresh`");
         }
-        if self.finish_within.is_some() && (is("fresh") || is("manual")) {
+        if self.finish_within.is_some() && (kind.is("fresh") || kind.is("manual")) {
             only_with("finish_within", "`every`, `cron` or `at`");
         }
     }
@@ -84,23 +88,22 @@ fn one(
     reader: &mut Reader<'_>,
     node: &Node<'_>,
     companions: &Companions,
-    now: Timestamp,
+    occasion: Occasion,
     zone: &Zone,
     seed: u64,
 ) -> Option<Schedule> {
     let finish_within = companions.finish_within;
-    let is = |field| node.path == Path::root().key(field);
-    if is("every") {
+    if node.is("every") {
         let interval = reader.read(node, interval)?;
         Some(Schedule::Every { interval, finish_within })
-    } else if is("fresh") {
+    } else if node.is("fresh") {
         let max_age = reader.read(node, interval)?;
-        let half = Duration::from_millis((max_age.as_millis() / 2).max(1));
-        Some(Schedule::Fresh { max_age, cooldown: companions.cooldown.unwrap_or(half) })
-    } else if is("cron") {
-        let expr = cron(reader, node, now, zone, seed)?;
+        let cooldown = companions.cooldown.unwrap_or_else(|| cooldown_default(max_age));
+        Some(Schedule::Fresh { max_age, cooldown })
+    } else if node.is("cron") {
+        let expr = cron(reader, node, occasion, zone, seed)?;
         Some(Schedule::Cron(Cron::new(expr, finish_within)))
-    } else if is("at") {
+    } else if node.is("at") {
         let at = reader.read(node, |field, value| match value {
             Value::Text(text) if text == "now" => Ok(OnceAt::Now),
             _ => Ok(OnceAt::Instant(scalar::instant(field, value)?)),
@@ -111,16 +114,21 @@ fn one(
             if scalar::truth(field, value)? {
                 Ok(Schedule::Manual)
             } else {
-                Err(SpecError::ManualIsFalse { field: field.to_owned() })
+                Err(SpecError::ManualIsFalse { field: field.to_string() })
             }
         })
     }
 }
 
-fn interval(field: &str, value: &Value) -> Result<Duration, SpecError> {
+/// The rest between two runs if nothing is said: half of the time between them.
+pub(super) fn cooldown_default(max_age: Duration) -> Duration {
+    Duration::from_millis((max_age.as_millis() / 2).max(1))
+}
+
+fn interval(field: &dyn Display, value: &Value) -> Result<Duration, SpecError> {
     let found = scalar::duration(field, value)?;
     if found < INTERVAL_MIN {
-        return Err(SpecError::IntervalTooShort { field: field.to_owned(), found });
+        return Err(SpecError::IntervalTooShort { field: field.to_string(), found });
     }
     Ok(found)
 }
@@ -128,7 +136,7 @@ fn interval(field: &str, value: &Value) -> Result<Duration, SpecError> {
 fn cron(
     reader: &mut Reader<'_>,
     node: &Node<'_>,
-    now: Timestamp,
+    occasion: Occasion,
     zone: &Zone,
     seed: u64,
 ) -> Option<CronExpr> {
@@ -138,15 +146,16 @@ fn cron(
         Err(error) => {
             // Only what could not be taken apart still has its prefix, and then the whole says why.
             let error = text.parse::<CronText>().err().unwrap_or(error);
-            reader.fault_in(&node.path, error.span(), error.into());
+            reader.fault_in(&node.path(), error.span(), error.into());
             return None;
         }
     };
+    let Occasion::Written { now } = occasion else { return Some(expr) };
     // Where `H` leaves a choice, any choice will do to see whether there is a time at all.
     let plan = expr.plan().unwrap_or_else(|| expr.provisional(seed).0);
     if plan.next_after(zone, now).is_none_or(|next| now + CRON_SEARCH < next) {
         let error = SpecError::CronNever { text: shortened(text), years: CRON_YEARS_MAX };
-        reader.fault(&node.path, error);
+        reader.fault(&node.path(), error);
         return None;
     }
     Some(expr)

@@ -1,5 +1,6 @@
 //! A schedule, written as the fields of a job.
 
+use super::schedule::cooldown_default;
 use crate::schedule::{OnceAt, Schedule};
 use crate::value::{Table, Value};
 
@@ -17,7 +18,9 @@ pub fn schedule_fields(schedule: &Schedule) -> Table {
         }
         Schedule::Fresh { max_age, cooldown } => {
             put("fresh", text(max_age));
-            put("cooldown", text(cooldown));
+            if *cooldown != cooldown_default(*max_age) {
+                put("cooldown", text(cooldown));
+            }
             None
         }
         Schedule::Cron(cron) => {

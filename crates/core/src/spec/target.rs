@@ -1,11 +1,13 @@
 //! What a job runs: exactly one target.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use super::fields::TARGET_KINDS;
 use super::job::Completeness;
+use super::node::Node;
 use super::read::Subject;
-use super::reader::{LIST_MAX, Node, Reader};
+use super::reader::{LIST_MAX, Reader};
 use super::{SpecError, scalar};
 use crate::job::{CommandTarget, HttpTarget, QueueTarget, Target};
 use crate::nearest::shortened;
@@ -21,18 +23,20 @@ pub(super) fn read(reader: &mut Reader<'_>, want: Completeness) -> Option<Target
         return None;
     };
     for second in more {
-        let error =
-            SpecError::TwoTargets { first: reader.shown(&first.path), second: reader.shown(&second.path) };
-        reader.fault_between(&second.path, &first.path, error);
+        let error = SpecError::TwoTargets {
+            first: reader.shown(&first.path()),
+            second: reader.shown(&second.path()),
+        };
+        reader.fault_between(&second.path(), &first.path(), error);
     }
     let targets: Vec<Option<Target>> = kinds.iter().map(|kind| one(reader, kind)).collect();
     targets.into_iter().next().flatten()
 }
 
 fn one(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Target> {
-    if node.path == Path::root().key("command") {
+    if node.is("command") {
         command(reader, node).map(Target::Command)
-    } else if node.path == Path::root().key("http") {
+    } else if node.is("http") {
         http(reader, node).map(Target::Http)
     } else {
         queue(reader, node).map(Target::Queue)
@@ -45,7 +49,7 @@ fn command(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<CommandTarget> {
         return Some(CommandTarget { argv, ..CommandTarget::default() });
     };
     let known = ["argv", "cwd", "env", "env_pass", "stdin", "shell", "grace"];
-    reader.known_only(table, &node.path, "command", &known);
+    reader.known_only(node, table, "command", &known);
     let shell = node.get("shell").and_then(|it| reader.read(&it, scalar::truth)).unwrap_or(false);
     let way_out = "write the program and its arguments, such as `[\"curl\", \"https://example.org\"]`";
     let argv = reader
@@ -69,11 +73,11 @@ enum Shell {
 }
 
 fn argv(reader: &mut Reader<'_>, node: &Node<'_>, shell: Shell) -> Option<Vec<String>> {
-    let field = reader.shown(&node.path);
     match (node.value, shell) {
         (Value::Text(text), Shell::No) => {
+            let field = reader.shown(&node.path());
             let argv = text.split_whitespace().map(shortened).collect();
-            reader.fault(&node.path, SpecError::TextNeedsShell { field, argv });
+            reader.fault(&node.path(), SpecError::TextNeedsShell { field, argv });
             None
         }
         (Value::Text(_), Shell::Yes) => {
@@ -82,14 +86,18 @@ fn argv(reader: &mut Reader<'_>, node: &Node<'_>, shell: Shell) -> Option<Vec<St
             Some(vec![line])
         }
         (Value::List(words), Shell::Yes) if words.len() != 1 => {
-            reader.fault(&node.path, SpecError::ShellNeedsText { field });
+            let field = reader.shown(&node.path());
+            reader.fault(&node.path(), SpecError::ShellNeedsText { field });
             None
         }
         _ => {
             let n_faults = reader.faults.len();
             let nodes = reader.list(node, "a list of texts", LIST_MAX);
             if reader.faults.len() == n_faults {
-                let program_is_empty = nodes.first().is_none_or(|it| it.value.as_text() == Some(""));
+                let is_empty =
+                    |text: &str| text.is_empty() || (shell == Shell::Yes && text.trim().is_empty());
+                let program_is_empty =
+                    nodes.first().is_none_or(|it| it.value.as_text().is_some_and(is_empty));
                 not_empty(reader, node, program_is_empty)?;
             }
             let words: Vec<Option<String>> = nodes.iter().map(|it| reader.read(it, plain_text)).collect();
@@ -101,22 +109,22 @@ fn argv(reader: &mut Reader<'_>, node: &Node<'_>, shell: Shell) -> Option<Vec<St
 
 fn not_empty(reader: &mut Reader<'_>, node: &Node<'_>, is_empty: bool) -> Option<()> {
     if is_empty {
-        let field = reader.shown(&node.path);
+        let field = reader.shown(&node.path());
         let way_out = "name the program to run";
-        reader.fault(&node.path, SpecError::Empty { field, way_out });
+        reader.fault(&node.path(), SpecError::Empty { field, way_out });
         return None;
     }
     Some(())
 }
 
 /// A text that a process can be given.
-fn plain_text(field: &str, value: &Value) -> Result<String, SpecError> {
+fn plain_text(field: &dyn Display, value: &Value) -> Result<String, SpecError> {
     without(field, scalar::text(field, value)?, "what a process is given", &['\0'])
 }
 
-fn without(field: &str, text: &str, what: &'static str, bad: &[char]) -> Result<String, SpecError> {
+fn without(field: &dyn Display, text: &str, what: &'static str, bad: &[char]) -> Result<String, SpecError> {
     match text.chars().find(|it| bad.contains(it)) {
-        Some(found) => Err(SpecError::BadCharacter { field: field.to_owned(), what, found }),
+        Some(found) => Err(SpecError::BadCharacter { field: field.to_string(), what, found }),
         None => Ok(text.to_owned()),
     }
 }
@@ -124,10 +132,7 @@ fn without(field: &str, text: &str, what: &'static str, bad: &[char]) -> Result<
 fn env(reader: &mut Reader<'_>, node: &Node<'_>) -> BTreeMap<String, String> {
     let mut env = BTreeMap::new();
     for (name, value) in reader.entries(node) {
-        let checked = variable_name(&reader.shown(&value.path), name);
-        if let Err(error) = checked {
-            reader.fault(&value.path, error);
-        }
+        reader.read(&value, |field, _| variable_name(field, name));
         if let Some(text) = reader.read(&value, plain_text) {
             env.insert(name.to_owned(), text);
         }
@@ -137,13 +142,13 @@ fn env(reader: &mut Reader<'_>, node: &Node<'_>) -> BTreeMap<String, String> {
 
 fn env_pass(reader: &mut Reader<'_>, node: &Node<'_>) -> Vec<String> {
     let nodes = reader.list(node, "a list of texts", LIST_MAX);
-    let name = |field: &str, value: &Value| variable_name(field, scalar::text(field, value)?);
+    let name = |field: &dyn Display, value: &Value| variable_name(field, scalar::text(field, value)?);
     nodes.iter().filter_map(|node| reader.read(node, name)).collect()
 }
 
-fn variable_name(field: &str, name: &str) -> Result<String, SpecError> {
+fn variable_name(field: &dyn Display, name: &str) -> Result<String, SpecError> {
     if name.is_empty() {
-        return Err(SpecError::Empty { field: field.to_owned(), way_out: "name the variable" });
+        return Err(SpecError::Empty { field: field.to_string(), way_out: "name the variable" });
     }
     without(field, name, "the name of a variable", &['\0', '='])
 }
@@ -153,7 +158,7 @@ fn http(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<HttpTarget> {
     let Value::Table(table) = node.value else {
         return reader.read(node, url).map(target);
     };
-    reader.known_only(table, &node.path, "http", &["url", "headers", "timeout", "idempotent"]);
+    reader.known_only(node, table, "http", &["url", "headers", "timeout", "idempotent"]);
     let url = reader.required(node, "url", "write where to post to").and_then(|it| reader.read(&it, url));
     let headers = node.get("headers").map(|it| headers(reader, &it)).unwrap_or_default();
     let timeout = node.get("timeout").and_then(|it| reader.read(&it, scalar::duration));
@@ -162,7 +167,7 @@ fn http(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<HttpTarget> {
 }
 
 /// As much as can be said without asking the network: `http` or `https`, and a host.
-fn url(field: &str, value: &Value) -> Result<String, SpecError> {
+fn url(field: &dyn Display, value: &Value) -> Result<String, SpecError> {
     let text = scalar::text(field, value)?;
     let good = text.split_once("://").is_some_and(|(scheme, rest)| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -178,14 +183,14 @@ fn headers(reader: &mut Reader<'_>, node: &Node<'_>) -> BTreeMap<String, String>
     let mut headers = BTreeMap::new();
     for (name, value) in reader.entries(node) {
         let is_token = |it: char| it.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(it);
-        let field = reader.shown(&value.path);
         if let Some(found) = name.chars().find(|it| !is_token(*it)) {
-            let what = "the name of a header";
-            reader.fault(&value.path, SpecError::BadCharacter { field, what, found });
+            let (field, what) = (reader.shown(&value.path()), "the name of a header");
+            reader.fault(&value.path(), SpecError::BadCharacter { field, what, found });
         } else if name.is_empty() {
-            reader.fault(&value.path, SpecError::Empty { field, way_out: "name the header" });
+            let field = reader.shown(&value.path());
+            reader.fault(&value.path(), SpecError::Empty { field, way_out: "name the header" });
         }
-        let header_text = |field: &str, value: &Value| {
+        let header_text = |field: &dyn Display, value: &Value| {
             without(field, scalar::text(field, value)?, "a header", &['\0', '\r', '\n'])
         };
         if let Some(text) = reader.read(&value, header_text) {
@@ -196,11 +201,11 @@ fn headers(reader: &mut Reader<'_>, node: &Node<'_>) -> BTreeMap<String, String>
 }
 
 fn queue(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<QueueTarget> {
-    let word = |field: &str, value: &Value| {
+    let word = |field: &dyn Display, value: &Value| {
         let text = scalar::text(field, value)?;
         if text.is_empty() {
             return Err(SpecError::Empty {
-                field: field.to_owned(),
+                field: field.to_string(),
                 way_out: "leave it out for the default",
             });
         }
@@ -210,7 +215,7 @@ fn queue(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<QueueTarget> {
         let topic = reader.read(node, word)?;
         return Some(QueueTarget { topic: Some(topic), ..QueueTarget::default() });
     };
-    reader.known_only(table, &node.path, "queue", &["broker", "topic", "cloudevents"]);
+    reader.known_only(node, table, "queue", &["broker", "topic", "cloudevents"]);
     let broker = node.get("broker").and_then(|it| reader.read(&it, word));
     let topic = node.get("topic").and_then(|it| reader.read(&it, word));
     let cloudevents = node.get("cloudevents").and_then(|it| reader.read(&it, scalar::truth)).unwrap_or(false);

@@ -49,6 +49,10 @@ fn a_target_is_one_of_three() {
         "command: 'curl x'",
         &["command: `command` is one text, which only a shell could take apart"],
     );
+    check_faults(
+        "command: {argv: [' '], shell: true}",
+        &["command.argv: `command.argv` is empty (name the program to run)"],
+    );
     check_faults("command: []", &["command: `command` is empty (name the program to run)"]);
     check_faults(
         "command: {cwd: '/tmp'}",

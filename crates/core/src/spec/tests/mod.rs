@@ -4,6 +4,7 @@ mod defaults;
 mod fields;
 mod schedules;
 mod warnings;
+mod write;
 
 use super::sample::table;
 use super::{Fault, JobSpec, Origin, Place, Validated};
