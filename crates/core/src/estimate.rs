@@ -63,6 +63,21 @@ impl Estimate {
         }
     }
 
+    /// The same, to the last digit: mean and variance in milliseconds and their square, and the number of runs.
+    pub fn to_stored(&self) -> (f64, f64, u64) {
+        (self.mean_ms, self.variance_ms2, self.n_samples.get())
+    }
+
+    /// What was [stored](Estimate::to_stored). Numbers that no run can have led to are taken as 0.
+    pub fn from_stored(mean_ms: f64, variance_ms2: f64, n_samples: u64) -> Estimate {
+        let sound = |number: f64| if number.is_finite() { number.max(0.0) } else { 0.0 };
+        Estimate {
+            mean_ms: sound(mean_ms),
+            variance_ms2: sound(variance_ms2),
+            n_samples: NonZeroU64::new(n_samples).unwrap_or(NonZeroU64::MIN),
+        }
+    }
+
     /// The expected length.
     pub fn mean(&self) -> Duration {
         Duration::from_millis_f64(self.mean_ms)

@@ -134,6 +134,13 @@ pub enum Notice {
         /// Which.
         run: RunId,
     },
+    /// No worker has started a run that was published, and it is given up.
+    NotTakenUp {
+        /// Of which job.
+        key: JobKey,
+        /// Which.
+        run: RunId,
+    },
     /// An occurrence came due while the job runs.
     SkippedByOverlap {
         /// Of which job.
@@ -191,6 +198,7 @@ impl Notice {
             Notice::EndedByBlackout { .. } => "run ended by a blackout",
             Notice::TookTooLong { .. } => "run took longer than allowed",
             Notice::Overrunning { .. } => "run takes longer than expected",
+            Notice::NotTakenUp { .. } => "no worker has started the run",
             Notice::SkippedByOverlap { .. } => "occurrence skipped, the job is running",
             Notice::PausedBySystem { .. } => "job paused by the system",
         }
@@ -206,6 +214,7 @@ impl Notice {
             Notice::SessionLost { .. }
             | Notice::EndedByBlackout { .. }
             | Notice::TookTooLong { .. }
+            | Notice::NotTakenUp { .. }
             | Notice::Overrunning { .. } => Level::Error,
             Notice::LedgerRebuilt { .. }
             | Notice::Placed { .. }
@@ -240,6 +249,7 @@ impl Notice {
             Notice::SessionFenced { session } => vec![("session", session.to_string())],
             Notice::EndedByBlackout { key, run }
             | Notice::TookTooLong { key, run }
+            | Notice::NotTakenUp { key, run }
             | Notice::Overrunning { key, run } => {
                 vec![("job_id", key.to_string()), ("run", run.to_string())]
             }

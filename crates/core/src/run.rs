@@ -41,6 +41,15 @@ pub enum Outcome {
 }
 
 impl Trigger {
+    /// Every one.
+    pub const ALL: [Trigger; 5] =
+        [Trigger::Scheduler, Trigger::Manual, Trigger::Retry, Trigger::Catchup, Trigger::Backfill];
+
+    /// The one of that name.
+    pub fn named(word: &str) -> Option<Trigger> {
+        Trigger::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
     /// The word on the wire, in the store and on pages.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,6 +63,23 @@ impl Trigger {
 }
 
 impl Outcome {
+    /// Every one.
+    pub const ALL: [Outcome; 8] = [
+        Outcome::Succeeded,
+        Outcome::Failed,
+        Outcome::TimedOut,
+        Outcome::Blackout,
+        Outcome::Cancelled,
+        Outcome::Lost,
+        Outcome::Unknown,
+        Outcome::Superseded,
+    ];
+
+    /// The one of that name.
+    pub fn named(word: &str) -> Option<Outcome> {
+        Outcome::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
     /// The word on the wire, in the store and on pages.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -135,6 +135,29 @@ pub fn planned_start(
     let renewing = state.extras.iter().filter(|extra| extra.kind != Trigger::Backfill);
     let extra = renewing.map(|extra| extra.not_before).min();
     let earliest = [pending_start(key, terms, state), extra].into_iter().flatten().min()?;
+    fit_from(earliest, terms, state, now, outlook)
+}
+
+/// The same for the next run of any kind, also for one that only makes up for the past.
+pub fn next_start(
+    key: &JobKey,
+    terms: &Terms,
+    state: &JobState,
+    now: Timestamp,
+    outlook: &Outlook,
+) -> Option<Timestamp> {
+    let extra = state.extras.iter().map(|extra| extra.not_before).min();
+    let earliest = [pending_start(key, terms, state), extra].into_iter().flatten().min()?;
+    fit_from(earliest, terms, state, now, outlook)
+}
+
+fn fit_from(
+    earliest: Timestamp,
+    terms: &Terms,
+    state: &JobState,
+    now: Timestamp,
+    outlook: &Outlook,
+) -> Option<Timestamp> {
     let earliest = after_blackouts(terms, earliest, now)?.max(now);
     let room_at = outlook.room_at.map_or(earliest, |room_at| room_at.max(earliest));
     terms.blackouts.earliest_fit(&terms.zone, room_at, expected_length(terms, state, outlook))

@@ -118,6 +118,15 @@ pub enum What {
         /// The store's clock.
         store_now: Timestamp,
     },
+    /// A worker won the start of a run that was published: from now on the run is its own.
+    TakenUp {
+        /// The run.
+        run: RunId,
+        /// The session of the worker.
+        session: SessionId,
+        /// The worker.
+        worker: NodeName,
+    },
     /// A run left the open phases.
     RunEnded {
         /// Which.
@@ -165,7 +174,7 @@ pub enum What {
     Triggered {
         /// Which job.
         key: JobKey,
-        /// When it is due: now.
+        /// When it is due: now, or the instant of the past that it makes up for.
         due_at: Timestamp,
     },
     /// A cancel was asked for.

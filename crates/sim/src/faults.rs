@@ -33,7 +33,14 @@ pub const WORKER_DIES: &str = "worker_dies";
 /// Answers take as long as an attempt may, and longer.
 pub const SLOW_DATABASE: &str = "slow_database";
 
-/// All classes.
+/// A worker loses its power, and comes back.
+pub const QUEUE_WORKER_CRASH: &str = "queue_worker_crash";
+/// A worker stands still.
+pub const QUEUE_WORKER_PAUSED: &str = "queue_worker_paused";
+/// Between a worker and the database messages are lost.
+pub const QUEUE_WORKER_CUT: &str = "queue_worker_cut";
+
+/// All classes that can strike in every world; those of workers only where there are some.
 pub const ALL: [&str; 13] = [
     NODE_CRASH,
     SCHEDULER_KILLED,
@@ -49,6 +56,9 @@ pub const ALL: [&str; 13] = [
     WORKER_DIES,
     SLOW_DATABASE,
 ];
+
+/// The classes that strike workers.
+pub const OF_WORKERS: [&str; 3] = [QUEUE_WORKER_CRASH, QUEUE_WORKER_PAUSED, QUEUE_WORKER_CUT];
 
 /// How often a class is part of a world, in percent.
 const SHARE: u32 = 48;
@@ -68,7 +78,7 @@ pub struct Fault {
     pub is_aimed: bool,
 }
 
-/// What goes wrong. Nodes are named by their place in the setup.
+/// What goes wrong. Nodes and workers are named by their places in the setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// Power off; on again when it is over, with another boot id.
@@ -104,6 +114,12 @@ pub enum FaultKind {
     ShimDies(usize),
     /// Messages take up to so long, each way.
     SlowDatabase(Duration),
+    /// The power of a worker's machine; on again when it is over.
+    QueueWorkerCrash(usize),
+    /// The whole of it stands still.
+    QueueWorkerPaused(usize),
+    /// Its messages are lost.
+    QueueWorkerCut(usize, CutWay),
 }
 
 /// Which messages a cut loses.
@@ -143,6 +159,9 @@ impl FaultKind {
             FaultKind::LateRequests(_) => LATE_REQUESTS,
             FaultKind::ProcessDies(_) | FaultKind::ShimDies(_) => WORKER_DIES,
             FaultKind::SlowDatabase(_) => SLOW_DATABASE,
+            FaultKind::QueueWorkerCrash(_) => QUEUE_WORKER_CRASH,
+            FaultKind::QueueWorkerPaused(_) => QUEUE_WORKER_PAUSED,
+            FaultKind::QueueWorkerCut(..) => QUEUE_WORKER_CUT,
         }
     }
 

@@ -7,7 +7,7 @@
 //! must notice.
 //!
 //! **As a specification** the [`mod@reference`] store says in plain maps what is asked of a database, and [`mod@conformance`]
-//! holds every store to it, case by case.
+//! holds every store to it, case by case; [`differential`] holds it against the reference over random requests.
 //!
 //! **As a tool** [`whatif`] lives through days of a fleet, without faults, and tells how fresh it was.
 
@@ -17,6 +17,7 @@ pub use evenbeat_core as core;
 pub mod checkers;
 pub mod conformance;
 pub mod dice;
+pub mod differential;
 pub mod fact;
 pub mod faults;
 pub mod hunt;

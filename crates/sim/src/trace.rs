@@ -97,6 +97,10 @@ pub struct Tally {
     pub n_halts: u64,
     /// Sessions that were fenced off by a watcher.
     pub n_fenced: u64,
+    /// Of these, sessions of workers.
+    pub n_workers_fenced: u64,
+    /// Runs that a worker took up.
+    pub n_taken_up: u64,
     /// Sessions that were taken over by a later life of their own node.
     pub n_adopted: u64,
     /// Rows of occurrences without a run.
@@ -158,6 +162,7 @@ impl Trace {
             What::RunEnded { outcome: Some(Outcome::Succeeded), .. } => tally.n_succeeded += 1,
             What::RunEnded { .. } => tally.n_failed += 1,
             What::Fenced { .. } => tally.n_fenced += 1,
+            What::TakenUp { .. } => tally.n_taken_up += 1,
             What::Adopted { .. } => tally.n_adopted += 1,
             What::Recorded { .. } => tally.n_records += 1,
             What::FailedOver { .. } => tally.n_failovers += 1,
@@ -276,6 +281,12 @@ fn mix_fact(hash: &mut Hash64, what: &What) {
             hash.mix(17);
             hash.mix_signed(kept_until.0);
             hash.mix(epoch.0);
+        }
+        What::TakenUp { run, session, worker } => {
+            hash.mix(23);
+            hash.mix_wide(run.0);
+            hash.mix_wide(session.0);
+            hash.mix_text(worker.as_str());
         }
         What::FaultBegan { fault } => {
             hash.mix(18);

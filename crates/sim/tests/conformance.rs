@@ -62,6 +62,7 @@ fn a_store_without_one_of_its_rules_is_found_out() {
     check(Weakness::CountersNotChecked, "limits::a_counter_holds_across_jobs");
     check(Weakness::FenceDoesNotGrow, "claims::fences_only_grow");
     check(Weakness::FenceIgnoresEpoch, "epochs::fences_of_a_new_epoch_are_greater_than_all_before");
+    check(Weakness::VersionsRepeat, "epochs::versions_of_a_new_epoch_are_greater_than_all_before");
     check(Weakness::NoNotBefore, "claims::a_claim_before_its_time_hears_until_when");
     check(Weakness::DeadMayBeat, "sessions::a_session_that_was_fenced_off_cannot_beat");
     check(Weakness::LateResultCounts, "ends::a_result_after_the_loss_is_superseded");

@@ -10,7 +10,7 @@ use evenbeat_core::occurrence::{Due, Serves};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::store::{
-    Bid, Claim, ClaimAnswer, Claims, CounterKey, CounterLimit, End, EndBy, JobRow, PutJob, Retention,
+    Bid, Claim, ClaimAnswer, Claims, CounterKey, CounterLimit, End, EndBy, JobRow, Lives, PutJob, Retention,
     RunFilter, RunRow, Seen, SessionKind, SessionSpec, Store, Take, Views,
 };
 use evenbeat_core::time::{Duration, Timestamp};
@@ -312,7 +312,7 @@ impl World {
                 self.store.fence(epoch, &silent).unwrap();
             }
             Ask::Adopt { session } => {
-                self.store.adopt(SessionId(u128::from(session))).unwrap();
+                self.store.adopt(SessionId(u128::from(session)), Lives::OfThisBoot).unwrap();
             }
             Ask::FailOver => self.store.fail_over(epoch),
             Ask::OpenEpoch => {

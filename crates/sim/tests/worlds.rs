@@ -37,4 +37,13 @@ fn in_three_hundred_worlds_nothing_goes_wrong() {
     assert!(
         100_000 < swept.n_granted && 500 < swept.n_fenced && 1_000 < swept.n_lost && 2_000 < swept.n_halts
     );
+    assert!(
+        N_WORLDS * 30 <= swept.n_with_workers * 100
+            && 20_000 < swept.n_taken_up
+            && 300 < swept.n_workers_fenced,
+        "{} worlds with workers, {} runs taken up, {} of their sessions fenced off",
+        swept.n_with_workers,
+        swept.n_taken_up,
+        swept.n_workers_fenced
+    );
 }

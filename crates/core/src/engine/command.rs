@@ -56,9 +56,11 @@ pub enum Command {
     },
     /// Note how far runs have come. Not answered: a mark that is lost is no harm.
     Mark(Vec<Mark>),
-    /// Start a run.
+    /// Start a run. Of a job whose work goes through a broker: see to it that the outbox is published; nothing of it
+    /// executes on the node, and nothing is told of it.
     Start(Box<Start>),
-    /// Let every strict run of this session execute until then; thaw what is frozen.
+    /// Let every strict run of this session execute until then; thaw what is frozen. What was revoked before this
+    /// command is none of them: for each run the order of commands must be kept.
     Extend {
         /// On the node's own clock.
         until: BootTime,

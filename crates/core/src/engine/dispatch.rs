@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::held::{EndWhat, Held, OpenEnd, Phase};
 use super::plan::{Passed, Pick, Plan};
 use super::pool::Hold;
-use super::view::{JobIdx, Spot, View};
+use super::view::{JobIdx, Spot, Told, View};
 use super::{Command, Engine, Now, Start};
 use crate::ids::{JobKey, Pool, RunId};
 use crate::job::Exclusive;
@@ -209,11 +209,12 @@ impl Engine {
             }
         };
         let terms = self.view.find(key).map(|entry| Arc::clone(&entry.terms));
+        let is_published = row.job.target.is_published();
         let held = Held {
             key: key.clone(),
             fence: row.fence,
             due: due.clone(),
-            phase: Phase::Starting,
+            phase: if is_published { Phase::Published } else { Phase::Starting },
             terms: Some(terms.unwrap_or_else(|| Arc::new(row.job.terms.clone()))),
             hold,
             takes,
@@ -222,6 +223,10 @@ impl Engine {
             worked_before: Duration::ZERO,
         };
         self.held.by_id.insert(run, held);
+        if is_published {
+            self.await_worker(now, run);
+            self.mind_blackout(now, run);
+        }
         let is_strict = row.job.exclusive == Exclusive::Strict && self.settings.lease.is_some();
         out.push(Command::Start(Box::new(Start {
             run,
@@ -270,10 +275,8 @@ impl Engine {
     /// A row that came with an answer. It may be of a job that was removed, whose runs still have to end.
     pub(super) fn keep_row(&mut self, row: &JobRow, time: Timestamp) {
         if row.is_deleted {
-            let kept = JobRow { is_deleted: false, ..row.clone() };
-            self.take_in(&kept, time);
             // It has nothing pending: it stands aside until its last run has ended.
-            return;
+            return self.take_in(Told { is_deleted: false, ..row.into() }, time);
         }
         self.take_in(row, time);
     }

@@ -51,7 +51,8 @@ pub enum Event {
         is_open: bool,
         /// The store's clock.
         store_now: Timestamp,
-        /// Runs that it has taken over. Of each, either something still executes or its end will follow.
+        /// Runs that it has taken over. Of each, something still executes, or its end will follow, or it is
+        /// published and waits for a worker.
         adopted: Vec<RunRow>,
     },
     /// The answer to a beat.

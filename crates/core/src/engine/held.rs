@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::pool::Hold;
+use super::view::Told;
 use crate::ids::{Fence, JobKey, RunId, SessionId};
 use crate::job::{RunEnd, Terms};
 use crate::lease::HeldRun;
@@ -19,7 +20,7 @@ pub(crate) struct Held {
     pub(crate) fence: Fence,
     pub(crate) due: Due,
     pub(crate) phase: Phase,
-    /// Not known before the fleet is, for a run that was taken over.
+    /// Not known before the fleet is, for a run that was taken over; until then it has no room either.
     pub(crate) terms: Option<Arc<Terms>>,
     /// The units it holds, while anything of it may execute.
     pub(crate) hold: Option<Hold>,
@@ -36,6 +37,9 @@ pub(crate) struct Held {
 pub(crate) enum Phase {
     /// To be started.
     Starting,
+    /// With a broker, for a worker to start: nothing of it ever executes here, but it holds its units until a
+    /// worker has won it.
+    Published,
     /// It executes, or is frozen.
     Running,
     /// It was asked to end.
@@ -74,6 +78,8 @@ pub(crate) enum Alarm {
     Overrun,
     /// It takes longer than it may.
     TooLong,
+    /// No worker has started it in time.
+    NotTakenUp,
 }
 
 /// All runs that this node holds, and what will be due about them.
@@ -95,6 +101,16 @@ enum AlarmAt {
 }
 
 impl HeldRuns {
+    /// A removed job is nowhere in the view, and what runs of it here must still keep to its terms.
+    pub(crate) fn learn_terms(&mut self, removed: Told<'_>) {
+        if removed.n_open == 0 {
+            return;
+        }
+        for held in self.by_id.values_mut().filter(|it| it.terms.is_none() && it.key == *removed.key) {
+            held.terms = Some(Arc::new(removed.terms.clone()));
+        }
+    }
+
     /// As the lease sees them, when an answer comes to a beat that was begun then. A run that is over stays ours
     /// until the store has said so.
     pub(crate) fn for_lease(
@@ -109,6 +125,12 @@ impl HeldRuns {
         // What is about to be given back is not to be given back twice.
         let ending = ends.iter().map(|(run, end)| (*run, HeldRun { fence: end.fence, is_in_flight: true }));
         held.chain(ending).collect()
+    }
+
+    /// What was taken over and does not hold any units yet, though it may execute.
+    pub(crate) fn unplaced(&self) -> impl Iterator<Item = RunId> {
+        let is_unplaced = |held: &Held| held.hold.is_none() && held.phase != Phase::Over;
+        self.by_id.iter().filter(move |(_, held)| is_unplaced(held)).map(|(run, _)| *run)
     }
 
     pub(crate) fn alarm_at(&mut self, at: Timestamp, run: RunId, alarm: Alarm) {

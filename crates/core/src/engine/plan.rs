@@ -256,7 +256,33 @@ impl Engine {
         let ends_at = time + expected;
         larger_before(line, draft, entry, rank, ends_at, time)
             .map(Passed::LeavesRoomTo)
+            .or_else(|| {
+                self.savable_before(line, draft, entry, rank, ends_at, time).map(Passed::LooksAheadTo)
+            })
             .or_else(|| self.soon_due(line, draft, entry, rank, ends_at, time).map(Passed::LooksAheadTo))
+    }
+
+    /// What can never be in time, and has its share, starts only if it is over before anything comes due that
+    /// can be (B6): whoever comes due meanwhile may do so many times, and would find no room each time.
+    fn savable_before(
+        &self,
+        line: &PoolLine,
+        draft: &Draft,
+        entry: &Entry,
+        rank: Rank,
+        ends_at: Timestamp,
+        time: Timestamp,
+    ) -> Option<JobIdx> {
+        if !rank.is_hopeless() || !self.is_beyond_share(line, draft, entry.terms.place.cost) {
+            return None;
+        }
+        let soon = line.waiting.range((time, JobIdx::FIRST)..(ends_at, JobIdx::FIRST)).take(LOOK_AT);
+        let mut soon = soon.filter_map(|(_, idx)| Some((*idx, self.view.get(*idx)?)));
+        let is_savable = |other: &Entry| {
+            !urgency::is_hopeless(&other.terms, &other.state, &self.outlook(&other.terms))
+                && self.is_preferred(&other.key, &other.terms)
+        };
+        soon.find(|(_, other)| is_savable(other)).map(|(idx, _)| idx)
     }
 
     /// The last room is not given to a long run if before its end a job becomes due that must start earlier than

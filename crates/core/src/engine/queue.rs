@@ -2,7 +2,7 @@
 
 use super::pool::Lane;
 use super::preference;
-use super::view::{Entry, JobIdx, Spot};
+use super::view::{Entry, JobIdx, Spot, Told};
 use super::{Engine, Order};
 use crate::estimate::Estimate;
 use crate::ids::{JobKey, NodeName};
@@ -11,7 +11,7 @@ use crate::occurrence::{self, Serves, Up};
 use crate::rank::Rank;
 use crate::rules::Rule;
 use crate::run::Trigger;
-use crate::store::{CounterKey, CounterLimit, JobRow, Take};
+use crate::store::{CounterKey, CounterLimit, Take};
 use crate::time::{Duration, Timestamp};
 use crate::urgency::{self, Outlook};
 
@@ -25,9 +25,10 @@ pub(crate) struct Queued {
 }
 
 impl Engine {
-    /// Takes in a row of the store and finds the job's place.
-    pub(crate) fn take_in(&mut self, row: &JobRow, time: Timestamp) {
-        let key = &row.job.key;
+    /// Takes in what the store told of a job, and finds the job's place.
+    pub(crate) fn take_in<'a>(&mut self, row: impl Into<Told<'a>>, time: Timestamp) {
+        let row = row.into();
+        let key = row.key;
         let before = self.view.idx_of(key);
         if let Some((idx, entry)) = before.and_then(|idx| Some((idx, self.view.get(idx)?))) {
             if row.version < entry.version {
@@ -43,6 +44,7 @@ impl Engine {
         }
         if row.is_deleted {
             self.view.remove(key);
+            self.held.learn_terms(row);
             return;
         }
         if let Some(idx) = self.view.put(row) {
@@ -175,7 +177,7 @@ impl Engine {
         if !self.settings.rules.hold(Rule::NoStartInBlackout) {
             return state.next_run_at;
         }
-        urgency::planned_start(key, terms, state, time, &self.outlook(terms))
+        urgency::next_start(key, terms, state, time, &self.outlook(terms))
     }
 
     pub(crate) fn is_preferred(&self, key: &JobKey, terms: &Terms) -> bool {

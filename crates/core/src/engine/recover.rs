@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::held::{EndWhat, Held, OpenEnd, Phase, lost_end};
 use super::{Command, Engine, Now};
 use crate::ids::{Fence, RunId};
+use crate::job::JobState;
 use crate::rules::Rule;
 use crate::run::Outcome;
 use crate::store::{RunPhase, RunRow};
@@ -16,12 +17,13 @@ impl Engine {
     /// Takes over what an earlier life of this node began. What it takes up is known when the fleet is.
     pub(super) fn adopt(&mut self, now: Now, adopted: Vec<RunRow>) {
         for row in adopted {
+            let (run, is_published) = (row.run, row.phase == RunPhase::Published);
             self.counters.adopted(&row.takes);
             let held = Held {
                 key: row.key,
                 fence: row.fence,
                 due: row.due,
-                phase: Phase::Running,
+                phase: if is_published { Phase::Published } else { Phase::Running },
                 terms: None,
                 hold: None,
                 takes: row.takes,
@@ -29,31 +31,38 @@ impl Engine {
                 started_at: row.started_at.or(Some(row.claimed_at)),
                 worked_before: Duration::ZERO,
             };
-            self.held.by_id.insert(row.run, held);
+            self.held.by_id.insert(run, held);
+            if is_published {
+                self.await_worker(now, run);
+            }
         }
     }
 
     /// The fleet is known: what was taken over takes its room, and its alarms are set.
     pub(super) fn complete_adopted(&mut self, now: Now) {
-        let adopted: Vec<RunId> =
-            self.held.by_id.iter().filter(|(_, held)| held.terms.is_none()).map(|(run, _)| *run).collect();
+        let time = self.time(now);
+        let adopted: Vec<RunId> = self.held.unplaced().collect();
         for run in adopted {
             let Some(held) = self.held.by_id.get_mut(&run) else { continue };
-            let Some(entry) = self.view.find(&held.key) else { continue };
-            let terms = Arc::clone(&entry.terms);
-            held.terms = Some(Arc::clone(&terms));
-            if matches!(held.phase, Phase::Over) {
+            let entry = self.view.find(&held.key);
+            // A job that was removed meanwhile has told its terms on its way out.
+            let Some(terms) = entry.map(|entry| Arc::clone(&entry.terms)).or_else(|| held.terms.clone())
+            else {
                 continue;
-            }
-            let expected = urgency::expected_length(&terms, &entry.state, &self.outlook(&terms));
-            let time = self.time(now);
+            };
+            held.terms = Some(Arc::clone(&terms));
+            let state = entry.map_or_else(|| JobState::new(time), |entry| entry.state.clone());
+            let expected = urgency::expected_length(&terms, &state, &self.outlook(&terms));
             if let Some(line) = self.pools.get_mut(&terms.place.pool) {
                 let hold = line.hold(terms.place.cost, false, time + expected);
                 if let Some(held) = self.held.by_id.get_mut(&run) {
                     held.hold = Some(hold);
                 }
             }
-            self.set_alarms(now, run);
+            match self.held.by_id.get(&run).map(|held| held.phase) {
+                Some(Phase::Published) => self.mind_blackout(now, run),
+                _ => self.set_alarms(now, run),
+            }
         }
     }
 
@@ -64,7 +73,12 @@ impl Engine {
         }
         for row in runs.iter().filter(|row| release.contains(&(row.run, row.fence))) {
             // Asked for at this moment: the answer may be on its way.
-            if self.asked.contains_key(&row.key) || row.phase == RunPhase::Published {
+            if self.asked.contains_key(&row.key) {
+                continue;
+            }
+            if row.phase == RunPhase::Published {
+                // A worker may start it at any moment; if none does, somebody must give it up.
+                self.adopt(now, vec![row.clone()]);
                 continue;
             }
             let what = match row.phase {
@@ -76,6 +90,9 @@ impl Engine {
             };
             let end = OpenEnd { key: row.key.clone(), fence: row.fence, due: row.due.clone(), what };
             self.ends.insert(row.run, end);
+        }
+        if self.is_loaded {
+            self.complete_adopted(now);
         }
     }
 
@@ -98,15 +115,21 @@ impl Engine {
         }
     }
 
-    /// Runs that are not ours any more.
+    /// Runs that are not ours any more. Of one that was published nothing executes here, and whoever has it now ends it.
     pub(super) fn revoke(&mut self, runs: Vec<RunId>, out: &mut Vec<Command>) {
         if !self.settings.rules.hold(Rule::RevokeUnknown) {
             return;
         }
         for run in runs {
             let Some(held) = self.held.by_id.get_mut(&run) else { continue };
-            if matches!(held.phase, Phase::Over | Phase::Revoked) {
-                continue;
+            match held.phase {
+                Phase::Over | Phase::Revoked => continue,
+                Phase::Published => {
+                    self.leave_room(run);
+                    self.held.by_id.remove(&run);
+                    continue;
+                }
+                Phase::Starting | Phase::Running | Phase::Stopping => {}
             }
             held.phase = Phase::Revoked;
             out.push(Command::Revoke { run });
@@ -114,9 +137,9 @@ impl Engine {
     }
 
     /// Runs that someone wants to end.
-    pub(super) fn stop_cancelled(&mut self, runs: &[RunRow], out: &mut Vec<Command>) {
+    pub(super) fn stop_cancelled(&mut self, now: Now, runs: &[RunRow], out: &mut Vec<Command>) {
         for row in runs.iter().filter(|row| row.is_cancel_asked) {
-            self.stop(row.run, Outcome::Cancelled, out);
+            self.stop(now, row.run, Outcome::Cancelled, out);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The life of a held run: it starts, may be ended for a reason, is over, and the store is told.
 
-use super::held::{Alarm, EndWhat, OpenEnd, Phase};
+use super::held::{Alarm, EndWhat, OpenEnd, Phase, lost_end};
 use super::{Command, Engine, Now, RunOver};
 use crate::ids::{RunId, SessionId};
 use crate::job::{JobState, RunEnd, Terms};
@@ -19,7 +19,7 @@ impl Engine {
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
         held.started_at = Some(at);
         held.worked_before = worked;
-        if held.phase == Phase::Starting {
+        if matches!(held.phase, Phase::Starting | Phase::Published) {
             held.phase = Phase::Running;
         }
         out.push(Command::Mark(vec![Mark { run, fence: held.fence, kind: MarkKind::Started(at) }]));
@@ -47,6 +47,21 @@ impl Engine {
         self.set_overlap_alarm(run, time);
     }
 
+    /// When a run that waits for a worker is given up.
+    pub(super) fn await_worker(&mut self, now: Now, run: RunId) {
+        let worked = self.session.as_ref().map_or(Duration::ZERO, |it| it.worked(now.boot));
+        self.held.alarm_after_work(worked + self.settings.start_within, run, Alarm::NotTakenUp);
+    }
+
+    /// When a blackout begins in which no worker should start it.
+    pub(super) fn mind_blackout(&mut self, now: Now, run: RunId) {
+        let time = self.time(now);
+        let terms = self.held.by_id.get(&run).and_then(|held| held.terms.clone());
+        if let Some(at) = terms.and_then(|terms| terms.blackouts.next_start(&terms.zone, time)) {
+            self.held.alarm_at(at, run, Alarm::Blackout);
+        }
+    }
+
     /// When the next occurrence comes due while the run goes on.
     fn set_overlap_alarm(&mut self, run: RunId, after: Timestamp) {
         let Some(held) = self.held.by_id.get(&run) else { return };
@@ -67,14 +82,22 @@ impl Engine {
             let Some(held) = self.held.by_id.get(&run) else { continue };
             let key = held.key.clone();
             match alarm {
+                // Nobody has begun it: it waits for the end of the blackout like any other.
+                Alarm::Blackout if held.phase == Phase::Published => self.over(run, EndWhat::Unstarted),
                 Alarm::Blackout if self.settings.rules.hold(Rule::BlackoutEndsRun) => {
                     out.push(Command::Notice(Notice::EndedByBlackout { key, run }));
-                    self.stop(run, Outcome::Blackout, out);
+                    self.stop(now, run, Outcome::Blackout, out);
                 }
                 Alarm::Blackout => {}
                 Alarm::TooLong => {
                     out.push(Command::Notice(Notice::TookTooLong { key, run }));
-                    self.stop(run, Outcome::TimedOut, out);
+                    self.stop(now, run, Outcome::TimedOut, out);
+                }
+                Alarm::NotTakenUp => {
+                    if held.phase == Phase::Published {
+                        out.push(Command::Notice(Notice::NotTakenUp { key, run }));
+                        self.give_up(run, Outcome::Lost, time);
+                    }
                 }
                 Alarm::Overrun => out.push(Command::Notice(Notice::Overrunning { key, run })),
                 Alarm::Overlap => {
@@ -86,12 +109,23 @@ impl Engine {
     }
 
     /// Ends a run for a reason, once.
-    pub(super) fn stop(&mut self, run: RunId, outcome: Outcome, out: &mut Vec<Command>) {
+    pub(super) fn stop(&mut self, now: Now, run: RunId, outcome: Outcome, out: &mut Vec<Command>) {
+        let time = self.time(now);
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
+        if held.phase == Phase::Published {
+            return self.give_up(run, outcome, time);
+        }
         if matches!(held.phase, Phase::Starting | Phase::Running) {
             held.phase = Phase::Stopping;
             out.push(Command::Stop { run, outcome });
         }
+    }
+
+    /// Ends a run that was published and that nobody has begun, as far as is known here. If a worker was quicker, the
+    /// store says so, and the run is the worker's.
+    fn give_up(&mut self, run: RunId, outcome: Outcome, time: Timestamp) {
+        let end = RunEnd { outcome, ..lost_end(run, None, time, time) };
+        self.over(run, EndWhat::Owner(end));
     }
 
     pub(super) fn run_ended(&mut self, now: Now, run: RunId, over: RunOver) {
@@ -121,7 +155,7 @@ impl Engine {
     }
 
     /// Nothing of a run executes any more: its units are free.
-    fn leave_room(&mut self, run: RunId) {
+    pub(super) fn leave_room(&mut self, run: RunId) {
         self.held.forget_alarms(run);
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
         let (hold, takes) = (held.hold.take(), std::mem::take(&mut held.takes));

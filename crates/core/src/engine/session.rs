@@ -270,6 +270,9 @@ impl Engine {
             }
             None => crate::lease::Verdict::default(),
         };
+        // First of all: what is frozen and not ours any more must not thaw, not for a moment.
+        self.revoke(verdict.revoke, out);
+        let Some(session) = &mut self.session else { return };
         let standing = session.standing(now.boot);
         if let (Standing::Trusted { until }, Some(_)) = (standing, &session.lease) {
             session.thaw(now.boot, was_frozen);
@@ -278,9 +281,8 @@ impl Engine {
         if is_new_epoch {
             self.reload();
         }
-        self.revoke(verdict.revoke, out);
         self.give_back(now, &verdict.release, &runs);
-        self.stop_cancelled(&runs, out);
+        self.stop_cancelled(now, &runs, out);
     }
 
     /// Others have taken over: whatever of ours still executes must not.

@@ -25,6 +25,8 @@ pub struct Settings {
     pub dispatch: DispatchSettings,
     /// How often it looks for changes, nudged or not.
     pub poll_every: Duration,
+    /// How long a run that was handed to a broker waits for a worker before it is given up.
+    pub start_within: Duration,
     /// The rules that hold.
     pub rules: Rules,
 }
@@ -103,6 +105,7 @@ impl Settings {
             tenants: BTreeMap::new(),
             dispatch: DispatchSettings::default(),
             poll_every: Duration::from_secs(5),
+            start_within: Duration::from_mins(5),
             rules: Rules::ALL,
         }
     }

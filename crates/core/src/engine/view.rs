@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use crate::ids::JobKey;
-use crate::job::{JobState, Target, Terms};
-use crate::store::{JobRow, Version};
+use crate::job::{JobState, Terms};
+use crate::store::{JobNews, JobRow, Version};
 use crate::time::Timestamp;
 
 /// The number of a job in a view.
@@ -31,6 +31,47 @@ pub(crate) struct Entry {
     /// Whether its start message goes through the outbox.
     pub(crate) is_published: bool,
     pub(crate) spot: Spot,
+}
+
+/// A job as an answer or the feed tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) key: &'a JobKey,
+    pub(crate) terms: &'a Terms,
+    pub(crate) is_published: bool,
+    pub(crate) state: &'a JobState,
+    pub(crate) version: Version,
+    pub(crate) n_open: u32,
+    pub(crate) is_deleted: bool,
+}
+
+impl<'a> From<&'a JobRow> for Told<'a> {
+    fn from(row: &'a JobRow) -> Told<'a> {
+        Told {
+            key: &row.job.key,
+            terms: &row.job.terms,
+            is_published: row.job.target.is_published(),
+            state: &row.state,
+            version: row.version,
+            n_open: row.n_open,
+            is_deleted: row.is_deleted,
+        }
+    }
+}
+
+impl<'a> From<&'a JobNews> for Told<'a> {
+    fn from(news: &'a JobNews) -> Told<'a> {
+        let JobNews { key, terms, is_published, state, version, n_open, is_deleted } = news;
+        Told {
+            key,
+            terms,
+            is_published: *is_published,
+            state,
+            version: *version,
+            n_open: *n_open,
+            is_deleted: *is_deleted,
+        }
+    }
 }
 
 /// Where a job stands in a node's order of things.
@@ -94,23 +135,23 @@ impl View {
         self.by_key.values().copied()
     }
 
-    /// Takes in a row. None if something newer is known already; else where it is kept.
-    pub(crate) fn put(&mut self, row: &JobRow) -> Option<JobIdx> {
-        let known = self.idx_of(&row.job.key);
+    /// Takes in what is told. None if something newer is known already; else where it is kept.
+    pub(crate) fn put(&mut self, row: Told<'_>) -> Option<JobIdx> {
+        let known = self.idx_of(row.key);
         if known.and_then(|idx| self.get(idx)).is_some_and(|entry| row.version < entry.version) {
             return None;
         }
         let terms = match known.and_then(|idx| self.get(idx)) {
-            Some(entry) if *entry.terms == row.job.terms => Arc::clone(&entry.terms),
-            _ => self.shared.intern(&row.job.terms),
+            Some(entry) if *entry.terms == *row.terms => Arc::clone(&entry.terms),
+            _ => self.shared.intern(row.terms),
         };
         let entry = Entry {
-            key: row.job.key.clone(),
+            key: row.key.clone(),
             terms,
             state: row.state.clone(),
             version: row.version,
             n_open: row.n_open,
-            is_published: matches!(row.job.target, Target::Queue(_)),
+            is_published: row.is_published,
             spot: Spot::Aside,
         };
         Some(match known {

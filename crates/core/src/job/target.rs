@@ -19,6 +19,11 @@ pub enum Target {
 }
 
 impl Target {
+    /// Whether its start message goes through the outbox to a broker, and a worker does the work.
+    pub fn is_published(&self) -> bool {
+        matches!(self, Target::Queue(_))
+    }
+
     /// The kind, in the word that files and pages use.
     pub fn kind(&self) -> &'static str {
         match self {

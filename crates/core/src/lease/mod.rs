@@ -16,8 +16,9 @@
 //! dead. It trusts its lease for [`self_fence`](Timings::self_fence) from the moment at which it
 //! *began* its last successful beat: a slow round trip must shorten trust, never stretch it. When
 //! trust ends it freezes its runs, at once and by a process of their own, so that a stopped scheduler
-//! changes nothing. A later beat that succeeds thaws them. If it learns that it is dead, it kills
-//! them. See [`Owner`].
+//! changes nothing. A later beat that succeeds thaws them, after it has revoked those that are not its own any
+//! more: a failover may have lost a claim, and another may run that job by now. If it learns that it is dead, it
+//! kills them all. See [`Owner`].
 //!
 //! **The watcher** (every node watches every other) reads all counters every
 //! [`probe`](Timings::probe). A session whose counter it saw standing still for a whole

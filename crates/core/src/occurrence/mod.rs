@@ -105,6 +105,20 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
+    /// Every one.
+    pub const ALL: [RecordKind; 5] = [
+        RecordKind::SkippedOverlap,
+        RecordKind::MissedLate,
+        RecordKind::MissedBackoff,
+        RecordKind::MissedPaused,
+        RecordKind::MissedReplaced,
+    ];
+
+    /// The one of that [reason](RecordKind::reason): no two have the same.
+    pub fn of_reason(word: &str) -> Option<RecordKind> {
+        RecordKind::ALL.into_iter().find(|it| it.reason() == word)
+    }
+
     /// `skipped` or `missed`.
     pub fn what(self) -> &'static str {
         match self {

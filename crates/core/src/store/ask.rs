@@ -1,6 +1,6 @@
 //! Requests and answers.
 
-use super::{AuditEntry, CounterKey, CounterLimit, JobRow, RunRow, SessionRow, Version};
+use super::{AuditEntry, CounterKey, CounterLimit, JobNews, JobRow, RunRow, SessionRow, Version};
 use crate::ids::{Fence, JobKey, RunId, SessionId};
 use crate::job::{Job, JobState, RunEnd};
 use crate::lease::{Epoch, Timings};
@@ -23,6 +23,16 @@ pub enum Joined {
     },
     /// All nodes must go by the same timings; the cluster goes by these.
     OtherTimings(Timings),
+}
+
+/// Which lives are over, besides those that are fenced off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lives {
+    /// Those of the asker's node on this boot of its machine: it holds its node's lock. What an earlier boot
+    /// left behind, others see fall silent.
+    OfThisBoot,
+    /// Those of all nodes: the store has one process at a time, and the asker is it. Nobody else watches.
+    OfAllNodes,
 }
 
 /// The answer to a beat.
@@ -246,7 +256,7 @@ pub enum SettleAnswer {
 pub enum WorkerStart {
     /// It may; the run is its own.
     Won(Box<RunRow>),
-    /// Another was first, or the run is over.
+    /// Another was first, or the run is over, or its lease is of an earlier epoch.
     Taken,
     /// The epoch is not open: another may have started it, and its start was lost. Ask again later.
     Closed,
@@ -302,7 +312,7 @@ pub enum Cancelled {
     Unknown,
 }
 
-/// A place in the feed of changes; it holds within one epoch.
+/// A place in the feed of changes; it holds within one epoch, and for the life of whoever was given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// In which epoch.
@@ -314,15 +324,16 @@ pub struct Cursor {
 /// What has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Changes {
-    /// These rows; removed jobs among them.
+    /// These; removed jobs among them.
     Rows {
-        /// The rows as they are now.
-        rows: Vec<JobRow>,
+        /// The jobs as they are now.
+        rows: Vec<JobNews>,
         /// Where to go on.
         next: Cursor,
         /// Whether there was nothing more.
         is_last: bool,
     },
-    /// The cursor is of another epoch: what was known may never have been. Begin anew without one.
+    /// The cursor is of another epoch, so what was known may never have been; or the store does not know it (any
+    /// more). Begin anew without one.
     Reset,
 }

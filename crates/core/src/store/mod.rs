@@ -9,7 +9,8 @@
 //! A [job's row](JobRow) holds the definition and the memory of a job, and four numbers:
 //!
 //! - its **version** grows with every change, and guards whatever was worked out from the row: a claim,
-//!   an end, an edit. Who comes second gets the row as it is now, and thinks again.
+//!   an end, an edit. Who comes second gets the row as it is now, and thinks again. No version comes again, not even
+//!   after a failover that loses commits.
 //! - its **revision** grows only when people change the job, and guards what people are shown: an edit or
 //!   a plan is not made stale by a run.
 //! - its **fence** grows with every claim and every release. Of two leases the later has the greater, also
@@ -40,11 +41,11 @@ mod views;
 
 pub use ask::{
     Beat, Bid, Cancelled, Changes, Claim, ClaimAnswer, Claims, Cursor, End, EndAnswer, EndBy, Fencing,
-    Joined, Mark, MarkKind, PutAnswer, PutJob, Seen, Settle, SettleAnswer, Take, Watch, WorkerStart,
+    Joined, Lives, Mark, MarkKind, PutAnswer, PutJob, Seen, Settle, SettleAnswer, Take, Watch, WorkerStart,
 };
 pub use rows::{
-    AuditEntry, CounterKey, CounterLimit, CounterRow, JobRow, LateResult, OutboxRow, RecordRow, Revision,
-    RunEnded, RunPhase, RunRow, SessionKind, SessionRow, SessionSpec, Version,
+    AuditEntry, CounterKey, CounterLimit, CounterRow, JobNews, JobRow, LateResult, OutboxRow, RecordRow,
+    Revision, RunEnded, RunPhase, RunRow, SessionKind, SessionRow, SessionSpec, Version,
 };
 pub use trim::{Retention, Trimmed};
 pub use views::{RunFilter, Views};
@@ -69,11 +70,11 @@ pub trait Store {
     /// first epoch.
     fn join(&mut self, session: &SessionSpec, timings: &Timings) -> Result<Joined, StoreDown>;
 
-    /// A node that was restarted takes over what its own earlier lives on this boot of the machine left
-    /// behind: they are fenced off, their open runs become this session's, run ids and fences unchanged.
-    /// The caller holds the node's lock, so those lives are over. A life that others have fenced off is theirs
-    /// to release. Returns all open runs of the session, so that it can be asked again.
-    fn adopt(&mut self, me: SessionId) -> Result<Vec<RunRow>, StoreDown>;
+    /// A node that was restarted takes over what earlier lives left behind: they are fenced off, their open
+    /// runs become this session's, run ids and fences unchanged. The caller holds a lock that says that those
+    /// [`Lives`] are over. A life that others have fenced off is theirs to release. Returns all open runs of the
+    /// session, so that it can be asked again.
+    fn adopt(&mut self, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, StoreDown>;
 
     /// Raises the session's beat unless it is dead, and then, by a later look, reads its open runs.
     fn beat(&mut self, me: SessionId) -> Result<Beat, StoreDown>;
@@ -116,8 +117,11 @@ pub trait Store {
     ) -> Result<Vec<SettleAnswer>, StoreDown>;
 
     /// A worker wins or loses the start of a run that was published. From then on the run belongs to the
-    /// worker's own session, which beats and is watched like any other. Only in the open epoch: a failover may
-    /// have lost another's start.
+    /// worker's own session, which beats and is watched like any other. Only in the open epoch, and only under a lease
+    /// of that epoch: a failover may have lost another's start, and the leases that were given out after it. Whoever
+    /// owns such a run takes it back, and claims anew. A start that is asked again by the session that has won it is
+    /// won again; that is no sign of life, so a worker trusts from the first time that it asked under this session, and
+    /// then from its beats.
     fn start_on_worker(
         &mut self,
         run: RunId,
@@ -134,7 +138,7 @@ pub trait Store {
     /// Asks the owners of runs to end them; they hear it at their next beat.
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown>;
 
-    /// The rows that changed since a cursor, oldest change first, each once; all of them if there is no cursor.
+    /// The jobs that changed since a cursor, oldest change first, each once; all of them if there is no cursor.
     fn changes(&mut self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown>;
 
     // Housekeeping.

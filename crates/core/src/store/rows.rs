@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ids::{Fence, JobKey, NodeName, Pool, RunId, SessionId, Site, Tenant};
-use crate::job::{Job, JobState};
+use crate::job::{Job, JobState, Terms};
+use crate::lease::Epoch;
 use crate::occurrence::{Due, Record};
 use crate::run::Outcome;
 use crate::time::{Duration, Timestamp};
@@ -13,6 +14,15 @@ use crate::time::{Duration, Timestamp};
 /// Grows with every change of a row; guards what was worked out from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64);
+
+impl Version {
+    /// The next one. Like a fence it never lies below the number of the epoch, shifted up: what a failover has lost
+    /// must not come back under the same version with another content.
+    #[must_use]
+    pub fn next(self, epoch: Epoch) -> Version {
+        Version((self.0 + 1).max(epoch.0 << 32))
+    }
+}
 
 /// Grows with every change that people make to a job; guards what people were shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +44,41 @@ pub struct JobRow {
     /// How many of its runs are open.
     pub n_open: u32,
     /// Whether it was removed; the row stays for its fence.
+    pub is_deleted: bool,
+}
+
+impl JobRow {
+    /// What nodes hear of it.
+    pub fn news(&self) -> JobNews {
+        JobNews {
+            key: self.job.key.clone(),
+            terms: Arc::new(self.job.terms.clone()),
+            is_published: self.job.target.is_published(),
+            state: self.state.clone(),
+            version: self.version,
+            n_open: self.n_open,
+            is_deleted: self.is_deleted,
+        }
+    }
+}
+
+/// What nodes hear of a job: all that decisions need, and nothing of what only its runs do. A million of
+/// them are read at every start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobNews {
+    /// Which job.
+    pub key: JobKey,
+    /// When, where and within which limits; one value for all jobs that share them, where the store can.
+    pub terms: Arc<Terms>,
+    /// Whether its start message goes through the outbox.
+    pub is_published: bool,
+    /// What is remembered of it.
+    pub state: JobState,
+    /// Changes with everything.
+    pub version: Version,
+    /// How many of its runs are open.
+    pub n_open: u32,
+    /// Whether it was removed.
     pub is_deleted: bool,
 }
 

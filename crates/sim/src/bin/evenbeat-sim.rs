@@ -169,9 +169,13 @@ fn tell(swept: &Sweep, seconds: f64) {
         "{} runs granted, {} sessions fenced off, {} runs released, {} halts",
         swept.n_granted, swept.n_fenced, swept.n_lost, swept.n_halts
     );
-    for class in faults::ALL {
+    println!(
+        "{} worlds had workers: {} runs taken up, {} of their sessions fenced off",
+        swept.n_with_workers, swept.n_taken_up, swept.n_workers_fenced
+    );
+    for class in faults::ALL.into_iter().chain(faults::OF_WORKERS) {
         let n = swept.n_hit.get(class).copied().unwrap_or(0);
-        println!("  {class:<18} in {:>3.0}% of worlds", n as f64 * 100.0 / swept.n_worlds.max(1) as f64);
+        println!("  {class:<19} in {:>3.0}% of worlds", n as f64 * 100.0 / swept.n_worlds.max(1) as f64);
     }
     if !swept.bad.is_empty() {
         let mut by_property = std::collections::BTreeMap::new();

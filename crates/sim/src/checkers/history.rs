@@ -61,6 +61,7 @@ pub(super) fn is_commit(what: &What) -> bool {
         | What::Fenced { .. }
         | What::Adopted { .. }
         | What::Granted { .. }
+        | What::TakenUp { .. }
         | What::RunEnded { .. }
         | What::Recorded { .. }
         | What::EpochOpened { .. }

@@ -1,13 +1,14 @@
 //! Limits hold: of sites, tenants and names by what the store granted, of nodes by what really runs there
 //! (B11, B13, J2, L6).
 //!
-//! A run holds what its job was limited by when it was granted, until it ends in the store.
+//! A run holds what its job was limited by when it was granted, until it ends in the store. What goes through a broker
+//! takes up its node until a worker has taken it up, and nothing of a node from then on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use evenbeat_core::ids::{JobKey, NodeName, RunId};
-use evenbeat_core::job::Job;
+use evenbeat_core::ids::{JobKey, NodeName, Pool, RunId};
+use evenbeat_core::job::{Job, Target};
 use evenbeat_core::store::{CounterKey, CounterLimit};
 use evenbeat_core::time::{Duration, Timestamp};
 
@@ -17,6 +18,9 @@ use super::history::Surviving;
 use super::premises::{Premises, may_run_on};
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
+
+/// Shorter attempts may end before a slow answer comes, also when nothing is broken.
+const SURE_ATTEMPT: Duration = Duration::from_millis(500);
 
 /// Watches over limits.
 #[derive(Debug)]
@@ -30,6 +34,9 @@ pub struct Limits {
     granted: BTreeMap<RunId, Arc<Job>>,
     /// Since when the scheduler of a node knows that it shall take nothing.
     drained: BTreeMap<NodeName, RealTime>,
+    /// What workers have taken up: that takes nothing up on a node, wherever it was granted.
+    taken_up: BTreeSet<RunId>,
+    healed_at: Option<RealTime>,
     /// Whose grants came, by then, too late after a drain: they must not begin.
     drained_before: BTreeMap<RunId, RealTime>,
 }
@@ -51,6 +58,8 @@ impl Limits {
             live: Vec::new(),
             granted: BTreeMap::new(),
             drained: BTreeMap::new(),
+            taken_up: BTreeSet::new(),
+            healed_at: None,
             drained_before: BTreeMap::new(),
         }
     }
@@ -58,8 +67,8 @@ impl Limits {
     fn grant(&mut self, at: RealTime, run: RunId, store_now: Timestamp) {
         let book = self.book.now();
         let Some(job) = book.job_of(run).cloned() else { return };
-        let node = book.runs.get(&run).and_then(|it| book.nodes.get(&it.session));
-        if let Some(drained_at) = node.and_then(|node| self.drained.get(node)) {
+        let node = book.runs.get(&run).and_then(|it| book.nodes.get(&it.session)).cloned();
+        if let Some(drained_at) = node.as_ref().and_then(|node| self.drained.get(node)) {
             // A claim that was on its way may still be answered within an attempt.
             let on_its_way = self.premises.timings.spec().attempt * 2;
             if on_its_way < at.since(*drained_at) {
@@ -69,7 +78,10 @@ impl Limits {
         for counter in counters_of(&job) {
             self.look_at_counter(at, run, store_now, &counter, limit_of(&self.premises, &job, &counter));
         }
-        self.granted.insert(run, job);
+        self.granted.insert(run, Arc::clone(&job));
+        if let (Target::Queue(_), Some(node)) = (&job.target, node) {
+            self.look_at_room(at, run, &job, &node);
+        }
     }
 
     fn look_at_counter(
@@ -122,6 +134,9 @@ impl Limits {
     }
 
     fn begin(&mut self, at: RealTime, run: RunId, key: &JobKey, node: &NodeName, cost: u32) {
+        if self.taken_up.contains(&run) {
+            return;
+        }
         self.live.push(Tree { run, node: node.clone(), cost });
         if let Some(drained_at) = self.drained_before.get(&run) {
             let what = format!(
@@ -134,25 +149,52 @@ impl Limits {
         if !may_run_on(&job, node) {
             self.findings.add(at, key, format!("run {run} begins on {node}, where the job may not run"));
         }
+        self.look_at_room(at, run, &job, node);
+    }
+
+    /// Whether a node can carry all that it has taken, one more run included.
+    fn look_at_room(&mut self, at: RealTime, run: RunId, job: &Job, node: &NodeName) {
         let pool = &job.place.pool;
         // What the store no longer has open is a remainder that its scheduler may not know of: it is
         // frozen, or about to be killed.
-        let there: Vec<&Tree> = self
+        let executing = self
             .live
             .iter()
             .filter(|tree| tree.node == *node && self.book.now().open.contains(&tree.run))
             .filter(|tree| self.granted.get(&tree.run).is_some_and(|it| it.place.pool == *pool))
-            .collect();
-        let in_use: u64 = there.iter().map(|tree| u64::from(tree.cost)).sum();
+            .map(|tree| (tree.run, tree.cost));
+        let there: Vec<(RunId, u32)> = executing.chain(self.awaiting_worker(at, node, pool)).collect();
+        let in_use: u64 = there.iter().map(|(_, cost)| u64::from(*cost)).sum();
         let capacity = self.premises.capacity(node, pool);
         if u64::from(capacity) < in_use {
-            let runs: Vec<String> = there.iter().map(|tree| tree.run.to_string()).collect();
+            let runs: Vec<String> = there.iter().map(|(run, _)| run.to_string()).collect();
             let what = format!(
-                "carries {in_use} of pool {pool} with run {run} of {key}, and can carry {capacity}: {}",
+                "carries {in_use} of pool {pool} with run {run} of {}, and can carry {capacity}: {}",
+                job.key,
                 runs.join(", ")
             );
             self.findings.add(at, node, what);
         }
+    }
+
+    /// What a node has published and no worker has taken up, as far as that can be told from outside: when nothing is
+    /// broken, every answer is heard, and before it may be given up.
+    fn awaiting_worker(&self, at: RealTime, node: &NodeName, pool: &Pool) -> Vec<(RunId, u32)> {
+        let is_settled = self.healed_at.is_some_and(|it| self.premises.settling() < at.since(it));
+        if !is_settled || self.premises.timings.spec().attempt < SURE_ATTEMPT {
+            return Vec::new();
+        }
+        let sure_for = self.premises.start_within - self.premises.timings.spec().attempt;
+        let book = self.book.now();
+        let waiting = book.open.iter().filter_map(|run| {
+            let it = book.runs.get(run)?;
+            let job = it.job.as_ref()?;
+            let is_awaiting = matches!(job.target, Target::Queue(_)) && !self.taken_up.contains(run);
+            let is_sure = at.since(it.at) < sure_for && job.blackouts.is_empty();
+            let is_here = book.nodes.get(&it.session) == Some(node) && job.place.pool == *pool;
+            (is_awaiting && is_sure && is_here).then_some((*run, job.place.cost))
+        });
+        waiting.collect()
     }
 }
 
@@ -178,7 +220,11 @@ impl Checker for Limits {
         match &fact.what {
             What::Granted { run, store_now, .. } => self.grant(fact.at, *run, *store_now),
             What::Begins { run, key, node, cost, .. } => self.begin(fact.at, *run, key, node, *cost),
+            What::TakenUp { run, .. } => {
+                self.taken_up.insert(*run);
+            }
             What::IsGone { run } => self.live.retain(|tree| tree.run != *run),
+            What::Healed => self.healed_at = Some(fact.at),
             What::Drained { node } => {
                 self.drained.entry(node.clone()).or_insert(fact.at);
             }
@@ -349,5 +395,30 @@ mod tests {
         check(drained().at(20_000).undrained("n1").granted(1, "free", 1).begins(1), &[]);
         check(drained().at(20_000).joined(3, "n1").granted(1, "free", 1).begins(1), &[]);
         check(told().granted(1, "free", 1).at(10_000).drained("n1").at(20_000).begins(1), &[]);
+    }
+
+    #[test]
+    fn what_goes_through_a_broker_takes_up_its_node_until_a_worker_has_it() {
+        let queued = |key: &str| {
+            of(key, |job| {
+                job.target = Target::Queue(evenbeat_core::job::QueueTarget::default());
+                job.place.cost = 3;
+            })
+        };
+        // FAST: all is settled 107 s after the last fault. A worker is waited for for 8 s.
+        let told = || {
+            let told = Tale::new().put(queued("a")).put(queued("b")).put(every("c", 60_000));
+            told.joined(1, "n1").healed().at(200_000).granted(1, "a", 5).at(203_000)
+        };
+        check(
+            told().granted(2, "b", 5),
+            &["n1: carries 6 of pool default with run ..2 of b, and can carry 4: ..1, ..2"],
+        );
+        check(told().granted(2, "c", 5).begins_with(2, 2), &["n1: carries 5 of pool default"]);
+        check(told().taken_up(1, 9, "w1").begins_as_with(1, "a", 5, "w1", 3).granted(2, "b", 5), &[]);
+        // It may have been given up by now, and the store not know it yet.
+        check(told().at(207_900).granted(2, "b", 5), &[]);
+        // While something is broken, an answer may be lost.
+        check(told().fault().granted(2, "c", 5).begins_with(2, 1), &[]);
     }
 }

@@ -23,6 +23,8 @@ pub struct Premises {
     pub is_overloaded: bool,
     /// No run executes longer than this.
     pub longest_run: Duration,
+    /// How long nodes wait for a worker to start what they have published.
+    pub start_within: Duration,
 }
 
 impl Premises {

@@ -74,6 +74,7 @@ pub(super) fn premises() -> Premises {
         tenant_limits: BTreeMap::from([("acme".parse().unwrap(), acme)]),
         is_overloaded: false,
         longest_run: Duration::from_secs(10),
+        start_within: Duration::from_secs(8),
     }
 }
 
@@ -230,6 +231,12 @@ impl Tale {
     pub(super) fn begins_as_with(self, run: u128, key: &str, fence: u64, node: &str, cost: u32) -> Tale {
         let (key, node) = (key.parse().unwrap(), node.parse().unwrap());
         self.tell(What::Begins { run: RunId(run), key, fence: Fence(fence), node, cost })
+    }
+
+    /// A worker wins the start of a run.
+    pub(super) fn taken_up(self, run: u128, session: u128, worker: &str) -> Tale {
+        let (run, session) = (RunId(run), SessionId(session));
+        self.tell(What::TakenUp { run, session, worker: worker.parse().unwrap() })
     }
 
     pub(super) fn halts(self, run: u128) -> Tale {

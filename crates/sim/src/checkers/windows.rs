@@ -45,6 +45,7 @@ impl Follows for Sessions {
                 | What::Fenced { .. }
                 | What::Adopted { .. }
                 | What::Granted { .. }
+                | What::TakenUp { .. }
                 | What::EpochOpened { .. }
                 | What::FailedOver { .. }
         )
@@ -70,7 +71,7 @@ impl Follows for Sessions {
                     }
                 }
             }
-            What::Granted { run, session, .. } => {
+            What::Granted { run, session, .. } | What::TakenUp { run, session, .. } => {
                 self.owner.insert(*run, *session);
             }
             What::EpochOpened { epoch } => {
@@ -148,6 +149,13 @@ impl Windows {
         }
     }
 
+    fn taking_up(&mut self, at: RealTime, run: RunId, session: SessionId) {
+        self.in_open_epoch(at, &run, "is taken up by a worker");
+        if self.sessions.now().dead.contains(&session) {
+            self.findings.add(at, &run, format!("is taken up by session {session}, which is dead"));
+        }
+    }
+
     fn grant(&mut self, at: RealTime, run: RunId, session: SessionId, epoch: Epoch) {
         self.in_open_epoch(at, &run, "is granted");
         let sessions = self.sessions.now();
@@ -178,6 +186,7 @@ impl Checker for Windows {
             What::RunEnded { run, is_release: true, .. } => self.release(fact.at, *run),
             What::EpochOpened { epoch } => self.opening(fact.at, *epoch),
             What::Granted { run, session, epoch, .. } => self.grant(fact.at, *run, *session, *epoch),
+            What::TakenUp { run, session, .. } => self.taking_up(fact.at, *run, *session),
             What::Beat { session } if self.sessions.now().dead.contains(session) => {
                 self.findings.add(fact.at, &session, "beats, and is dead".to_owned());
             }
@@ -300,6 +309,33 @@ mod tests {
                 .opened(2)
                 .released(1),
             &["..1: is released, though its session ..1 was never fenced off"],
+        );
+    }
+
+    #[test]
+    fn what_a_worker_has_taken_up_is_its_own() {
+        let told = || {
+            Tale::new()
+                .put(every("a", 60_000))
+                .joined(1, "n1")
+                .granted(1, "a", 5)
+                .joined(9, "w1")
+                .taken_up(1, 9, "w1")
+        };
+        let check = |tale: Tale, expected: &[&str]| tale.check(Windows::new(&premises()), expected);
+        check(told().at(20_000).fenced(9, "n1").released(1), &[]);
+        // The death of the node that published it changes nothing.
+        check(
+            told().at(20_000).fenced(1, "n2").released(1),
+            &["..1: is released, though its session ..9 was never fenced off"],
+        );
+        check(
+            told().at(20_000).fenced(9, "n1").granted(2, "a", 6).taken_up(2, 9, "w1"),
+            &["..2: is taken up by session ..9, which is dead"],
+        );
+        check(
+            told().at(20_000).failed_over(19_000, 2).taken_up(1, 8, "w2"),
+            &["..1: is taken up by a worker in epoch 2, which began at 20s and is not open"],
         );
     }
 }

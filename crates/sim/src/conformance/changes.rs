@@ -1,7 +1,7 @@
 //! The feed: how nodes hear of what others wrote.
 
 use evenbeat_core::lease::Epoch;
-use evenbeat_core::store::{Bid, Changes, Cursor, JobRow, Settle, Store, Version, Views};
+use evenbeat_core::store::{Bid, Changes, Cursor, JobNews, Settle, Store, Version, Views};
 
 use super::Backend;
 use super::desk::{Desk, MANY};
@@ -11,15 +11,15 @@ fn ask<S: Store + Views>(
     desk: &mut Desk<S>,
     since: Option<Cursor>,
     most: usize,
-) -> (Vec<JobRow>, Cursor, bool) {
+) -> (Vec<JobNews>, Cursor, bool) {
     match desk.store.changes(since, most).unwrap() {
         Changes::Rows { rows, next, is_last } => (rows, next, is_last),
         Changes::Reset => panic!("the cursor is of this epoch"),
     }
 }
 
-fn keys(rows: &[JobRow]) -> Vec<&str> {
-    rows.iter().map(|row| row.job.key.as_str()).collect()
+fn keys(rows: &[JobNews]) -> Vec<&str> {
+    rows.iter().map(|row| row.key.as_str()).collect()
 }
 
 pub(super) fn without_a_cursor_there_are_all_rows<B: Backend>(backend: &B) {
@@ -31,8 +31,8 @@ pub(super) fn without_a_cursor_there_are_all_rows<B: Backend>(backend: &B) {
     }
     desk.put(removed(&desk.row("b")));
     let (mut rows, _, is_last) = ask(&mut desk, None, MANY);
-    rows.sort_by(|one, other| one.job.key.cmp(&other.job.key));
-    assert_eq!(rows, [desk.row("a"), desk.row("b"), desk.row("c")], "removed ones too");
+    rows.sort_by(|one, other| one.key.cmp(&other.key));
+    assert_eq!(rows, ["a", "b", "c"].map(|name| desk.row(name).news()), "removed ones too");
     assert!(is_last);
 }
 
@@ -57,7 +57,7 @@ pub(super) fn a_row_appears_once_at_its_latest_change<B: Backend>(backend: &B) {
     }
     let (rows, _, _) = ask(&mut desk, Some(cursor), MANY);
     assert_eq!(keys(&rows), ["c", "b", "a"], "oldest change first");
-    assert_eq!(rows[2], desk.row("a"), "as it is now");
+    assert_eq!(rows[2], desk.row("a").news(), "as it is now");
 }
 
 pub(super) fn changes_come_in_pages<B: Backend>(backend: &B) {
@@ -70,7 +70,7 @@ pub(super) fn changes_come_in_pages<B: Backend>(backend: &B) {
     loop {
         let (rows, next, is_last) = ask(&mut desk, cursor, 2);
         assert!(rows.len() <= 2);
-        seen.extend(rows.iter().map(|row| row.job.key.to_string()));
+        seen.extend(rows.iter().map(|row| row.key.to_string()));
         n_pages += 1;
         if is_last {
             break;
@@ -87,7 +87,7 @@ pub(super) fn every_way_to_change_a_row_shows<B: Backend>(backend: &B) {
     let mut cursor = ask(&mut desk, None, MANY).1;
     let mut shown = |desk: &mut Desk<B::Store>, what: &str| {
         let (rows, next, _) = ask(desk, Some(cursor), MANY);
-        assert_eq!(rows, [desk.row("a")], "{what}");
+        assert_eq!(rows, [desk.row("a").news()], "{what}");
         cursor = next;
     };
     let bid = desk.bid(&desk.row("a"));

@@ -2,12 +2,13 @@
 
 use evenbeat_core::lease::{Epoch, Silent};
 use evenbeat_core::store::{
-    Beat, Changes, Claim, Claims, EndAnswer, Fencing, Joined, Settle, SettleAnswer, Store, WorkerStart,
+    Beat, Changes, Claim, Claims, EndAnswer, EndBy, Fencing, Joined, Lives, Settle, SettleAnswer, Store,
+    Version, WorkerStart,
 };
 
 use super::FailOver;
 use super::desk::{Desk, MANY};
-use super::sample::{node, served, timings, worker};
+use super::sample::{again, node, served, timings, worker};
 
 /// Another primary, seen by the desk.
 fn fail_over<B: FailOver>(backend: &B, desk: &mut Desk<B::Store>) {
@@ -114,6 +115,17 @@ pub(super) fn fences_of_a_new_epoch_are_greater_than_all_before<B: FailOver>(bac
     assert!(desk.epoch.0 << 32 <= run.fence.0, "also than those of claims that were lost");
 }
 
+pub(super) fn versions_of_a_new_epoch_are_greater_than_all_before<B: FailOver>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let before = desk.create("a");
+    fail_over(backend, &mut desk);
+    let row = desk.put(again(&before));
+    assert!(before.version < row.version);
+    assert!(desk.epoch.0 << 32 <= row.version.0, "also than those of edits that were lost");
+    let next = desk.put(again(&row));
+    assert_eq!(next.version, Version(row.version.0 + 1));
+}
+
 pub(super) fn a_feed_begins_anew_in_a_new_epoch<B: FailOver>(backend: &B) {
     let mut desk = Desk::at(backend);
     desk.create("a");
@@ -121,7 +133,7 @@ pub(super) fn a_feed_begins_anew_in_a_new_epoch<B: FailOver>(backend: &B) {
     fail_over(backend, &mut desk);
     assert_eq!(desk.store.changes(Some(next), MANY).unwrap(), Changes::Reset);
     let Changes::Rows { rows, next, .. } = desk.store.changes(None, MANY).unwrap() else { panic!("rows") };
-    assert_eq!((rows, next.epoch), (vec![desk.row("a")], desk.epoch));
+    assert_eq!((rows, next.epoch), (vec![desk.row("a").news()], desk.epoch));
     let answer = desk.store.changes(Some(next), MANY).unwrap();
     assert!(matches!(answer, Changes::Rows { is_last: true, .. }), "{answer:?}");
 }
@@ -136,7 +148,12 @@ pub(super) fn no_worker_starts_in_a_closed_epoch<B: FailOver>(backend: &B) {
     assert_eq!(desk.start(started.run, started.fence, &worker(9)), WorkerStart::Taken);
     desk.win(&started, &worker(8));
     assert!(desk.store.open_epoch(desk.epoch).unwrap());
-    desk.win(&waiting, &worker(9));
+    // It may have had one, and a later lease of the job may have been given out: only a new lease is greater than that.
+    assert_eq!(desk.start(waiting.run, waiting.fence, &worker(9)), WorkerStart::Taken);
+    desk.win(&started, &worker(8));
+    desk.end(&waiting, EndBy::Unstarted);
+    let anew = desk.open_published("c");
+    desk.win(&anew, &worker(9));
 }
 
 pub(super) fn a_restarted_node_adopts_also_in_a_closed_epoch<B: FailOver>(backend: &B) {
@@ -144,5 +161,9 @@ pub(super) fn a_restarted_node_adopts_also_in_a_closed_epoch<B: FailOver>(backen
     desk.open("a");
     fail_over(backend, &mut desk);
     let me = desk.join(&node(2, "n1"));
-    assert_eq!(desk.store.adopt(me).unwrap().len(), 1, "its node's lock says that the earlier life is over");
+    assert_eq!(
+        desk.store.adopt(me, Lives::OfThisBoot).unwrap().len(),
+        1,
+        "its node's lock says that the earlier life is over"
+    );
 }

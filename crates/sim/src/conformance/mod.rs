@@ -69,6 +69,7 @@ macro_rules! every_case {
                 a_watcher_gets_so_many_runs_at_most
                 a_restarted_node_takes_its_runs_over
                 adoption_leaves_everybody_else_alone
+                the_only_process_takes_over_all_nodes
                 adopting_again_shows_the_same_runs
                 a_life_that_was_fenced_off_is_not_adopted
                 the_dead_adopt_nothing
@@ -205,6 +206,7 @@ macro_rules! every_failover_case {
                 only_the_current_epoch_is_opened
                 once_it_is_open_all_goes_on
                 fences_of_a_new_epoch_are_greater_than_all_before
+                versions_of_a_new_epoch_are_greater_than_all_before
                 a_feed_begins_anew_in_a_new_epoch
                 no_worker_starts_in_a_closed_epoch
                 a_restarted_node_adopts_also_in_a_closed_epoch

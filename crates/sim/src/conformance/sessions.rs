@@ -1,7 +1,7 @@
 //! Sessions: coming, beating, being watched, being fenced off, leaving.
 
 use evenbeat_core::lease::{Epoch, Silent};
-use evenbeat_core::store::{Beat, EndBy, Fencing, Joined, SessionKind, SessionSpec, Store, Views};
+use evenbeat_core::store::{Beat, EndBy, Fencing, Joined, Lives, SessionKind, SessionSpec, Store, Views};
 
 use super::Backend;
 use super::desk::{Desk, MANY};
@@ -161,7 +161,7 @@ pub(super) fn a_restarted_node_takes_its_runs_over<B: Backend>(backend: &B) {
     let (earlier, run) = (desk.me, desk.open("a"));
     let row = desk.row("a");
     let me = desk.join(&node(2, "n1"));
-    let adopted = desk.store.adopt(me).unwrap();
+    let adopted = desk.store.adopt(me, Lives::OfThisBoot).unwrap();
     let mut expected = run.clone();
     expected.session = me;
     assert_eq!(adopted, [expected], "run id and fence unchanged");
@@ -182,19 +182,36 @@ pub(super) fn adoption_leaves_everybody_else_alone<B: Backend>(backend: &B) {
         desk.join(other);
         desk.open_as(other.id, name);
     }
-    assert_eq!(desk.store.adopt(desk.me).unwrap(), []);
+    assert_eq!(desk.store.adopt(desk.me, Lives::OfThisBoot).unwrap(), []);
     for other in &others {
         assert_eq!(desk.beat(other.id).map(|runs| runs.len()), Some(1), "{other:?}");
     }
+}
+
+pub(super) fn the_only_process_takes_over_all_nodes<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let other_boot = SessionSpec { boot_id: 2, ..node(2, "n1") };
+    let worker = SessionSpec { kind: SessionKind::Worker, ..node(3, "n1") };
+    for (other, name) in [other_boot.clone(), worker.clone(), node(4, "n2")].iter().zip(["a", "b", "c"]) {
+        desk.join(other);
+        desk.open_as(other.id, name);
+    }
+    let adopted = desk.store.adopt(desk.me, Lives::OfAllNodes).unwrap();
+    let mut keys: Vec<&str> = adopted.iter().map(|run| run.key.as_str()).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["a", "c"]);
+    assert!(adopted.iter().all(|run| run.session == desk.me));
+    assert_eq!(desk.beat(other_boot.id), None, "that life is over");
+    assert_eq!(desk.beat(worker.id).map(|runs| runs.len()), Some(1), "a worker is a process of its own");
 }
 
 pub(super) fn adopting_again_shows_the_same_runs<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     desk.open("a");
     let me = desk.join(&node(2, "n1"));
-    let adopted = desk.store.adopt(me).unwrap();
+    let adopted = desk.store.adopt(me, Lives::OfThisBoot).unwrap();
     assert_eq!(adopted.len(), 1);
-    assert_eq!(desk.store.adopt(me).unwrap(), adopted);
+    assert_eq!(desk.store.adopt(me, Lives::OfThisBoot).unwrap(), adopted);
 }
 
 pub(super) fn a_life_that_was_fenced_off_is_not_adopted<B: Backend>(backend: &B) {
@@ -202,7 +219,7 @@ pub(super) fn a_life_that_was_fenced_off_is_not_adopted<B: Backend>(backend: &B)
     let (earlier, run) = (desk.me, desk.open("a"));
     desk.kill(earlier);
     let me = desk.join(&node(2, "n1"));
-    assert_eq!(desk.store.adopt(me).unwrap(), [], "its runs are for others to release");
+    assert_eq!(desk.store.adopt(me, Lives::OfThisBoot).unwrap(), [], "its runs are for others to release");
     assert_eq!(desk.store.watch(MANY).unwrap().orphans, [run]);
 }
 
@@ -212,7 +229,7 @@ pub(super) fn the_dead_adopt_nothing<B: Backend>(backend: &B) {
     let me = desk.join(&node(2, "n1"));
     desk.join(&worker(3));
     desk.kill(me);
-    assert_eq!(desk.store.adopt(me).unwrap(), []);
-    assert_eq!(desk.store.adopt(STRANGER).unwrap(), []);
+    assert_eq!(desk.store.adopt(me, Lives::OfThisBoot).unwrap(), []);
+    assert_eq!(desk.store.adopt(STRANGER, Lives::OfThisBoot).unwrap(), []);
     assert_eq!(desk.beat(earlier), Some(vec![run]));
 }

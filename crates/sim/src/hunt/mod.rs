@@ -52,6 +52,7 @@ pub fn premises(setup: &Setup) -> Premises {
         tenant_limits: setup.tenants.clone(),
         is_overloaded: load::is_overloaded(setup),
         longest_run: setup.longest_run(),
+        start_within: setup.start_within,
     }
 }
 

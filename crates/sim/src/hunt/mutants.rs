@@ -113,6 +113,7 @@ fn noticed_in_store(weakness: Weakness) -> Noticed {
         | Weakness::NoOwnerCheckOnEnd
         | Weakness::NoSessionCheckOnClaim
         | Weakness::AdoptWithoutFencing
+        | Weakness::VersionsRepeat
         | Weakness::ReleaseWithoutDeath => {
             ByTest("evenbeat-sim conformance a_store_without_one_of_its_rules_is_found_out")
         }
@@ -123,7 +124,9 @@ fn noticed_in_node(weakness: WorldWeakness) -> Noticed {
     match weakness {
         WorldWeakness::FenceInScheduler | WorldWeakness::NoFreeze => InWorlds { from: 1 },
         WorldWeakness::ShimIgnoresDeadlineBeforeStart => InWorlds { from: 28 },
-        WorldWeakness::ReportsEndBeforeGone => InWorlds { from: 0 },
+        WorldWeakness::ReportsEndBeforeGone
+        | WorldWeakness::WorkerOutstaysTrust
+        | WorldWeakness::WorkerBeginsUnwon => InWorlds { from: 0 },
         WorldWeakness::LeaseByWallClock | WorldWeakness::ShimWakesLate | WorldWeakness::RevokeDoesNothing => {
             InWorlds { from: 1 }
         }

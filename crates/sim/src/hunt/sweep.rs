@@ -24,6 +24,12 @@ pub struct Sweep {
     pub n_granted: u64,
     /// Sessions that were fenced off by a watcher.
     pub n_fenced: u64,
+    /// Worlds that had workers.
+    pub n_with_workers: u64,
+    /// Runs that workers took up.
+    pub n_taken_up: u64,
+    /// Sessions of workers that were fenced off.
+    pub n_workers_fenced: u64,
     /// Runs that were released because their owner was dead.
     pub n_lost: u64,
     /// How often a run stood still.
@@ -83,7 +89,11 @@ impl Sweep {
         for fault in &verdict.report.faults_hit {
             *self.n_hit.entry(fault).or_default() += 1;
         }
-        let Tally { n_granted, n_fenced, n_lost, n_halts, .. } = verdict.report.tally;
+        self.n_with_workers += u64::from(0 < verdict.report.n_workers);
+        let Tally { n_granted, n_fenced, n_lost, n_halts, n_taken_up, n_workers_fenced, .. } =
+            verdict.report.tally;
+        self.n_taken_up += n_taken_up;
+        self.n_workers_fenced += n_workers_fenced;
         self.n_granted += n_granted;
         self.n_fenced += n_fenced;
         self.n_lost += n_lost;

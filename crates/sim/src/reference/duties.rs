@@ -6,8 +6,8 @@ use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
     Beat, Cancelled, Changes, Claim, Claims, CounterKey, CounterRow, Cursor, End, EndAnswer, Fencing, Joined,
-    Mark, MarkKind, OutboxRow, PutAnswer, PutJob, Retention, RunPhase, RunRow, SessionKind, SessionRow,
-    SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
+    Lives, Mark, MarkKind, OutboxRow, PutAnswer, PutJob, Retention, RunPhase, RunRow, SessionKind,
+    SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
 };
 
 use super::{ReferenceStore, Weakness};
@@ -22,13 +22,15 @@ impl Store for ReferenceStore {
         Ok(Joined::Welcome { epoch: self.epoch, is_open: self.is_open, now: self.now })
     }
 
-    fn adopt(&mut self, me: SessionId) -> Result<Vec<RunRow>, StoreDown> {
+    fn adopt(&mut self, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, StoreDown> {
         let Some(mine) = self.living(me).map(|it| it.spec.clone()) else { return Ok(Vec::new()) };
         let is_earlier_life = |it: &SessionRow| {
             let SessionSpec { id, node, boot_id, kind, .. } = &it.spec;
-            !it.is_dead
-                && *id != me
-                && (node, boot_id, *kind) == (&mine.node, &mine.boot_id, SessionKind::Node)
+            let is_over = match lives {
+                Lives::OfThisBoot => (node, boot_id) == (&mine.node, &mine.boot_id),
+                Lives::OfAllNodes => true,
+            };
+            !it.is_dead && *id != me && *kind == SessionKind::Node && is_over
         };
         let is_fenced = !self.is(Weakness::AdoptWithoutFencing);
         for life in self.sessions.values_mut().filter(|it| is_earlier_life(it)) {
@@ -156,6 +158,10 @@ impl Store for ReferenceStore {
         if !is_again && !self.is_current_and_open(self.epoch) {
             return Ok(WorkerStart::Closed);
         }
+        // A failover may have lost its start and its end, and later leases of the same job.
+        if !is_again && fence < self.least_fence() {
+            return Ok(WorkerStart::Taken);
+        }
         self.know(worker);
         self.outbox.retain(|it| it.run != run);
         let started_at = found.started_at.or(Some(self.now));
@@ -187,7 +193,7 @@ impl Store for ReferenceStore {
         let from = since.map_or(0, |it| it.position);
         let page: Vec<_> = self.feed.range(from + 1..).take(most).collect();
         let position = page.last().map_or(from, |(position, _)| **position);
-        let rows = page.iter().filter_map(|(_, key)| self.row(key)).collect();
+        let rows = page.iter().filter_map(|(_, key)| Some(self.jobs.get(*key)?.row.news())).collect();
         let is_last = self.feed.range(position + 1..).next().is_none();
         Ok(Changes::Rows { rows, next: Cursor { epoch: self.epoch, position }, is_last })
     }

@@ -103,6 +103,16 @@ impl ReferenceStore {
         self.epoch
     }
 
+    /// A session, dead or not.
+    pub fn session(&self, session: SessionId) -> Option<&SessionRow> {
+        self.sessions.get(&session)
+    }
+
+    /// Whose a run is, while it is open.
+    pub fn owner_of(&self, run: RunId) -> Option<SessionId> {
+        self.open.get(&run).map(|it| it.session)
+    }
+
     /// Another primary takes over: its epoch is a later one, at least this, and closed.
     pub fn fail_over(&mut self, at_least: Epoch) {
         self.epoch = at_least.max(Epoch(self.epoch.0 + 1));
@@ -137,7 +147,11 @@ impl ReferenceStore {
 
     /// Every change of a row goes through here: its version grows, and the feed shows it.
     fn write(&mut self, mut row: JobRow, records: &[Record]) -> JobRow {
-        row.version.0 += 1;
+        row.version = if self.is(Weakness::VersionsRepeat) {
+            Version(row.version.0 + 1)
+        } else {
+            row.version.next(self.epoch)
+        };
         self.n_changes += 1;
         let (key, position) = (row.job.key.clone(), self.n_changes);
         let before = self.jobs.insert(key.clone(), StampedRow { row: row.clone(), position });

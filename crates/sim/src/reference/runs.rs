@@ -92,8 +92,12 @@ impl ReferenceStore {
     /// Never below the epoch, shifted up: also greater than what a failover has lost.
     fn next_fence(&self, last: Fence) -> Fence {
         let next = if self.is(Weakness::FenceDoesNotGrow) { last.0 } else { last.0 + 1 };
-        let least = if self.is(Weakness::FenceIgnoresEpoch) { 0 } else { self.epoch.0 << 32 };
-        Fence(next.max(least))
+        Fence(next).max(self.least_fence())
+    }
+
+    /// What no lease of the current epoch lies below.
+    pub(super) fn least_fence(&self) -> Fence {
+        Fence(if self.is(Weakness::FenceIgnoresEpoch) { 0 } else { self.epoch.0 << 32 })
     }
 
     fn room(&self, Take { counter, limit }: &Take) -> Room {

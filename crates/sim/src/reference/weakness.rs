@@ -27,6 +27,8 @@ pub enum Weakness {
     FenceDoesNotGrow,
     /// After a failover fences go on where the lost commits left them.
     FenceIgnoresEpoch,
+    /// After a failover versions go on where the lost commits left them.
+    VersionsRepeat,
     /// Claims are never too early.
     NoNotBefore,
     /// Who was fenced off hears that all is well.
@@ -41,7 +43,7 @@ pub enum Weakness {
 
 impl Weakness {
     /// All of them.
-    pub const ALL: [Weakness; 17] = [
+    pub const ALL: [Weakness; 18] = [
         Weakness::NoCompareAndSet,
         Weakness::NoFenceCheckOnEnd,
         Weakness::NoOwnerCheckOnEnd,
@@ -54,6 +56,7 @@ impl Weakness {
         Weakness::CountersNotChecked,
         Weakness::FenceDoesNotGrow,
         Weakness::FenceIgnoresEpoch,
+        Weakness::VersionsRepeat,
         Weakness::NoNotBefore,
         Weakness::DeadMayBeat,
         Weakness::LateResultCounts,

@@ -44,6 +44,13 @@ pub enum ActKind {
     Restore(JobKey),
     /// Asks for a run, now.
     Trigger(JobKey),
+    /// Asks for a run that makes up for an instant of the past.
+    Backfill {
+        /// Of which job.
+        key: JobKey,
+        /// How long that instant is past by then.
+        ago: Duration,
+    },
     /// Asks for the end of some run that is open.
     Cancel,
     /// Levels the fleet.
@@ -108,4 +115,18 @@ pub(super) fn draw(dice: &mut Dice, fleet: &Fleet, n_nodes: usize, healed_at: Re
     }
     acts.sort_by_key(|it| it.at);
     acts
+}
+
+/// Sometimes people ask for runs that make up for the past.
+pub(super) fn add_backfills(dice: &mut Dice, jobs: &[JobSetup], acts: &mut Vec<Act>, healed_at: RealTime) {
+    if !dice.chance(30) {
+        return;
+    }
+    for _ in 0..dice.between(1, 3) {
+        let at = RealTime(dice.between(500, healed_at.0 - 2));
+        let key = dice.pick(jobs).job.key.clone();
+        let ago = Duration::from_millis(dice.spread(1_000, 86_400_000));
+        acts.push(Act { at, what: ActKind::Backfill { key, ago } });
+    }
+    acts.sort_by_key(|it| it.at);
 }

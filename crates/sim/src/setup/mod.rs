@@ -3,6 +3,7 @@
 mod acts;
 mod fleet;
 mod nodes;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,6 +39,10 @@ pub struct Setup {
     pub ends_at: RealTime,
     /// The nodes.
     pub nodes: Vec<NodeSetup>,
+    /// The workers, where there is a broker.
+    pub workers: Vec<WorkerSetup>,
+    /// How long nodes wait for a worker to start what they have published.
+    pub start_within: Duration,
     /// The jobs that are there from the beginning.
     pub jobs: Vec<JobSetup>,
     /// Limits of sites.
@@ -73,6 +78,21 @@ pub struct NodeSetup {
     pub drift_ppm: i64,
     /// How far the clock on its wall is ahead of real time.
     pub wall_offset: Duration,
+}
+
+/// One worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerSetup {
+    /// Its name.
+    pub name: NodeName,
+    /// What its boot clock says when the world begins.
+    pub boot_offset: Duration,
+    /// How much faster than real time its boot clock runs, in millionths.
+    pub drift_ppm: i64,
+    /// Whether it tells the broker that it is done with a message when it has won it, not when the run is over.
+    pub acks_early: bool,
+    /// Whether it ends its session when it has had nothing to do for a while.
+    pub is_tidy: bool,
 }
 
 /// One job, and what nobody but the world knows about its runs.
@@ -113,15 +133,25 @@ impl Setup {
         let healed_at = RealTime(general.between(17, 22) * 60_000);
         let n_nodes = general.weighted(&[(4, 1), (8, 2), (30, 3), (20, 4), (20, 5), (10, 6), (8, 7)]);
         let names = nodes::names(n_nodes);
-        let fleet = fleet::draw(&mut for_jobs, begins_at, healed_at, &names);
-        let faults = if general.chance(5) {
+        let mut fleet = fleet::draw(&mut for_jobs, begins_at, healed_at, &names);
+        let mut faults = if general.chance(5) {
             Vec::new()
         } else {
             faults::plan(&mut for_faults, &spec, n_nodes, healed_at)
         };
         let is_skewed = faults.iter().any(|it| it.kind == FaultKind::ClockSkew);
         let nodes = nodes::draw(&mut for_nodes, names, &fleet.jobs, is_skewed);
-        let acts = acts::draw(&mut for_acts, &fleet, n_nodes, healed_at);
+        let mut acts = acts::draw(&mut for_acts, &fleet, n_nodes, healed_at);
+        let mut for_workers = dice.fork(6);
+        let workers = workers::draw(&mut for_workers, is_skewed);
+        if !workers.is_empty() {
+            workers::assign(&mut for_workers, &mut fleet.jobs, &mut acts);
+            if !faults.is_empty() {
+                faults.extend(workers::plan(&mut for_workers, &spec, workers.len(), healed_at));
+                faults.sort_by_key(|it| it.at);
+            }
+        }
+        acts::add_backfills(&mut dice.fork(7), &fleet.jobs, &mut acts, healed_at);
         let mut setup = Setup {
             seed,
             timings,
@@ -129,6 +159,8 @@ impl Setup {
             healed_at,
             ends_at: healed_at,
             nodes,
+            workers,
+            start_within: Duration::from_millis(for_workers.between(5_000, 20_000)),
             jobs: fleet.jobs,
             sites: fleet.sites,
             tenants: fleet.tenants,
@@ -145,7 +177,8 @@ impl Setup {
     #[must_use]
     pub fn without_faults(self) -> Setup {
         let nodes = self.nodes.into_iter().map(|it| NodeSetup { drift_ppm: 0, ..it }).collect();
-        Setup { faults: Vec::new(), nodes, ..self }
+        let workers = self.workers.into_iter().map(|it| WorkerSetup { drift_ppm: 0, ..it }).collect();
+        Setup { faults: Vec::new(), nodes, workers, ..self }
     }
 
     /// The classes of faults that are planned.
@@ -214,6 +247,22 @@ mod tests {
             }
             assert!(setup.acts.iter().all(|act| act.at < setup.healed_at), "seed {seed}");
             assert!(setup.healed_at < setup.ends_at, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn some_worlds_have_workers_and_jobs_for_them() {
+        let setups: Vec<Setup> = (0..200).map(Setup::from_seed).collect();
+        let with_workers: Vec<&Setup> = setups.iter().filter(|it| !it.workers.is_empty()).collect();
+        assert!((60..=100).contains(&with_workers.len()), "{} of 200", with_workers.len());
+        let is_queued = |it: &JobSetup| it.job.target.is_published();
+        let n_used = with_workers.iter().filter(|setup| setup.jobs.iter().any(is_queued)).count();
+        assert!(with_workers.len() * 9 <= n_used * 10, "{n_used} of {}", with_workers.len());
+        let others = setups.iter().filter(|it| it.workers.is_empty());
+        assert!(others.flat_map(Setup::all_jobs).all(|it| !is_queued(it)), "nobody would take it up");
+        for class in faults::OF_WORKERS {
+            let n = with_workers.iter().filter(|it| it.fault_names().contains(class)).count();
+            assert!(with_workers.len() * 3 <= n * 10, "{class} in {n} of {}", with_workers.len());
         }
     }
 

@@ -12,7 +12,7 @@ use crate::fact::RealTime;
 
 /// How much faster or slower than real time a boot clock may run, in millionths: one in a hundred, and a
 /// little less, because readings are whole milliseconds.
-const DRIFT_PPM_MAX: i64 = 9_900;
+pub(super) const DRIFT_PPM_MAX: i64 = 9_900;
 
 /// `n1`, `n2` …
 pub(super) fn names(n_nodes: usize) -> Vec<NodeName> {

@@ -11,7 +11,7 @@ use evenbeat_core::lease::Timings;
 use evenbeat_core::rules::Rules;
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{
-    Claim, ClaimAnswer, Claims, EndAnswer, Joined, PutJob, Retention, Seen, SessionKind, SessionSpec,
+    Claim, ClaimAnswer, Claims, EndAnswer, Joined, Lives, PutJob, Retention, Seen, SessionKind, SessionSpec,
     SettleAnswer, Store, StoreDown,
 };
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
@@ -185,6 +185,7 @@ impl<'a> Kernel<'a> {
                     } else {
                         Duration::from_hours(1)
                     },
+                    start_within: Duration::from_mins(5),
                     rules: Rules::ALL,
                 },
                 engine: None,
@@ -214,9 +215,7 @@ impl<'a> Kernel<'a> {
             let boot_id = self.mint();
             if let Some(node) = self.nodes.get_mut(node_idx) {
                 node.engine = Some(Engine::new(node.settings.clone()));
-                // Of a node that is alone, nobody else watches what an earlier boot left behind: it takes that over
-                // itself, as of the same boot.
-                node.boot_id = if node.settings.lease.is_some() { boot_id } else { 1 };
+                node.boot_id = boot_id;
             }
         }
     }
@@ -395,10 +394,12 @@ impl<'a> Kernel<'a> {
             pools: node.settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
         };
         let timings = node.settings.lease.unwrap_or_default();
+        // A node that is alone takes over whatever an earlier boot left behind: nobody else watches.
+        let lives = if node.settings.lease.is_some() { Lives::OfThisBoot } else { Lives::OfAllNodes };
         let Joined::Welcome { epoch, is_open, now } = answered(self.store.join(&spec, &timings)) else {
             return None;
         };
-        let adopted = answered(self.store.adopt(id));
+        let adopted = answered(self.store.adopt(id, lives));
         for row in &adopted {
             self.push(self.now, Happening::RunOver { node_idx, run: row.run });
             let row_job = answered(evenbeat_core::store::Views::job(&self.store, &row.key))?;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use evenbeat_core::ids::{NodeName, RunId, SessionId};
+use evenbeat_core::ids::{Fence, NodeName, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{
     BATCH_MAX, Beat, Cancelled, Changes, Claim, ClaimAnswer, Claims, Cursor, End, EndAnswer, EndBy, Fencing,
-    Joined, Mark, PutAnswer, PutJob, RunRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Views,
-    Watch,
+    Joined, Lives, Mark, OutboxRow, PutAnswer, PutJob, RunRow, SessionKind, SessionSpec, Settle,
+    SettleAnswer, Store, StoreDown, Views, Watch, WorkerStart,
 };
 use evenbeat_core::time::{Duration, Timestamp};
 
@@ -17,7 +17,10 @@ use crate::fact::{RealTime, What};
 use crate::reference::ReferenceStore;
 use crate::trace::Trace;
 
-/// What a node asks.
+/// So many start messages are read at a time.
+const OUTBOX_MAX: usize = 50;
+
+/// What a node or a worker asks.
 #[derive(Clone, Debug)]
 pub(super) enum Request {
     Join(SessionSpec),
@@ -32,6 +35,9 @@ pub(super) enum Request {
     End(Epoch, Vec<End>),
     Mark(Vec<Mark>),
     Leave(SessionId),
+    Outbox,
+    Published(Vec<(RunId, Fence)>),
+    StartOnWorker(RunId, Fence, SessionSpec),
 }
 
 /// What comes back.
@@ -47,6 +53,8 @@ pub(super) enum Answer {
     Claimed(Claims),
     Settled(Vec<SettleAnswer>),
     Ended(Vec<EndAnswer>),
+    Outbox(Vec<OutboxRow>),
+    StartedOnWorker(WorkerStart),
     Done,
 }
 
@@ -129,7 +137,7 @@ impl Database {
             }
             Request::Adopt(me) => {
                 let living = self.living()?;
-                let runs = self.store.adopt(*me)?;
+                let runs = self.store.adopt(*me, Lives::OfThisBoot)?;
                 let still_living = self.living()?;
                 for session in living.into_iter().filter(|it| !still_living.contains(it)) {
                     trace.tell(What::Adopted { session, by: by.clone() });
@@ -151,6 +159,8 @@ impl Database {
                 let fenced = self.store.fence(*epoch, silent)?;
                 for (it, _) in silent.iter().zip(&fenced).filter(|(_, it)| **it == Fencing::Fenced) {
                     trace.tell(What::Fenced { session: it.session, by: by.clone() });
+                    let kind = self.store.session(it.session).map(|it| it.spec.kind);
+                    trace.tally.n_workers_fenced += u64::from(kind == Some(SessionKind::Worker));
                 }
                 Answer::Fenced(fenced)
             }
@@ -198,6 +208,25 @@ impl Database {
             Request::Leave(me) => {
                 self.store.leave(*me)?;
                 Answer::Done
+            }
+            Request::Outbox => Answer::Outbox(self.store.outbox(OUTBOX_MAX)?),
+            Request::Published(runs) => {
+                self.store.published(runs)?;
+                Answer::Done
+            }
+            Request::StartOnWorker(run, fence, worker) => {
+                let is_known = self.store.session(worker.id).is_some();
+                let owner = self.store.owner_of(*run);
+                let answer = self.store.start_on_worker(*run, *fence, worker)?;
+                // One that is asked again is won again, and nothing has happened.
+                if matches!(answer, WorkerStart::Won(_)) && owner != Some(worker.id) {
+                    let (session, node) = (worker.id, worker.node.clone());
+                    if !is_known {
+                        trace.tell(What::Joined { session, node: node.clone() });
+                    }
+                    trace.tell(What::TakenUp { run: *run, session, worker: node });
+                }
+                Answer::StartedOnWorker(answer)
             }
         })
     }

@@ -3,6 +3,7 @@
 use evenbeat_core::ids::RunId;
 use evenbeat_core::time::Duration;
 
+use super::network::Party;
 use super::{ForShim, Happening, World, WorldWeakness};
 use crate::fact::What;
 use crate::faults::{Away, CutWay, FaultKind};
@@ -12,7 +13,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(2);
 /// How long a fault waits for a start.
 const AIMS_FOR: Duration = Duration::from_secs(30);
 /// How long after a pause shims need at most to look at their clocks.
-const TURN_MAX_MS: i64 = 5;
+pub(super) const TURN_MAX_MS: i64 = 5;
 
 impl World {
     /// It is time for a fault.
@@ -103,8 +104,16 @@ impl World {
                 // Its process dies with it, and the scheduler sees its socket close.
                 self.process_dies(node, run);
             }
+            FaultKind::QueueWorkerCrash(worker) => {
+                if !self.workers[worker].is_up {
+                    return false;
+                }
+                self.crash_worker(worker);
+            }
+            FaultKind::QueueWorkerPaused(worker) => self.halt_worker(worker),
             FaultKind::SchedulerPaused(_)
             | FaultKind::Cut(..)
+            | FaultKind::QueueWorkerCut(..)
             | FaultKind::ClockSkew
             | FaultKind::DatabaseAway(_)
             | FaultKind::LostAnswers(_)
@@ -134,6 +143,14 @@ impl World {
             }
             FaultKind::NodePaused(node) if !self.is_node_paused(node) => {
                 self.resume_node(node);
+            }
+            FaultKind::QueueWorkerCrash(worker)
+                if !self.any_active(|kind| kind == FaultKind::QueueWorkerCrash(worker)) =>
+            {
+                self.boot_worker(worker);
+            }
+            FaultKind::QueueWorkerPaused(worker) if !self.is_worker_paused(worker) => {
+                self.resume_worker(worker);
             }
             FaultKind::DatabaseAway(_) | FaultKind::Failover { .. } if self.database_is_away().is_none() => {
                 for letter in std::mem::take(&mut self.stuck) {
@@ -197,11 +214,17 @@ impl World {
         self.any_active(|kind| kind == FaultKind::SchedulerKilled(node))
     }
 
-    /// Whether letters of this way, to or from the node, are lost.
-    pub(super) fn is_cut(&self, node: usize, way: CutWay) -> bool {
-        self.any_active(|kind| {
-            kind == FaultKind::Cut(node, CutWay::Both) || kind == FaultKind::Cut(node, way)
-        })
+    pub(super) fn is_worker_paused(&self, worker: usize) -> bool {
+        !self.active.is_empty() && self.any_active(|kind| kind == FaultKind::QueueWorkerPaused(worker))
+    }
+
+    /// Whether letters of this way, to or from somebody, are lost.
+    pub(super) fn is_cut(&self, party: Party, way: CutWay) -> bool {
+        let cut = |way| match party {
+            Party::Node(node) => FaultKind::Cut(node, way),
+            Party::Worker(worker) => FaultKind::QueueWorkerCut(worker, way),
+        };
+        self.any_active(|kind| kind == cut(CutWay::Both) || kind == cut(way))
     }
 
     pub(super) fn database_is_away(&self) -> Option<Away> {

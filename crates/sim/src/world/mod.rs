@@ -6,9 +6,11 @@
 //!
 //! A node is an engine, unmodified; a rim that does what the engine says, by messages to the
 //! database that take time and get lost; and a shim for every run, which is a process of its own
-//! and outlives a scheduler. Runs execute, halt and go on by what their shims do, and those who watch are told
+//! and outlives a scheduler. Some worlds have a broker besides, and workers that take up what nodes publish
+//! through it. Runs execute, halt and go on by what their shims do, and those who watch are told
 //! the truth about it, whatever anybody inside believes.
 
+mod broker;
 mod clock;
 mod database;
 mod mishaps;
@@ -20,24 +22,30 @@ mod queue;
 mod rim;
 mod shim;
 mod weakness;
+mod worker;
+mod worker_runs;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use evenbeat_core::ids::{JobKey, RunId};
+use evenbeat_core::job::Job;
 use evenbeat_core::rules::Rules;
 use evenbeat_core::time::{Duration, Timestamp};
 
 pub use weakness::WorldWeakness;
 
+use self::broker::Broker;
 use self::database::Database;
 use self::network::Letter;
 use self::node::{Node, Report as FromShim};
 use self::operators::Edit;
 use self::queue::Queue;
 use self::shim::Word;
+use self::worker::{ForWorker, Worker};
 use crate::dice::Dice;
 use crate::fact::{RealTime, What};
 use crate::reference::{ReferenceStore, Weakness};
@@ -67,6 +75,8 @@ pub struct Report {
     pub hash: u64,
     /// How many things happened, seen or not.
     pub n_happenings: u64,
+    /// How many workers there were.
+    pub n_workers: usize,
     /// The classes of faults that struck.
     pub faults_hit: BTreeSet<&'static str>,
     /// How often what was seen.
@@ -88,8 +98,12 @@ pub struct World {
     queue: Queue<Happening>,
     database: Database,
     nodes: Vec<Node>,
+    workers: Vec<Worker>,
+    broker: Broker,
     trace: Trace,
     habits: BTreeMap<JobKey, Habit>,
+    /// What each job was first defined as: what workers know of it.
+    definitions: BTreeMap<JobKey, Arc<Job>>,
     /// The faults that have begun and are not over, by their place in the setup.
     active: Vec<usize>,
     /// The faults that wait for a start.
@@ -108,6 +122,10 @@ enum Happening {
     Arrives(Box<Letter>),
     /// Something that waits for one node.
     At(usize, AtNode),
+    /// Something that waits for one worker, in that life.
+    AtWorker(usize, u32, Box<ForWorker>),
+    /// The broker delivers a message, unless it is done with.
+    Deliver(u64),
     /// What a primary to come will know is decided.
     Keep(usize),
     /// It is time for a fault.
@@ -150,6 +168,8 @@ enum ForScheduler {
     JoinAgain,
     /// A shim says something.
     Hears(RunId, FromShim),
+    /// It looks for start messages; whether it will do so again.
+    Publish(bool),
     /// It shall drain, or no longer.
     Drain(bool),
     /// It has left: its process ends.
@@ -187,7 +207,9 @@ impl World {
         let database = Database::new(store, setup.timings, setup.begins_at);
         let dice = Dice::new(setup.seed).fork(0x0077_6f72_6c64);
         let habits = setup.all_jobs().map(|it| (it.job.key.clone(), it.habit)).collect();
+        let definitions = setup.all_jobs().map(|it| (it.job.key.clone(), Arc::clone(&it.job))).collect();
         let nodes = (0..setup.nodes.len()).map(|idx| Node::new(&setup, idx, options)).collect();
+        let workers = (0..setup.workers.len()).map(|idx| Worker::new(&setup, idx)).collect();
         let mut world = World {
             setup,
             options,
@@ -196,8 +218,11 @@ impl World {
             queue: Queue::new(),
             database,
             nodes,
+            workers,
+            broker: Broker::default(),
             trace: Trace::new(),
             habits,
+            definitions,
             active: Vec::new(),
             aiming: Vec::new(),
             stuck: Vec::new(),
@@ -235,6 +260,8 @@ impl World {
         match happening {
             Happening::Arrives(letter) => self.letter_arrives(*letter),
             Happening::At(node, it) => self.at_node(node, it),
+            Happening::AtWorker(worker, life, it) => self.at_worker(worker, life, *it),
+            Happening::Deliver(message) => self.deliver(message),
             Happening::Keep(fault) => self.database.keep_for(fault, self.now),
             Happening::Begins(fault) => self.fault_begins(fault),
             Happening::Strikes(fault) => self.aimed_fault_strikes(fault),
@@ -288,6 +315,7 @@ impl World {
             seed: self.setup.seed,
             hash: self.trace.hash.value(),
             n_happenings: self.queue.n_put(),
+            n_workers: self.workers.len(),
             faults_hit: self.faults_hit.clone(),
             tally: self.trace.tally,
         }

@@ -3,6 +3,7 @@
 use evenbeat_core::store::StoreDown;
 
 use super::database::{Answer, Request};
+use super::worker::ForWorker;
 use super::{AtNode, ForScheduler, Happening, World};
 use crate::fact::RealTime;
 use crate::faults::{Away, CutWay, FaultKind};
@@ -12,10 +13,17 @@ const STUCK_PERCENT: u32 = 40;
 /// How many of a hundred letters to a primary that fell reach the next one.
 const FORWARDED_PERCENT: u32 = 50;
 
+/// Who talks to the database, by its place in the setup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Party {
+    Node(usize),
+    Worker(usize),
+}
+
 /// A request on its way.
 #[derive(Debug)]
 pub(super) struct Letter {
-    pub(super) from: usize,
+    pub(super) from: Party,
     pub(super) life: u32,
     pub(super) call: u64,
     /// The primary that it was sent to.
@@ -25,8 +33,8 @@ pub(super) struct Letter {
 
 impl World {
     /// Sends a request on its way. Whoever sends it has seen to it that somebody stops waiting.
-    pub(super) fn post(&mut self, node: usize, life: u32, call: u64, request: Request) {
-        let is_cut = self.is_cut(node, CutWay::Requests);
+    pub(super) fn post(&mut self, from: Party, life: u32, call: u64, request: Request) {
+        let is_cut = self.is_cut(from, CutWay::Requests);
         let mut at = self.delivery();
         if let Some(percent) = self.strongest(|kind| match kind {
             FaultKind::LateRequests(percent) => Some(i64::from(percent)),
@@ -37,7 +45,7 @@ impl World {
             at.0 += self.dice.spread(attempt, attempt * 25);
         }
         if !is_cut {
-            let letter = Letter { from: node, life, call, reign: self.database.reign, request };
+            let letter = Letter { from, life, call, reign: self.database.reign, request };
             self.queue.put(at, Happening::Arrives(Box::new(letter)));
         }
     }
@@ -60,12 +68,15 @@ impl World {
         if letter.reign != self.database.reign && !self.dice.chance(FORWARDED_PERCENT) {
             return;
         }
-        let by = self.nodes[letter.from].name.clone();
+        let by = match letter.from {
+            Party::Node(node) => self.nodes[node].name.clone(),
+            Party::Worker(worker) => self.workers[worker].name.clone(),
+        };
         let answer = self.database.answer(&by, &letter.request, &mut self.trace);
         self.post_answer(letter.from, letter.life, letter.call, Ok(Box::new(answer)));
     }
 
-    fn post_answer(&mut self, to: usize, life: u32, call: u64, answer: Result<Box<Answer>, StoreDown>) {
+    fn post_answer(&mut self, to: Party, life: u32, call: u64, answer: Result<Box<Answer>, StoreDown>) {
         let is_cut = self.is_cut(to, CutWay::Answers);
         let lost_percent = self.strongest(|kind| match kind {
             FaultKind::LostAnswers(percent) => Some(i64::from(percent)),
@@ -75,8 +86,15 @@ impl World {
             lost_percent.is_some_and(|percent| self.dice.chance(u32::try_from(percent).unwrap_or(0)));
         let at = self.delivery();
         if !is_cut && !is_lost {
-            let it = AtNode::Scheduler(life, ForScheduler::Answer(call, answer));
-            self.queue.put(at, Happening::At(to, it));
+            let it = match to {
+                Party::Node(node) => {
+                    Happening::At(node, AtNode::Scheduler(life, ForScheduler::Answer(call, answer)))
+                }
+                Party::Worker(worker) => {
+                    Happening::AtWorker(worker, life, Box::new(ForWorker::Answer(call, answer)))
+                }
+            };
+            self.queue.put(at, it);
         }
     }
 

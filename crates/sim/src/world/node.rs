@@ -41,6 +41,8 @@ pub(super) struct Scheduler {
     /// How long it waits before it tries to join again.
     pub(super) backoff: Duration,
     pub(super) n_calls: u64,
+    /// Whether it asks for start messages, or tells that they are with the broker.
+    pub(super) is_publishing: bool,
     /// Questions that are not answered yet.
     pub(super) calls: BTreeMap<u64, Call>,
     /// When the engine wants to be woken.
@@ -79,6 +81,7 @@ impl Node {
             tenants: setup.tenants.clone(),
             dispatch: it.dispatch,
             poll_every: it.poll_every,
+            start_within: setup.start_within,
             rules: options.rules,
             ..Settings::new(it.name.clone(), Some(setup.timings), 0)
         };
@@ -153,12 +156,14 @@ impl World {
             session: None,
             backoff: Duration::ZERO,
             n_calls: 0,
+            is_publishing: false,
             calls: BTreeMap::new(),
             wake_at: Some(it.clock.boot(self.now)),
             armed_at: Some(wakes_at),
         });
         let wake = AtNode::Scheduler(life, ForScheduler::Wakes(wakes_at));
         self.queue.put(wakes_at, Happening::At(node, wake));
+        self.begin_to_publish(node, life);
     }
 
     /// A scheduler is gone from one moment to the next; its shims are not.

@@ -12,6 +12,7 @@ use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::{BATCH_MAX, JobRow, PutAnswer, PutJob, RunFilter, Views};
 use evenbeat_core::time::{Duration, Timestamp};
 
+use super::network::Party;
 use super::{AtNode, ForScheduler, Happening, World};
 use crate::faults::CutWay;
 use crate::setup::{ActKind, JobSetup};
@@ -28,6 +29,8 @@ pub(super) struct Edit {
     act: usize,
     n_tries: u32,
     put: PutJob,
+    /// When a run is asked for, if this asks for one.
+    asked_for: Option<Timestamp>,
 }
 
 impl World {
@@ -64,10 +67,15 @@ impl World {
         let Some(key) = subject(what) else { return };
         let row = self.store().job(key).expect("the reference store always answers");
         let open = self.open_dues(key);
+        let asked_for = match what {
+            ActKind::Trigger(_) => Some(now),
+            ActKind::Backfill { ago, .. } => Some(now - *ago),
+            _ => None,
+        };
         // Whoever is told that it cannot be done lets it be.
         let Some(put) = self.decide(what, row.as_ref(), &open, id, now) else { return };
         let at = if self.dice.chance(70) { self.after(0, 20) } else { self.after(20, 3_000) };
-        self.queue.put(at, Happening::Write(Box::new(Edit { act, n_tries, put })));
+        self.queue.put(at, Happening::Write(Box::new(Edit { act, n_tries, put, asked_for })));
     }
 
     fn decide(
@@ -102,6 +110,9 @@ impl World {
             }
             (ActKind::Remove(_), Some(row)) => edit::remove(row).ok(),
             (ActKind::Trigger(_), Some(row)) => edit::trigger(row, Extra::manual(id, now)).ok(),
+            (ActKind::Backfill { ago, .. }, Some(row)) => {
+                edit::trigger(row, Extra::backfill(id, now - *ago, now)).ok()
+            }
             _ => None,
         }
     }
@@ -111,11 +122,7 @@ impl World {
         if self.database_is_away().is_some() || self.is_healed {
             return;
         }
-        let asked_for = match &self.setup.acts[edit.act].what {
-            ActKind::Trigger(_) => edit.put.state.extras.iter().map(|it| it.due_at).max(),
-            _ => None,
-        };
-        let answers = match asked_for {
+        let answers = match edit.asked_for {
             Some(due_at) => self.database.put_trigger(&edit.put, due_at, &mut self.trace),
             None => self.database.put(std::slice::from_ref(&edit.put), &mut self.trace),
         };
@@ -142,7 +149,7 @@ impl World {
             let row = rows.iter().find(|row| row.job.key == it.key);
             let Some(put) = row.and_then(|row| edit::apply_move(row, it, now).ok()) else { continue };
             let at = self.after(0, 2_000);
-            self.queue.put(at, Happening::Write(Box::new(Edit { act, n_tries: 0, put })));
+            self.queue.put(at, Happening::Write(Box::new(Edit { act, n_tries: 0, put, asked_for: None })));
         }
     }
 
@@ -173,7 +180,7 @@ impl World {
     /// Everybody who can be reached hears that there is news; some do not.
     fn nudge(&mut self) {
         for node in 0..self.nodes.len() {
-            if self.dice.chance(NUDGED_PERCENT) && !self.is_cut(node, CutWay::Answers) {
+            if self.dice.chance(NUDGED_PERCENT) && !self.is_cut(Party::Node(node), CutWay::Answers) {
                 self.tell_scheduler(node, ForScheduler::Nudge);
             }
         }
@@ -204,7 +211,8 @@ fn subject(what: &ActKind) -> Option<&JobKey> {
         | ActKind::Resume(key)
         | ActKind::Remove(key)
         | ActKind::Restore(key)
-        | ActKind::Trigger(key) => Some(key),
+        | ActKind::Trigger(key)
+        | ActKind::Backfill { key, .. } => Some(key),
         ActKind::Cancel
         | ActKind::Rebalance
         | ActKind::Drain(_)

@@ -62,9 +62,10 @@ impl World {
 
     /// Nothing of a run executes any more.
     pub(super) fn process_is_gone(&mut self, node: usize, run: RunId) {
-        let boot = self.boot_now(node);
-        self.count_halt(node, run);
-        let Some(report) = self.process(node, run).map(|process| process.last_word(boot)) else { return };
+        let (boot, now) = (self.boot_now(node), self.now);
+        let Some(process) = self.process(node, run) else { return };
+        process.count_halt(now);
+        let report = process.last_word(boot);
         self.trace.tell(What::IsGone { run });
         self.shim(node, run).state = State::Over(report);
         self.tell_of(node, run, report);
@@ -73,12 +74,9 @@ impl World {
     /// A process stops executing for now.
     pub(super) fn halt(&mut self, node: usize, run: RunId) {
         let now = self.now;
-        let Some(process) = self.process(node, run).filter(|it| it.is_executing) else { return };
-        process.left -= now.0 - process.since.0;
-        process.since = now;
-        process.n_halts += 1;
-        process.is_executing = false;
-        self.trace.tell(What::Halts { run });
+        if self.process(node, run).is_some_and(|process| process.stop(now)) {
+            self.trace.tell(What::Halts { run });
+        }
     }
 
     /// It goes on, unless it is frozen.
@@ -86,29 +84,16 @@ impl World {
         if self.process(node, run).is_none_or(|it| it.is_executing || it.freeze == Freeze::Effective) {
             return;
         }
-        self.count_halt(node, run);
         let now = self.now;
-        if let Some(process) = self.process(node, run) {
-            process.since = now;
-            process.is_executing = true;
+        if self.process(node, run).is_some_and(|process| process.resume(now)) {
             self.trace.tell(What::GoesOn { run });
             self.put_end(node, run);
         }
     }
 
-    /// How long it stood still is not how long it took.
-    fn count_halt(&mut self, node: usize, run: RunId) {
-        let now = self.now;
-        if let Some(process) = self.process(node, run).filter(|it| !it.is_executing) {
-            process.halted_for += now.0 - process.since.0;
-            process.since = now;
-        }
-    }
-
     pub(super) fn put_end(&mut self, node: usize, run: RunId) {
         let now = self.now;
-        let Some(process) = self.process(node, run) else { return };
-        let (at, n_halts) = (RealTime(now.0 + process.left.max(0)), process.n_halts);
+        let Some((at, n_halts)) = self.process(node, run).map(|process| process.ends_at(now)) else { return };
         self.put_for_shim(at, node, run, ForShim::Ends(n_halts));
     }
 
@@ -148,6 +133,46 @@ impl World {
 }
 
 impl Process {
+    /// Stops executing, if it does.
+    pub(super) fn stop(&mut self, now: RealTime) -> bool {
+        if self.is_executing {
+            self.left -= now.0 - self.since.0;
+            self.since = now;
+            self.n_halts += 1;
+            self.is_executing = false;
+            return true;
+        }
+        false
+    }
+
+    /// Goes on, if it stands still.
+    pub(super) fn resume(&mut self, now: RealTime) -> bool {
+        if self.is_executing {
+            return false;
+        }
+        self.count_halt(now);
+        self.is_executing = true;
+        true
+    }
+
+    /// How long it stood still is not how long it took.
+    pub(super) fn count_halt(&mut self, now: RealTime) {
+        if !self.is_executing {
+            self.halted_for += now.0 - self.since.0;
+            self.since = now;
+        }
+    }
+
+    /// When it ends by itself if nothing halts it, and how often it was halted before.
+    pub(super) fn ends_at(&self, now: RealTime) -> (RealTime, u32) {
+        (RealTime(now.0 + self.left.max(0)), self.n_halts)
+    }
+
+    /// How long it stood still.
+    pub(super) fn halted_for(&self) -> Duration {
+        Duration::from_millis(self.halted_for)
+    }
+
     /// What its shim says of it at the end.
     fn last_word(&self, now: BootTime) -> Report {
         Report::Ended {
@@ -155,7 +180,7 @@ impl Process {
             ended_at: now,
             outcome: self.outcome,
             exit_code: self.exit_code,
-            halted_for: Duration::from_millis(self.halted_for),
+            halted_for: self.halted_for(),
         }
     }
 }

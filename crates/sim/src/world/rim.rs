@@ -3,10 +3,11 @@
 use evenbeat_core::engine::{Command, Event, RunOver};
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent};
-use evenbeat_core::store::{Claim, EndAnswer, Joined, RunRow, SessionKind, SessionSpec, StoreDown};
+use evenbeat_core::store::{Claim, EndAnswer, Joined, RunPhase, RunRow, SessionKind, SessionSpec, StoreDown};
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
 use super::database::{Answer, Request};
+use super::network::Party;
 use super::node::{Report, Scheduler};
 use super::shim::{Shim, Word};
 use super::{AtNode, ForScheduler, Happening, World, WorldWeakness};
@@ -25,7 +26,7 @@ pub(super) struct Call {
 
 /// What was asked, as far as the answer must name it.
 #[derive(Debug)]
-enum Asked {
+pub(super) enum Asked {
     Join(SessionId),
     Adopt { session: SessionId, began_at: BootTime, epoch: Epoch, is_open: bool, store_now: Timestamp },
     Beat,
@@ -37,6 +38,8 @@ enum Asked {
     Settle(Vec<JobKey>),
     End(Vec<RunId>),
     Leave,
+    Outbox,
+    Published,
 }
 
 impl World {
@@ -57,6 +60,7 @@ impl World {
             }
             ForScheduler::JoinAgain => self.join(node),
             ForScheduler::Hears(run, report) => self.hears(node, run, report),
+            ForScheduler::Publish(is_again) => self.publish(node, is_again),
             ForScheduler::Drain(is_draining) => self.feed(node, Event::Drain(is_draining)),
             ForScheduler::Exits => {
                 self.end_scheduler(node);
@@ -126,6 +130,7 @@ impl World {
                 let runs = ends.iter().map(|it| it.run).collect();
                 self.ask(node, Request::End(epoch, ends), Asked::End(runs));
             }
+            Command::Start(start) if start.job.target.is_published() => self.publish_soon(node),
             Command::Start(start) => self.start_shim(node, &start),
             Command::Extend { until } => self.extend(node, until),
             Command::Stop { run, outcome } => self.say(node, run, Word::Stop(outcome)),
@@ -159,7 +164,7 @@ impl World {
             Command::Mark(marks) => {
                 // Nobody waits for it.
                 let life = self.scheduler(node).life;
-                self.post(node, life, u64::MAX, Request::Mark(marks));
+                self.post(Party::Node(node), life, u64::MAX, Request::Mark(marks));
             }
             Command::Leave => self.ask(node, Request::Leave(session), Asked::Leave),
             other => unreachable!("{other:?} needs no session"),
@@ -167,7 +172,7 @@ impl World {
     }
 
     /// Asks the database, and stops waiting after the time that one attempt may take.
-    fn ask(&mut self, node: usize, request: Request, asked: Asked) {
+    pub(super) fn ask(&mut self, node: usize, request: Request, asked: Asked) {
         let attempt = self.setup.timings.spec().attempt;
         let clock = self.nodes[node].clock;
         let began_at = clock.boot(self.now);
@@ -177,7 +182,7 @@ impl World {
         scheduler.calls.insert(call, Call { began_at, asked });
         let times_out = AtNode::Scheduler(life, ForScheduler::TimesOut(call));
         self.queue.put(clock.real(began_at + attempt), Happening::At(node, times_out));
-        self.post(node, life, call, request);
+        self.post(Party::Node(node), life, call, request);
     }
 
     fn answered(&mut self, node: usize, call: Call, answer: Result<Answer, StoreDown>) {
@@ -220,6 +225,11 @@ impl World {
                 let answer = the(answer, |it| if let Answer::Ended(it) = it { Some(it) } else { None });
                 self.forget_ended(node, &runs, &answer);
                 Event::EndAnswered { runs, answer }
+            }
+            Asked::Outbox => return self.outbox_answered(node, answer),
+            Asked::Published => {
+                self.scheduler(node).is_publishing = false;
+                return;
             }
             Asked::Leave => {
                 let life = self.scheduler(node).life;
@@ -280,6 +290,8 @@ impl World {
                     shim.hold(life);
                     shim.report()
                 }
+                // It is with the broker: whoever takes it up will say so to the store.
+                None if row.phase == RunPhase::Published => None,
                 None => Some(Report::NotStarted),
             };
             if let Some(report) = report {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenbeat_core::engine::Start;
 use evenbeat_core::ids::{Fence, RunId};
-use evenbeat_core::job::{CommandTarget, Job, Target};
+use evenbeat_core::job::{CommandTarget, Job, QueueTarget, Target};
 use evenbeat_core::occurrence::{Due, Serves};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::schedule::Schedule;
@@ -16,21 +16,26 @@ use super::shim::Word;
 use super::*;
 use crate::fact::Fact;
 use crate::faults::{Away, CutWay, Fault, FaultKind};
-use crate::setup::{JobSetup, NodeSetup};
+use crate::setup::{JobSetup, NodeSetup, WorkerSetup};
 
 const RUN: RunId = RunId(7);
 /// How many kinds of facts there are in `fact.rs`.
-const KINDS_OF_FACTS: usize = 20;
+const KINDS_OF_FACTS: usize = 21;
 
 /// A world with one node, quick clocks, and no jobs but these.
 fn small(faults: &[Fault], jobs: Vec<JobSetup>, weakness: Option<WorldWeakness>) -> World {
+    World::new(small_setup(faults, jobs), Options { weakness, ..Options::default() })
+}
+
+fn small_setup(faults: &[Fault], jobs: Vec<JobSetup>) -> Setup {
     let drawn = Setup::from_seed(0);
     let timings = evenbeat_core::lease::Timings::new(evenbeat_core::lease::TimingsSpec::FAST).unwrap();
     let mut node = NodeSetup { drift_ppm: 0, starts_at: RealTime(1), ..drawn.nodes[0].clone() };
     node.pools.values_mut().for_each(|it| it.capacity = 10);
-    let setup = Setup {
+    Setup {
         timings,
         nodes: vec![node],
+        workers: Vec::new(),
         jobs,
         sites: BTreeMap::new(),
         tenants: BTreeMap::new(),
@@ -40,8 +45,78 @@ fn small(faults: &[Fault], jobs: Vec<JobSetup>, weakness: Option<WorldWeakness>)
         ends_at: RealTime(600_000),
         max_orphan: Duration::from_secs(30),
         ..drawn
+    }
+}
+
+/// The same with one worker, and a job that goes through the broker.
+fn with_worker(faults: &[Fault], length_s: i64) -> World {
+    let mut queued = job(600, length_s);
+    Arc::make_mut(&mut queued.job).target = Target::Queue(QueueTarget::default());
+    let worker = WorkerSetup {
+        name: "w1".parse().unwrap(),
+        boot_offset: Duration::from_secs(77),
+        drift_ppm: 0,
+        acks_early: true,
+        is_tidy: true,
     };
-    World::new(setup, Options { weakness, ..Options::default() })
+    let start_within = Duration::from_secs(30);
+    let setup = Setup { workers: vec![worker], start_within, ..small_setup(faults, vec![queued]) };
+    let mut world = World::new(setup, Options::default());
+    world.put_first_jobs();
+    world
+}
+
+/// How the runs of the one job ended, and whether they were released.
+fn ends(facts: &[Fact]) -> Vec<(Option<Outcome>, bool)> {
+    let ended = |fact: &Fact| match fact.what {
+        What::RunEnded { outcome, is_release, .. } => Some((outcome, is_release)),
+        _ => None,
+    };
+    facts.iter().filter_map(ended).collect()
+}
+
+#[test]
+fn a_worker_does_what_its_node_has_published() {
+    let facts = with_worker(&[], 20).until(60_000);
+    check_story(&facts, &[("begins", 5_000, 32_000), ("is gone", 25_000, 52_000)]);
+    assert!(facts.iter().any(|it| matches!(&it.what, What::Begins { node, .. } if node.as_str() == "w1")));
+    assert_eq!(ends(&facts), [(Some(Outcome::Succeeded), false)]);
+}
+
+#[test]
+fn a_worker_that_cannot_beat_stops_by_itself_and_its_run_is_released() {
+    let cut = fault(40, 60, FaultKind::QueueWorkerCut(0, CutWay::Both));
+    let facts = with_worker(&[cut], 300).until(99_000);
+    // Five seconds of trust, two to kill; a heartbeat before that at most.
+    let gone_at = story(&facts).iter().find(|it| it.0 == "is gone").map(|it| it.1);
+    assert!(gone_at.is_some_and(|at| (43_500..=47_200).contains(&at)), "{:?}", story(&facts));
+    assert_eq!(ends(&facts).first(), Some(&(Some(Outcome::Lost), true)));
+    assert!(facts.iter().any(|it| matches!(it.what, What::Fenced { .. })), "{facts:?}");
+}
+
+#[test]
+fn a_worker_that_stood_still_looks_at_its_clock_first() {
+    let long = fault(40, 30, FaultKind::QueueWorkerPaused(0));
+    let told = story(&with_worker(&[long], 100).until(72_500));
+    assert!(told.iter().all(|it| it.0 != "goes on"), "its trust is over: {told:?}");
+    assert!(told.iter().any(|(what, at)| *what == "is gone" && (70_000..=72_100).contains(at)), "{told:?}");
+    let short = fault(40, 2, FaultKind::QueueWorkerPaused(0));
+    let facts = with_worker(&[short], 60).until(90_000);
+    let going = ("goes on", 42_000, 42_010);
+    check_story(
+        &facts,
+        &[("begins", 5_000, 32_000), ("halts", 40_000, 40_000), going, ("is gone", 60_000, 90_000)],
+    );
+}
+
+#[test]
+fn what_no_worker_starts_is_given_up_and_published_again() {
+    let away = fault(1, 70, FaultKind::QueueWorkerCrash(0));
+    let facts = with_worker(&[away], 10).until(150_000);
+    // Thirty seconds each.
+    let lost = (Some(Outcome::Lost), false);
+    assert_eq!(ends(&facts)[..2], [lost, lost]);
+    assert_eq!(ends(&facts).last(), Some(&(Some(Outcome::Succeeded), false)));
 }
 
 fn fault(at_s: i64, lasts_s: i64, kind: FaultKind) -> Fault {

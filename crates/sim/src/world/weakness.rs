@@ -1,4 +1,4 @@
-//! What can be taken out of the nodes of a world, one at a time.
+//! What can be taken out of the nodes and workers of a world, one at a time.
 
 /// Something that a weakened world does not do as it should. Only for tests: each must be noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +21,15 @@ pub enum WorldWeakness {
     FailoverUnseen,
     /// A revoked run is left to end by itself.
     RevokeDoesNothing,
+    /// A worker goes on although it has not beaten for as long as it may.
+    WorkerOutstaysTrust,
+    /// A worker begins whatever is delivered to it, also if another was first.
+    WorkerBeginsUnwon,
 }
 
 impl WorldWeakness {
     /// All of them.
-    pub const ALL: [WorldWeakness; 9] = [
+    pub const ALL: [WorldWeakness; 11] = [
         WorldWeakness::FenceInScheduler,
         WorldWeakness::NoFreeze,
         WorldWeakness::ShimIgnoresDeadlineBeforeStart,
@@ -35,5 +39,7 @@ impl WorldWeakness {
         WorldWeakness::ShimWakesLate,
         WorldWeakness::FailoverUnseen,
         WorldWeakness::RevokeDoesNothing,
+        WorldWeakness::WorkerOutstaysTrust,
+        WorldWeakness::WorkerBeginsUnwon,
     ];
 }

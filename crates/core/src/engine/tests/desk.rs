@@ -83,7 +83,10 @@ impl Desk {
     }
 
     pub(super) fn pass_to(&mut self, time: &str) {
-        let then = instant(time);
+        self.pass_until(instant(time));
+    }
+
+    pub(super) fn pass_until(&mut self, then: Timestamp) {
         assert!(self.now <= then, "time does not go back");
         self.boot = self.boot + (then - self.now);
         self.now = then;
@@ -103,7 +106,7 @@ impl Desk {
     }
 
     pub(super) fn load(&mut self) -> String {
-        let rows = self.rows.values().cloned().collect();
+        let rows = self.rows.values().map(JobRow::news).collect();
         let next = Cursor { epoch: self.epoch, position: 1 };
         self.tell(Event::Changed(Ok(Changes::Rows { rows, next, is_last: true })))
     }

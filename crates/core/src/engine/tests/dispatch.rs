@@ -2,9 +2,9 @@
 
 use super::desk::{Desk, named};
 use crate::engine::{Event, PoolSettings, Settings, StartRate};
-use crate::ids::{Pool, RunId};
-use crate::job::Job;
+use crate::ids::{ExtraId, Pool, RunId};
 use crate::job::sample::instant;
+use crate::job::{Extra, Job};
 use crate::run::Outcome;
 use crate::store::{ClaimAnswer, Claims, CounterKey, CounterLimit};
 use crate::time::Duration;
@@ -40,6 +40,21 @@ fn a_node_takes_no_more_than_it_can_carry() {
     jobs[0].place.cost = 3;
     jobs[1].place.cost = 2;
     check(node(4), &jobs, "j0 j2");
+}
+
+#[test]
+fn a_run_for_the_past_does_not_wait_for_the_next_occurrence() {
+    let job = named("a", "every 1h", "10m");
+    let mut desk = Desk::with(node(1), std::slice::from_ref(&job), "10:30");
+    assert_eq!(desk.starts(), "");
+    let extra = Extra::backfill(ExtraId(7), instant("06:00"), instant("10:00"));
+    desk.rows.get_mut("a").unwrap().state.extras.push(extra);
+    desk.rows.get_mut("a").unwrap().version.0 += 1;
+    desk.load();
+    assert_eq!(desk.starts(), "a");
+    desk.pass_to("10:10");
+    desk.ends("a", Outcome::Succeeded);
+    assert_eq!(desk.rows["a"].state.next_run_at, Some(instant("10:30")), "its own goes on as before");
 }
 
 #[test]
@@ -145,6 +160,23 @@ fn late_work_beyond_its_share_leaves_room_to_what_will_soon_be_due() {
     assert_eq!(desk.starts().split(' ').count(), 1, "half of two units");
     desk.pass_to("10:10");
     assert_eq!(desk.starts(), "short");
+}
+
+#[test]
+fn what_is_never_in_time_keeps_to_its_share_while_others_come_due_before_its_end() {
+    let with = |others: &str, lookahead: bool| {
+        let mut jobs: Vec<Job> = (0..4).map(|n| named(&format!("late{n}"), "every 10m", "2h")).collect();
+        jobs.push(named("other", others, "30s"));
+        let mut settings = node(4);
+        settings.dispatch.lookahead = lookahead;
+        let mut desk = Desk::with(settings, &jobs, "10:00");
+        desk.starts().split(' ').filter(|it| it.starts_with("late")).count()
+    };
+    // It will be there again and again until they are over, whatever room they leave it the first time.
+    assert_eq!(with("cron 10,40 * * * * within 30m", true), 2);
+    assert_eq!(with("cron 10,40 * * * * within 30m", false), 2);
+    // They are over by then.
+    assert_eq!(with("cron 10 13 * * * within 30m", true), 4);
 }
 
 #[test]

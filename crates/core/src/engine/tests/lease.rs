@@ -6,6 +6,7 @@ use crate::ids::RunId;
 use crate::job::Job;
 use crate::job::sample::instant;
 use crate::lease::{Epoch, Timings};
+use crate::run::Outcome;
 use crate::store::{Beat, Claims, EndAnswer, RunPhase, RunRow, StoreDown};
 
 fn jobs() -> Vec<Job> {
@@ -82,6 +83,18 @@ fn a_held_run_that_the_store_does_not_know_is_revoked() {
     let said = desk.beat();
     assert!(said.contains(&format!("revoke run {}", lost.0)), "{said}");
     assert!(!said.contains("revoke b"));
+}
+
+#[test]
+fn what_is_not_ours_any_more_is_revoked_before_the_rest_thaws() {
+    let mut desk = running();
+    // It stood still over a failover that has lost a run, and for the whole quarantine.
+    desk.pass_to("10:02");
+    desk.epoch = Epoch(2);
+    let lost = desk.run_of("a");
+    desk.runs.remove(&lost);
+    let said = desk.beat();
+    assert!(said.starts_with(&format!("revoke run {}; extend 20s", lost.0)), "{said}");
 }
 
 #[test]
@@ -165,6 +178,39 @@ fn what_was_taken_over_in_a_young_epoch_waits_like_anything_frozen() {
     assert!(!said.contains("extend"), "{said}");
     (desk.epoch, desk.is_open) = (Epoch(2), true);
     assert!(desk.beat().contains("extend"));
+}
+
+#[test]
+fn what_was_taken_over_takes_its_room_though_its_job_was_removed_meanwhile() {
+    let narrow = || Settings::new("n1".parse().unwrap(), Some(Timings::default()), 1);
+    let mut before = Desk::with(narrow(), &jobs(), "10:00");
+    assert_eq!(before.starts(), "a");
+    let adopted: Vec<_> = before.runs.values().cloned().collect();
+
+    let mut desk = Desk::with(narrow(), &[], "10:00");
+    desk.rows = before.rows.clone();
+    let removed = desk.rows.values_mut().find(|row| row.job.key.as_str() == "a").unwrap();
+    removed.is_deleted = true;
+    for row in &adopted {
+        desk.runs.insert(row.run, row.clone());
+    }
+    desk.join(adopted);
+    assert_eq!(desk.starts(), "", "one unit, and a run of a removed job holds it");
+    assert_eq!(desk.ends("a", Outcome::Succeeded), "b");
+}
+
+#[test]
+fn what_a_failover_has_lost_is_revoked_before_anything_is_thawed() {
+    let mut desk = running();
+    let lost = desk.run_of("a");
+    // No beat gets through until everything is frozen; meanwhile another primary, which has never heard of
+    // one of the runs, has opened its epoch, and anyone may have claimed that job.
+    desk.pass_to("10:00:40");
+    (desk.epoch, desk.is_open) = (Epoch(2), true);
+    desk.runs.remove(&lost);
+    let said = desk.beat();
+    let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("no `{what}`: {said}"));
+    assert!(place("revoke") < place("extend"), "{said}");
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod explain;
 mod lease;
 #[cfg(feature = "mutants")]
 mod mutants;
+mod published;
 mod runs;

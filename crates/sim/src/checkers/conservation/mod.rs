@@ -171,23 +171,19 @@ impl Conservation {
     }
 
     /// Whether an instant may be due twice: the job was placed afresh at the very instant, so that it is the
-    /// last occurrence of the one placement and the first of the other; or it was removed, and came back.
+    /// last occurrence of the one placement and the first of the other; or it was removed, and came back;
+    /// or it had another schedule for a while, and was then given the instant again.
     fn may_be_due_again(&self, key: &JobKey, at: Timestamp) -> bool {
-        let owners: Vec<&Segment> = self
-            .segments
-            .now()
-            .of
-            .get(key)
-            .into_iter()
-            .flatten()
-            .filter(|segment| segment.owns(at))
-            .collect();
+        let segments = self.segments.now().of.get(key).map(Vec::as_slice).unwrap_or_default();
+        let (places, owners): (Vec<usize>, Vec<&Segment>) =
+            segments.iter().enumerate().filter(|(_, segment)| segment.owns(at)).unzip();
+        let is_given_again = places.windows(2).any(|pair| pair[0] + 1 < pair[1]);
         let is_over = |segment: &&Segment| match segment.end {
             SegmentEnd::Replaced(replaced_at) => replaced_at == at,
             SegmentEnd::Dropped(_) => true,
             SegmentEnd::Open => false,
         };
-        1 < owners.len() && owners.iter().any(is_over)
+        1 < owners.len() && (is_given_again || owners.iter().any(is_over))
     }
 
     fn look_for_holes(&mut self, end: &WorldEnd<'_>, key: &JobKey, row: Option<&JobRow>, account: &Account) {

@@ -1,0 +1,63 @@
+//! The n-th call is not done, or is done and its answer lost: whatever is asked then, the books must balance.
+
+use super::request::Asker;
+use super::{Held, Request, Story, books};
+use crate::reference::ReferenceStore;
+
+/// What goes wrong with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// It never reaches the store, and nobody asks again.
+    NotDone,
+    /// It is done, nobody hears the answer, and it is asked again.
+    AnswerLost,
+}
+
+/// Lives through the story of a seed once for each of its calls and each way to fail, every time with an empty
+/// store. Stops at the first life in which something does not add up, in words; else tells how many there were.
+pub fn fail_each_call<S: Held>(
+    seed: u64,
+    n_requests: usize,
+    mut empty: impl FnMut() -> S,
+) -> Result<usize, String> {
+    let mut n_lives = 0;
+    for failing in [Failing::NotDone, Failing::AnswerLost] {
+        for nth in 0..n_requests {
+            live_with(&mut empty(), seed, n_requests, nth, failing)
+                .map_err(|why| format!("seed {seed}, call {nth} {failing:?}: {why}"))?;
+            n_lives += 1;
+        }
+    }
+    Ok(n_lives)
+}
+
+fn live_with<S: Held>(
+    store: &mut S,
+    seed: u64,
+    n_requests: usize,
+    nth: usize,
+    failing: Failing,
+) -> Result<(), String> {
+    let mut story = Story::new(seed);
+    // The reference lives through the same without any failure, and tells what is sensible to ask.
+    let mut reference = ReferenceStore::new(story.now());
+    store.set_now(story.now());
+    let (mut here, mut there) = (Asker::default(), Asker::default());
+    for step in 0..n_requests {
+        let request = story.next(&reference);
+        here.ask(&mut reference, &request);
+        let n_times = match failing {
+            _ if step != nth || matches!(request, Request::FailOver | Request::Clock(_)) => 1,
+            Failing::NotDone => 0,
+            Failing::AnswerLost => 2,
+        };
+        for _ in 0..n_times {
+            there.ask(store, &request);
+        }
+        if step == nth || nth < step && step + 1 == n_requests {
+            books(store.views())?;
+        }
+        story.hear(&reference);
+    }
+    Ok(())
+}
