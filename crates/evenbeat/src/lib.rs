@@ -7,3 +7,4 @@ pub mod crontab;
 pub mod jobfile;
 pub mod runtime;
 pub mod statefile;
+pub mod store;

@@ -7,9 +7,11 @@ pub mod analyze;
 mod chart;
 pub mod check;
 mod condition;
+pub mod db;
 mod exit;
 mod input;
 mod next;
+mod sheet;
 mod show;
 pub mod simulate;
 mod source;
@@ -150,6 +152,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Look after a store: check it, copy it, upgrade it.
+    Db(db::DbArgs),
     /// Live through days of a fleet in seconds: is it fresh, what waits, how much capacity does it
     /// need, what breaks if it grows? The real engine on virtual time; nothing is run.
     Simulate(Box<simulate::SimulateArgs>),
@@ -200,6 +204,7 @@ fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
             let wanted = analyze::Wanted { kind, at: at.unwrap_or(now), hours, json, plan, width };
             analyze::run(&file, &wanted, out, err)
         }
+        Command::Db(args) => db::run(&args, out, err),
         Command::Simulate(args) => {
             let width = args.width.unwrap_or_else(terminal::width);
             simulate::run(&args, width, now, out, err)

@@ -10,10 +10,11 @@ use evenbeat_core::zone::Zone;
 use super::figures::{Change, Changed, Collision, Figures, Peak, ScoreWord, Side};
 use super::sentences::{GLUE, notes, verdict};
 use crate::cli::chart::{
-    SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, to_u64, trimmed, wrapped,
+    SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, to_u64, wrapped,
 };
 use crate::cli::input::{Input, InputKind};
-use crate::cli::show::{BOLD, DIM, clock, local};
+use crate::cli::sheet::Sheet;
+use crate::cli::show::{DIM, clock, local};
 
 /// How many changes are shown unless all are wanted.
 const N_CHANGES: usize = 10;
@@ -32,7 +33,7 @@ const PEAK: Style = AnsiColor::Red.on_default().bold();
 
 /// Everything, in lines of at most this width.
 pub(super) fn render(input: &Input, figures: &Figures, width: usize, all_changes: bool) -> String {
-    let mut page = Page { figures, width, text: String::new() };
+    let mut page = Page { figures, sheet: Sheet::new(width) };
     page.heading(input);
     page.verdict();
     if 0 < figures.as_is.distribution.n_runs {
@@ -44,29 +45,15 @@ pub(super) fn render(input: &Input, figures: &Figures, width: usize, all_changes
         page.changes(input.kind, all_changes);
     }
     page.notes(input);
-    page.text
+    page.sheet.text
 }
 
 struct Page<'a> {
     figures: &'a Figures,
-    width: usize,
-    text: String,
+    sheet: Sheet,
 }
 
 impl Page<'_> {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(&trimmed(line));
-        self.text.push('\n');
-    }
-
-    fn title(&mut self, title: &str, note: &str) {
-        let room = self.width.saturating_sub(title.chars().count() + 2);
-        let note = if note.chars().count() <= room { note } else { "" };
-        self.line("");
-        let note = if note.is_empty() { String::new() } else { format!("  {DIM}{note}{DIM:#}") };
-        self.line(&format!("{BOLD}{title}{BOLD:#}{note}"));
-    }
-
     fn sides(&self) -> [(&'static str, &Side); 2] {
         [(AS_IS, &self.figures.as_is), (PROPOSED, &self.figures.proposed)]
     }
@@ -75,29 +62,21 @@ impl Page<'_> {
         let kind = input.kind.as_str();
         let start = local(&self.figures.zone, self.figures.window.start());
         let about = format!("{kind}, {} h from {start}", self.figures.hours);
-        let room = self.width.saturating_sub(about.chars().count() + 2);
-        if input.name.chars().count() <= room {
-            self.line(&format!("{BOLD}{}{BOLD:#}  {DIM}{about}{DIM:#}", input.name));
-        } else {
-            self.line(&format!("{BOLD}{}{BOLD:#}", cut(&input.name, self.width)));
-            for line in wrapped(&about, self.width) {
-                self.line(&format!("{DIM}{line}{DIM:#}"));
-            }
-        }
-        self.line("");
+        self.sheet.heading(&input.name, &about);
     }
 
     fn verdict(&mut self) {
-        let lines = wrapped(&verdict(self.figures), self.width);
+        let lines = wrapped(&verdict(self.figures), self.sheet.width);
         for line in lines {
-            self.line(&coloured_words(&line));
+            self.sheet.line(&coloured_words(&line));
         }
     }
 
     fn table(&mut self) {
-        let label = if self.width < 60 { 11 } else { 16 };
-        let column = ((self.width - label) / 2).min(26);
-        let name = |wide: &'static str, narrow: &'static str| if self.width < 60 { narrow } else { wide };
+        let label = if self.sheet.width < 60 { 11 } else { 16 };
+        let column = ((self.sheet.width - label) / 2).min(26);
+        let name =
+            |wide: &'static str, narrow: &'static str| if self.sheet.width < 60 { narrow } else { wide };
         let mut rows = Vec::new();
         rows.push(format!("{DIM}{:label$}{AS_IS:column$}{PROPOSED}{DIM:#}", ""));
         let scores = self.sides().map(|(_, side)| {
@@ -118,33 +97,33 @@ impl Page<'_> {
         peaks(name("busiest minute", "minute"), &|side| side.peak_minute);
         peaks(name("busiest 15 min", "15 minutes"), &|side| side.peak_slot);
         peaks(name("busiest hour", "hour"), &|side| side.peak_hour);
-        self.line("");
+        self.sheet.line("");
         for row in rows {
-            self.line(&row);
+            self.sheet.line(&row);
         }
     }
 
     /// Starts by minute of the hour: where habits show.
     fn minutes(&mut self) {
         const LABEL: usize = 10;
-        let n_columns = if LABEL + 60 <= self.width { 60 } else { 30 };
+        let n_columns = if LABEL + 60 <= self.sheet.width { 60 } else { 30 };
         let merged = |side: &Side| -> Vec<u32> {
             side.by_minute.chunks(60 / n_columns).map(|minutes| minutes.iter().sum()).collect()
         };
         let rows = self.sides().map(|(name, side)| (name, merged(side)));
         let most = rows.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
-        self.title("Starts by minute of the hour", "all hours together");
+        self.sheet.title("Starts by minute of the hour", "all hours together");
         for (name, counts) in rows {
             let mut row = String::new();
             for n in counts {
                 let style = heat_style(heat(n, most));
                 let _ = write!(row, "{style}{}{style:#}", column(n, most));
             }
-            self.line(&format!("{name:LABEL$}{row}"));
+            self.sheet.line(&format!("{name:LABEL$}{row}"));
         }
         let quarter = n_columns / 4;
         let axis = format!("{:quarter$}{:quarter$}{:quarter$}{}", ":00", ":15", ":30", ":45");
-        self.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
+        self.sheet.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
     }
 
     fn hours(&mut self) {
@@ -164,18 +143,18 @@ impl Page<'_> {
             // Nothing leaves its hour, so one picture is both.
             sides.truncate(1);
             let same = ["the same on both sides", days].join(if days.is_empty() { "" } else { ", " });
-            self.title("Starts by hour", &same);
+            self.sheet.title("Starts by hour", &same);
         } else {
-            self.title("Starts by hour", days);
+            self.sheet.title("Starts by hour", days);
         }
         let most = sides.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
         let n_digits = thousands(most.into()).len();
-        let column = ((self.width - LABEL) / sides.len()).min(60) - GAP;
+        let column = ((self.sheet.width - LABEL) / sides.len()).min(60) - GAP;
         let bar_width = column.saturating_sub(n_digits + 3);
         if 1 < sides.len() {
             let padded = |(name, _): &(&str, Vec<u32>)| format!("{name:w$}", w = column + GAP);
             let names = sides.iter().map(padded).collect::<Vec<_>>().concat();
-            self.line(&format!("{:LABEL$}{DIM}{names}{DIM:#}", ""));
+            self.sheet.line(&format!("{:LABEL$}{DIM}{names}{DIM:#}", ""));
         }
         let peaks: Vec<u32> = sides.iter().map(|(_, n)| n.iter().copied().max().unwrap_or(0)).collect();
         let n_rows = sides.first().map_or(0, |(_, counts)| counts.len());
@@ -189,7 +168,7 @@ impl Page<'_> {
                 *is_marked |= is_peak;
                 row.push_str(&hour_cell(n, most, bar_width, is_peak, column + GAP));
             }
-            self.line(&row);
+            self.sheet.line(&row);
         }
     }
 
@@ -200,7 +179,7 @@ impl Page<'_> {
         let most = maps.iter().flat_map(|(_, rows)| rows).flat_map(|row| &row.1).copied().max().unwrap_or(0);
         let n_columns = maps.first().and_then(|(_, rows)| rows.first()).map_or(0, |row| row.1.len());
         let label = maps.iter().flat_map(|(_, rows)| rows).map(|row| row.0.len() + 1).max().unwrap_or(LABEL);
-        let cell = if label + 2 * n_columns <= self.width { 2 } else { 1 };
+        let cell = if label + 2 * n_columns <= self.sheet.width { 2 } else { 1 };
         let map_width = label + cell * n_columns;
         let axis = self.axis(label, cell, n_columns);
         let drawn = maps.map(|(name, rows)| {
@@ -213,20 +192,20 @@ impl Page<'_> {
             lines
         });
         if 24 < self.figures.hours {
-            self.title("Heat by day and hour", "of each hour its busiest quarter");
+            self.sheet.title("Heat by day and hour", "of each hour its busiest quarter");
         } else {
-            self.title("Heat by quarter hour", "");
+            self.sheet.title("Heat by quarter hour", "");
         }
         let legend = self.legend(most, label);
-        self.line(&legend);
+        self.sheet.line(&legend);
         let [before, after] = drawn;
-        if 2 * map_width + GAP <= self.width {
+        if 2 * map_width + GAP <= self.sheet.width {
             for (one, other) in before.iter().zip(&after) {
-                self.line(&format!("{one}{:GAP$}{other}", ""));
+                self.sheet.line(&format!("{one}{:GAP$}{other}", ""));
             }
         } else {
             for line in before.iter().chain(&after) {
-                self.line(line);
+                self.sheet.line(line);
             }
         }
     }
@@ -243,10 +222,10 @@ impl Page<'_> {
             cells.collect::<Vec<_>>().join(gap)
         };
         let n_ranges: usize = levels.iter().map(|(_, range)| range.len()).sum();
-        if indent + n_ranges + 5 * levels.len() + "starts".len() <= self.width {
+        if indent + n_ranges + 5 * levels.len() + "starts".len() <= self.sheet.width {
             return format!("{:indent$}{}  {DIM}starts{DIM:#}", "", shown(2, "  "));
         }
-        if n_ranges + 3 * levels.len() <= self.width {
+        if n_ranges + 3 * levels.len() <= self.sheet.width {
             return shown(1, " ");
         }
         format!("{:indent$}{DIM}up to {} starts{DIM:#}", "", thousands(most.into()))
@@ -270,9 +249,9 @@ impl Page<'_> {
             return;
         }
         let rows: Vec<String> = collisions.iter().map(|it| self.collision(it)).collect();
-        self.title("Worst minutes", AS_IS);
+        self.sheet.title("Worst minutes", AS_IS);
         for row in rows {
-            self.line(&row);
+            self.sheet.line(&row);
         }
     }
 
@@ -281,7 +260,7 @@ impl Page<'_> {
             self.figures.as_is.collisions.first().map_or(1, |it| thousands(it.n_starts.into()).len());
         let n = thousands(collision.n_starts.into());
         let when = self.moment(collision.at);
-        let room = self.width.saturating_sub(when.chars().count() + 2 + n_digits + 2);
+        let room = self.sheet.width.saturating_sub(when.chars().count() + 2 + n_digits + 2);
         let names = names_in(&collision.jobs.iter().map(JobKey::as_str).collect::<Vec<_>>(), room);
         format!("{when}  {PEAK}{n:>n_digits$}{PEAK:#}  {names}")
     }
@@ -298,7 +277,7 @@ impl Page<'_> {
             thousands(to_u64(n_changes)),
             counted(to_u64(figures.n_jobs), "job")
         );
-        self.title(&title, "");
+        self.sheet.title(&title, "");
         let stays = match kind {
             InputKind::Jobs => {
                 "Each gets a moment of its own. Intervals and everything else stay as they are."
@@ -307,8 +286,8 @@ impl Page<'_> {
                 "Only the minute. Hours, days and everything else stay as they are."
             }
         };
-        for line in wrapped(stays, self.width) {
-            self.line(&format!("{DIM}{line}{DIM:#}"));
+        for line in wrapped(stays, self.sheet.width) {
+            self.sheet.line(&format!("{DIM}{line}{DIM:#}"));
         }
         let shown: Vec<[String; 4]> =
             figures.changes.iter().take(n_shown).map(|it| change_cells(it, &figures.zone)).collect();
@@ -318,24 +297,24 @@ impl Page<'_> {
             rule => rule + 2,
         };
         let (old, new) = (width(2), width(3));
-        let room = self.width.saturating_sub(rule + old + new + 7);
+        let room = self.sheet.width.saturating_sub(rule + old + new + 7);
         let name = width(0).min(room);
         // A name that is cut to a stub says less than a line of its own.
         let has_own_line = room < width(0).min(16);
         for [job, every, from, to] in &shown {
             if has_own_line {
-                self.line(&cut(job, self.width));
-                self.line(&format!("  {DIM}{every:rule$}{from}  →{DIM:#}  {CALM}{to}{CALM:#}"));
+                self.sheet.line(&cut(job, self.sheet.width));
+                self.sheet.line(&format!("  {DIM}{every:rule$}{from}  →{DIM:#}  {CALM}{to}{CALM:#}"));
             } else {
                 let job = cut(job, name);
-                self.line(&format!(
+                self.sheet.line(&format!(
                     "{job:name$}  {DIM}{every:rule$}{from:old$}  →{DIM:#}  {CALM}{to}{CALM:#}"
                 ));
             }
         }
         if n_shown < n_changes {
             let n = thousands(to_u64(n_changes - n_shown));
-            self.line(&format!("{DIM}… and {n} more; --plan lists them all{DIM:#}"));
+            self.sheet.line(&format!("{DIM}… and {n} more; --plan lists them all{DIM:#}"));
         }
     }
 
@@ -344,11 +323,11 @@ impl Page<'_> {
         if notes.is_empty() {
             return;
         }
-        self.line("");
+        self.sheet.line("");
         for note in notes {
-            for (idx, line) in wrapped(&note, self.width - 2).iter().enumerate() {
+            for (idx, line) in wrapped(&note, self.sheet.width - 2).iter().enumerate() {
                 let mark = if idx == 0 { '·' } else { ' ' };
-                self.line(&format!("{DIM}{mark} {line}{DIM:#}"));
+                self.sheet.line(&format!("{DIM}{mark} {line}{DIM:#}"));
             }
         }
     }

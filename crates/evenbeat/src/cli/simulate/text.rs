@@ -8,7 +8,8 @@ use super::figures::{Figures, Lived};
 use super::sentences::{added, assumed, carried_by, found, headline, length, notes, percent};
 use super::table::{Cell, list, side_by_side};
 use super::timeline::Timeline;
-use crate::cli::chart::{counted, cut, thousands, to_u64, trimmed, wrapped};
+use crate::cli::chart::{counted, thousands, to_u64, wrapped};
+use crate::cli::sheet::Sheet;
 use crate::cli::show::{BOLD, DIM, NOTICE, clock, local};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -28,9 +29,9 @@ const FAIR: f64 = 0.99;
 
 /// Everything, in lines of at most this width.
 pub(super) fn render(figures: &Figures, width: usize) -> String {
-    let mut page = Page { figures, width, text: String::new() };
+    let mut page = Page { figures, sheet: Sheet::new(width) };
     page.heading();
-    let Some(given) = figures.given() else { return page.text };
+    let Some(given) = figures.given() else { return page.sheet.text };
     page.answers(given);
     if 0 < given.report.all.n_runs || 1 < figures.setups.len() {
         if 1 < figures.setups.len() {
@@ -44,48 +45,21 @@ pub(super) fn render(figures: &Figures, width: usize) -> String {
         page.worst(&given.report);
     }
     page.notes();
-    page.text
+    page.sheet.text
 }
 
 struct Page<'a> {
     figures: &'a Figures,
-    width: usize,
-    text: String,
+    sheet: Sheet,
 }
 
 impl Page<'_> {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(&trimmed(line));
-        self.text.push('\n');
-    }
-
-    fn title(&mut self, title: &str, note: &str) {
-        let room = self.width.saturating_sub(title.chars().count() + 2);
-        let note = if note.chars().count() <= room { note } else { "" };
-        self.line("");
-        let note = if note.is_empty() { String::new() } else { format!("  {DIM}{note}{DIM:#}") };
-        self.line(&format!("{BOLD}{title}{BOLD:#}{note}"));
-    }
-
-    fn wrapped(&mut self, text: &str, style: Style) {
-        for line in wrapped(text, self.width) {
-            self.line(&format!("{style}{line}{style:#}"));
-        }
-    }
-
     fn heading(&mut self) {
         let figures = self.figures;
         let start = local(&figures.zone, figures.window.start());
         let days = counted(u64::try_from(figures.days).unwrap_or(0), "day");
         let about = format!("{}, {days} from {start}", figures.kind.as_str());
-        let room = self.width.saturating_sub(about.chars().count() + 2);
-        if figures.file.chars().count() <= room {
-            self.line(&format!("{BOLD}{}{BOLD:#}  {DIM}{about}{DIM:#}", figures.file));
-        } else {
-            self.line(&format!("{BOLD}{}{BOLD:#}", cut(&figures.file, self.width)));
-            self.wrapped(&about, DIM);
-        }
-        self.line("");
+        self.sheet.heading(&figures.file, &about);
     }
 
     /// What was asked is answered first.
@@ -100,22 +74,22 @@ impl Page<'_> {
             };
             let style = if smallest.is_reached() { BOLD } else { BAD };
             for sentence in found(smallest, lived.n_nodes) {
-                self.wrapped(&format!("{whose}{sentence}"), style);
+                self.sheet.wrapped(&format!("{whose}{sentence}"), style);
             }
         }
         if let Some(it) = &figures.added {
             for sentence in added(figures, it) {
-                self.wrapped(&sentence, BOLD);
+                self.sheet.wrapped(&sentence, BOLD);
             }
         }
         if given.smallest.is_some() || figures.added.is_some() {
-            self.line("");
+            self.sheet.line("");
         }
         let style =
             if given.report.all.n_runs == 0 { Style::new() } else { fresh_style(given.report.all.freshness) };
-        self.wrapped(&headline(figures, given), style);
+        self.sheet.wrapped(&headline(figures, given), style);
         if let Some(sentence) = assumed(given) {
-            self.wrapped(&sentence, DIM);
+            self.sheet.wrapped(&sentence, DIM);
         }
     }
 
@@ -124,16 +98,16 @@ impl Page<'_> {
         if let Some(before) = before {
             let names = ["without them".to_owned(), "with them".to_owned()];
             let rows = rows(&[before, report], None, false);
-            self.line("");
-            for line in side_by_side(&names, &rows, self.width) {
-                self.line(&line);
+            self.sheet.line("");
+            for line in side_by_side(&names, &rows, self.sheet.width) {
+                self.sheet.line(&line);
             }
             return;
         }
-        self.line("");
-        for (name, cells) in rows(&[report], None, NARROW <= self.width) {
+        self.sheet.line("");
+        for (name, cells) in rows(&[report], None, NARROW <= self.sheet.width) {
             let cells: String = cells.iter().map(styled).collect();
-            self.line(&format!("{DIM}{name:17}{DIM:#}{cells}"));
+            self.sheet.line(&format!("{DIM}{name:17}{DIM:#}{cells}"));
         }
     }
 
@@ -143,9 +117,9 @@ impl Page<'_> {
             setups.iter().map(|it| it.differs.clone().unwrap_or_else(|| "as given".to_owned())).collect();
         let reports: Vec<&Report> = setups.iter().map(|it| &it.report).collect();
         let rows = rows(&reports, Some(setups), false);
-        self.title("Side by side", "* the best of them");
-        for line in side_by_side(&names, &rows, self.width) {
-            self.line(&line);
+        self.sheet.title("Side by side", "* the best of them");
+        for line in side_by_side(&names, &rows, self.sheet.width) {
+            self.sheet.line(&line);
         }
     }
 
@@ -154,7 +128,7 @@ impl Page<'_> {
         const LABEL: usize = 7;
         const LEGEND: usize = 18;
         let points = &given.report.points;
-        let room = self.width.saturating_sub(LABEL + LEGEND);
+        let room = self.sheet.width.saturating_sub(LABEL + LEGEND);
         let values = |value: &dyn Fn(usize) -> f64| -> Timeline {
             Timeline::of(&(0..points.len()).map(value).collect::<Vec<_>>(), room)
         };
@@ -163,14 +137,14 @@ impl Page<'_> {
         let queue = values(&|idx| points.get(idx).map_or(0.0, |it| it.queue));
         let late = values(&|idx| points.get(idx).map_or(0.0, |it| f64::from(it.n_late)));
         let title = if 1 < self.figures.setups.len() { "Over time, as given" } else { "Over time" };
-        self.title(
+        self.sheet.title(
             title,
             &format!("a column is {}, as high as its busiest quarter of an hour", length(in_use.step)),
         );
         let used = percent(in_use.highest() / capacity);
         let mut row = |name: &str, it: &Timeline, most: f64, style: Style, legend: String| {
             let drawn = it.drawn(most);
-            self.line(&format!("{name:LABEL$}{style}{drawn}{style:#}  {DIM}{legend}{DIM:#}"));
+            self.sheet.line(&format!("{name:LABEL$}{style}{drawn}{style:#}  {DIM}{legend}{DIM:#}"));
         };
         row("use", &in_use, capacity, CALM, format!("up to {used}"));
         let waiting = match queue.highest() {
@@ -184,7 +158,7 @@ impl Page<'_> {
             if n_late == 0 { "never".to_owned() } else { format!("up to {}", thousands(n_late.into())) };
         row("late", &late, late.highest(), BAD, latest);
         let axis = self.axis(&in_use);
-        self.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
+        self.sheet.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
     }
 
     /// Days under the columns, or hours if there are few days: as many as there is room for.
@@ -272,12 +246,13 @@ impl Page<'_> {
         };
         let rows: Vec<Vec<Cell>> = worst_first.iter().take(N_ROWS).map(|it| row(it)).collect();
         let n_more = groups.len().saturating_sub(N_ROWS);
-        self.title(title, if 0 < n_more { "the least fresh first" } else { "" });
-        for line in list(&heading, &rows, self.width) {
-            self.line(&line);
+        self.sheet.title(title, if 0 < n_more { "the least fresh first" } else { "" });
+        for line in list(&heading, &rows, self.sheet.width) {
+            self.sheet.line(&line);
         }
         if 0 < n_more {
-            self.line(&format!("{DIM}… and {} more; --json has them all{DIM:#}", thousands(to_u64(n_more))));
+            self.sheet
+                .line(&format!("{DIM}… and {} more; --json has them all{DIM:#}", thousands(to_u64(n_more))));
         }
     }
 
@@ -297,9 +272,9 @@ impl Page<'_> {
             1 => "1 job was late".to_owned(),
             n => format!("{} were late", counted(to_u64(n), "job")),
         };
-        self.title("Worst jobs", &note);
-        for line in list(&["", "late for", "times"], &rows, self.width) {
-            self.line(&line);
+        self.sheet.title("Worst jobs", &note);
+        for line in list(&["", "late for", "times"], &rows, self.sheet.width) {
+            self.sheet.line(&line);
         }
     }
 
@@ -308,11 +283,11 @@ impl Page<'_> {
         if notes.is_empty() {
             return;
         }
-        self.line("");
+        self.sheet.line("");
         for note in notes {
-            for (idx, line) in wrapped(&note, self.width - 2).iter().enumerate() {
+            for (idx, line) in wrapped(&note, self.sheet.width - 2).iter().enumerate() {
                 let mark = if idx == 0 { '·' } else { ' ' };
-                self.line(&format!("{DIM}{mark} {line}{DIM:#}"));
+                self.sheet.line(&format!("{DIM}{mark} {line}{DIM:#}"));
             }
         }
     }

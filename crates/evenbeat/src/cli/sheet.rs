@@ -1,0 +1,52 @@
+//! A sheet of text for people: lines of at most a width, with titles.
+
+use anstyle::Style;
+
+use super::chart::{cut, trimmed, wrapped};
+use super::show::{BOLD, DIM};
+
+/// What has been written so far.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub(super) width: usize,
+    pub(super) text: String,
+}
+
+impl Sheet {
+    pub(super) fn new(width: usize) -> Sheet {
+        Sheet { width, text: String::new() }
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
+        self.text.push_str(&trimmed(line));
+        self.text.push('\n');
+    }
+
+    /// As many lines as the text needs.
+    pub(super) fn wrapped(&mut self, text: &str, style: Style) {
+        for line in wrapped(text, self.width) {
+            self.line(&format!("{style}{line}{style:#}"));
+        }
+    }
+
+    /// What it is about, and beside or below it, from where.
+    pub(super) fn heading(&mut self, name: &str, about: &str) {
+        let room = self.width.saturating_sub(about.chars().count() + 2);
+        if name.chars().count() <= room {
+            self.line(&format!("{BOLD}{name}{BOLD:#}  {DIM}{about}{DIM:#}"));
+        } else {
+            self.line(&format!("{BOLD}{}{BOLD:#}", cut(name, self.width)));
+            self.wrapped(about, DIM);
+        }
+        self.line("");
+    }
+
+    /// The title of a part, and a note beside it if there is room.
+    pub(super) fn title(&mut self, title: &str, note: &str) {
+        let room = self.width.saturating_sub(title.chars().count() + 2);
+        let note = if note.chars().count() <= room { note } else { "" };
+        self.line("");
+        let note = if note.is_empty() { String::new() } else { format!("  {DIM}{note}{DIM:#}") };
+        self.line(&format!("{BOLD}{title}{BOLD:#}{note}"));
+    }
+}

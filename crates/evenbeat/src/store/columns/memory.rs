@@ -1,0 +1,246 @@
+//! What is remembered of a job, column by column.
+
+use std::sync::Arc;
+
+use evenbeat_core::estimate::Estimate;
+use evenbeat_core::ids::{ExtraId, RunId};
+use evenbeat_core::job::{Extra, Extras, JobState, Owner, Pause, PausedBy};
+use evenbeat_core::run::{Outcome, Trigger};
+use evenbeat_core::schedule::{Choices, Placement};
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::value::{Table, Value};
+
+use super::{number, small_number, stored_number};
+use crate::store::json;
+use crate::store::word::Word;
+
+/// A job's memory, as the columns of `memory` from `created_at` on.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "named like the columns, and those like the fields of a memory")]
+pub struct MemoryColumns {
+    pub created_at: i64,
+    pub placed_at: Option<i64>,
+    pub anchor_at: Option<i64>,
+    pub choices: Option<Vec<u8>>,
+    pub next_run_at: Option<i64>,
+    pub settled_until: Option<i64>,
+    pub last_start_at: Option<i64>,
+    pub last_end_at: Option<i64>,
+    pub last_good_start_at: Option<i64>,
+    pub last_good_end_at: Option<i64>,
+    pub last_exit_code: Option<i64>,
+    pub failure_count: i64,
+    pub attempt: i64,
+    pub losses: i64,
+    pub attempt_outcome: Option<Outcome>,
+    pub last_outcome: Option<Outcome>,
+    pub n_served: i64,
+    pub estimate_mean: Option<f64>,
+    pub estimate_variance: Option<f64>,
+    pub estimate_samples: Option<i64>,
+    pub extras: Option<String>,
+    pub paused_by: Option<PausedBy>,
+    pub pause_reason: Option<String>,
+    pub owner_run: Option<u128>,
+    pub owner_node: Option<String>,
+    pub owner_name: Option<String>,
+    pub owned_since: Option<i64>,
+}
+
+impl MemoryColumns {
+    /// A memory as columns. Its owner too, though stores write that by themselves.
+    pub fn of(state: &JobState) -> MemoryColumns {
+        let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
+        let estimate = state.estimate.as_ref().map(Estimate::to_stored);
+        let choices = state.placement.as_ref().map(|it| it.choices.to_vec());
+        MemoryColumns {
+            created_at: state.created_at.as_millis(),
+            placed_at: state.placement.as_ref().map(|it| it.placed_at.as_millis()),
+            anchor_at: state.placement.as_ref().map(|it| it.anchor_at.as_millis()),
+            choices: choices.filter(|it| !it.is_empty()),
+            next_run_at: millis(state.next_run_at),
+            settled_until: millis(state.settled_until),
+            last_start_at: millis(state.last_start_at),
+            last_end_at: millis(state.last_end_at),
+            last_good_start_at: millis(state.last_good_start_at),
+            last_good_end_at: millis(state.last_good_end_at),
+            last_exit_code: state.last_exit_code.map(i64::from),
+            failure_count: state.failure_count.into(),
+            attempt: state.attempt.into(),
+            losses: state.losses.into(),
+            attempt_outcome: state.attempt_outcome,
+            last_outcome: state.last_outcome,
+            n_served: stored_number(state.n_served),
+            estimate_mean: estimate.map(|it| it.0),
+            estimate_variance: estimate.map(|it| it.1),
+            estimate_samples: estimate.map(|it| stored_number(it.2)),
+            extras: extras_to_text(&state.extras),
+            paused_by: state.pause.as_ref().map(|it| it.by),
+            pause_reason: state.pause.as_ref().and_then(|it| it.reason.clone()),
+            owner_run: state.owner.as_ref().map(|it| it.tag.0),
+            owner_node: state.owner.as_ref().map(|it| it.node.as_str().to_owned()),
+            owner_name: state.owner.as_ref().map(|it| it.name.clone()),
+            owned_since: state.owner.as_ref().map(|it| it.started_at.as_millis()),
+        }
+    }
+
+    /// The memory that the columns say. What cannot be is left out: a memory with a gap can go on, a fleet
+    /// that does not start cannot.
+    pub fn state(self) -> JobState {
+        let at = |millis: Option<i64>| millis.map(Timestamp::from_millis);
+        let mut state = JobState::new(Timestamp::from_millis(self.created_at));
+        state.placement = self.anchor_at.zip(self.placed_at).map(|(anchor_at, placed_at)| Placement {
+            placed_at: Timestamp::from_millis(placed_at),
+            anchor_at: Timestamp::from_millis(anchor_at),
+            choices: Choices::from(self.choices.unwrap_or_default()),
+        });
+        state.next_run_at = at(self.next_run_at);
+        state.settled_until = at(self.settled_until);
+        state.last_start_at = at(self.last_start_at);
+        state.last_end_at = at(self.last_end_at);
+        state.last_good_start_at = at(self.last_good_start_at);
+        state.last_good_end_at = at(self.last_good_end_at);
+        state.last_exit_code = self.last_exit_code.and_then(|it| i32::try_from(it).ok());
+        state.failure_count = small_number(self.failure_count);
+        state.attempt = small_number(self.attempt);
+        state.losses = small_number(self.losses);
+        state.attempt_outcome = self.attempt_outcome;
+        state.last_outcome = self.last_outcome;
+        state.n_served = number(self.n_served);
+        state.estimate = match (self.estimate_mean, self.estimate_variance, self.estimate_samples) {
+            (Some(mean), Some(variance), Some(samples)) => {
+                Some(Estimate::from_stored(mean, variance, number(samples)))
+            }
+            _ => None,
+        };
+        state.extras = self.extras.map(|text| extras_from_text(&text)).unwrap_or_default();
+        let pause_reason = self.pause_reason;
+        state.pause = self.paused_by.map(|by| Box::new(Pause { by, reason: pause_reason }));
+        state.owner = match (self.owner_run, self.owner_node, self.owner_name, self.owned_since) {
+            (Some(run), Some(node), Some(name), Some(since)) => node.parse().ok().map(|node| {
+                let since = Timestamp::from_millis(since);
+                Box::new(Owner {
+                    node,
+                    name,
+                    tag: RunId(run),
+                    started_at: since,
+                    last_ping_at: since,
+                    steal_start_at: None,
+                })
+            }),
+            _ => None,
+        };
+        state
+    }
+}
+
+fn extras_to_text(extras: &Extras) -> Option<String> {
+    if extras.is_empty() {
+        return None;
+    }
+    let number = |number: u32| Value::Int(number.into());
+    let extra = |it: &Extra| {
+        let mut table = Table::from([
+            ("id".to_owned(), Value::Text(format!("{:032x}", it.id.0))),
+            ("due_at".to_owned(), Value::Int(it.due_at.as_millis())),
+            ("kind".to_owned(), Value::Text(it.kind.word().to_owned())),
+            ("attempt".to_owned(), number(it.attempt)),
+            ("losses".to_owned(), number(it.losses)),
+            ("not_before".to_owned(), Value::Int(it.not_before.as_millis())),
+        ]);
+        if let Some(outcome) = it.last_outcome {
+            table.insert("last_outcome".to_owned(), Value::Text(outcome.word().to_owned()));
+        }
+        if let Some(params) = &it.params {
+            table.insert("params".to_owned(), Value::Table(Table::clone(params)));
+        }
+        Value::Table(table)
+    };
+    Some(json::to_json(&Value::List(extras.iter().map(extra).collect())).to_string())
+}
+
+fn extras_from_text(text: &str) -> Extras {
+    let Ok(parsed) = serde_json::from_str(text) else { return Extras::default() };
+    let Value::List(them) = json::from_json(parsed) else { return Extras::default() };
+    them.iter().filter_map(Value::as_table).filter_map(extra).collect::<Vec<_>>().into()
+}
+
+fn extra(table: &Table) -> Option<Extra> {
+    let number = |name: &str| match table.get(name) {
+        Some(Value::Int(number)) => Some(*number),
+        _ => None,
+    };
+    let text = |name: &str| table.get(name).and_then(Value::as_text);
+    Some(Extra {
+        id: ExtraId(u128::from_str_radix(text("id")?, 16).ok()?),
+        due_at: Timestamp::from_millis(number("due_at")?),
+        kind: Trigger::of_word(text("kind")?)?,
+        attempt: small_number(number("attempt")?),
+        losses: small_number(number("losses")?),
+        last_outcome: text("last_outcome").and_then(Outcome::of_word),
+        not_before: Timestamp::from_millis(number("not_before")?),
+        params: table.get("params").and_then(Value::as_table).map(|it| Arc::new(it.clone())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rich() -> JobState {
+        let at = Timestamp::from_millis;
+        let mut state = JobState::new(at(1));
+        state.placement =
+            Some(Placement { placed_at: at(2), anchor_at: at(3), choices: Choices::from(vec![4, 5]) });
+        state.next_run_at = Some(at(6));
+        state.settled_until = Some(at(7));
+        state.last_start_at = Some(at(8));
+        state.last_end_at = Some(at(9));
+        state.last_good_start_at = Some(at(10));
+        state.last_good_end_at = Some(at(11));
+        state.last_exit_code = Some(-12);
+        state.failure_count = 13;
+        state.attempt = 14;
+        state.losses = 15;
+        state.attempt_outcome = Some(Outcome::Lost);
+        state.last_outcome = Some(Outcome::TimedOut);
+        state.n_served = 16;
+        state.estimate = Some(Estimate::from_stored(17.25, 1.0 / 3.0, 18));
+        let mut asked = Extra::manual(ExtraId(u128::MAX), at(19));
+        asked.params = Some(Arc::new(Table::from([("a".to_owned(), Value::Float(0.1))])));
+        asked.last_outcome = Some(Outcome::Failed);
+        state.extras.push(asked);
+        state.extras.push(Extra::backfill(ExtraId(2), at(20), at(21)));
+        state.pause = Some(Box::new(Pause { by: PausedBy::Failures, reason: Some("five".to_owned()) }));
+        state.owner = Some(Box::new(Owner {
+            node: "n1".parse().unwrap(),
+            name: "a".to_owned(),
+            tag: RunId(22),
+            started_at: at(23),
+            last_ping_at: at(23),
+            steal_start_at: None,
+        }));
+        state
+    }
+
+    #[test]
+    fn a_memory_comes_back() {
+        let plain = JobState::new(Timestamp::from_millis(5));
+        assert_eq!(MemoryColumns::of(&plain).state(), plain);
+        assert_eq!(MemoryColumns::of(&rich()).state(), rich());
+    }
+
+    #[test]
+    fn what_cannot_be_is_left_out() {
+        let broken = MemoryColumns {
+            extras: Some("[{\"id\": 1}, 2]".to_owned()),
+            owner_node: Some("no such name!".to_owned()),
+            attempt: -1,
+            anchor_at: None,
+            ..MemoryColumns::of(&rich())
+        };
+        let state = broken.state();
+        assert_eq!((state.extras.len(), state.owner, state.attempt, state.placement), (0, None, 0, None));
+        assert_eq!(state.next_run_at, rich().next_run_at, "the rest stays");
+    }
+}

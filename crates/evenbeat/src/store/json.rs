@@ -1,0 +1,91 @@
+//! The neutral tree of values as JSON text, to the last digit.
+
+use evenbeat_core::value::{Table, Value};
+use serde_json::{Map, Number, Value as Json};
+
+/// A table as one line of JSON. The same table always gives the same text.
+pub fn to_text(table: &Table) -> String {
+    Json::Object(object(table)).to_string()
+}
+
+/// The table that a text says; none if it is no JSON object.
+pub fn from_text(text: &str) -> Option<Table> {
+    match serde_json::from_str(text).ok()? {
+        Json::Object(object) => Some(table(object)),
+        _ => None,
+    }
+}
+
+/// A value as JSON.
+pub fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(it) => Json::Bool(*it),
+        Value::Int(it) => Json::Number((*it).into()),
+        // Neither JSON nor any door to it knows numbers that are none.
+        Value::Float(it) => Number::from_f64(*it).map_or(Json::Null, Json::Number),
+        Value::Text(it) => Json::String(it.clone()),
+        Value::List(them) => Json::Array(them.iter().map(to_json).collect()),
+        Value::Table(table) => Json::Object(object(table)),
+    }
+}
+
+fn object(table: &Table) -> Map<String, Json> {
+    table.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()
+}
+
+/// A JSON value as one of the tree.
+pub fn from_json(json: Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(it) => Value::Bool(it),
+        Json::Number(it) => match it.as_i64() {
+            Some(whole) => Value::Int(whole),
+            None => Value::Float(it.as_f64().unwrap_or(f64::MAX)),
+        },
+        Json::String(it) => Value::Text(it),
+        Json::Array(them) => Value::List(them.into_iter().map(from_json).collect()),
+        Json::Object(object) => Value::Table(table(object)),
+    }
+}
+
+fn table(object: Map<String, Json>) -> Table {
+    object.into_iter().map(|(name, value)| (name, from_json(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Int),
+            any::<f64>().prop_filter("JSON has no others", |it| it.is_finite()).prop_map(Value::Float),
+            ".{0,8}".prop_map(Value::Text),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::List),
+                prop::collection::btree_map(".{0,4}", inner, 0..4).prop_map(Value::Table),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(table in prop::collection::btree_map(".{0,4}", values(), 0..5)) {
+            prop_assert_eq!(from_text(&to_text(&table)), Some(table));
+        }
+    }
+
+    #[test]
+    fn only_an_object_is_a_table() {
+        assert_eq!(from_text("[]"), None);
+        assert_eq!(from_text("{"), None);
+        assert_eq!(from_text("{}"), Some(Table::new()));
+    }
+}

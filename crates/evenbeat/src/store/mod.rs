@@ -1,0 +1,17 @@
+//! The two databases behind the contract of [`evenbeat_core::store`]: SQLite for one process, PostgreSQL for a
+//! cluster.
+//!
+//! Both keep the same tables with the same columns. What the two share is here: how a definition, a memory and a
+//! run become plain values and come back ([`definition`], [`columns`], [`json`], [`word`]). What they do with those
+//! is theirs: one writes in groups on a thread of its own, the other speaks to a server.
+
+pub mod check;
+pub mod columns;
+pub mod definition;
+pub mod json;
+pub mod migrations;
+pub mod place;
+pub mod postgres;
+pub mod query;
+pub mod sqlite;
+pub mod word;

@@ -1,0 +1,96 @@
+//! Where a store is: `sqlite:PATH` or `postgres://…` (C3).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where a store is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StorePlace {
+    /// A file of this machine.
+    Sqlite(PathBuf),
+    /// A server, by its URL; that may hold a password, so it is not shown.
+    Postgres(String),
+}
+
+/// What is written is no place of a store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// Neither of the two.
+    #[error("`{0}` is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`")]
+    Unknown(String),
+    /// A file without a name.
+    #[error("`sqlite:` names no file; write `sqlite:PATH`")]
+    NoPath,
+}
+
+impl FromStr for StorePlace {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<StorePlace, PlaceError> {
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return if path.is_empty() {
+                Err(PlaceError::NoPath)
+            } else {
+                Ok(StorePlace::Sqlite(path.into()))
+            };
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(StorePlace::Postgres(text.to_owned()));
+        }
+        // Whatever stands before an `@` may be a password.
+        let shown = text.rsplit_once('@').map_or(text.to_owned(), |(_, rest)| format!("…@{rest}"));
+        Err(PlaceError::Unknown(shown))
+    }
+}
+
+impl fmt::Display for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StorePlace::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            StorePlace::Postgres(url) => {
+                let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+                let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+                // Parameters may hold secrets too.
+                write!(f, "postgres://{}", rest.split('?').next().unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, shown: &str) {
+        let place: Result<StorePlace, PlaceError> = text.parse();
+        assert_eq!(place.map_or_else(|error| error.to_string(), |it| it.to_string()), shown);
+    }
+
+    #[test]
+    fn a_store_is_a_file_or_a_server() {
+        check("sqlite:evenbeat.db", "sqlite:evenbeat.db");
+        check("sqlite:///var/lib/a.db", "sqlite:/var/lib/a.db");
+        check(
+            "postgres://ann:secret@db.example:5432/beat?sslmode=require",
+            "postgres://db.example:5432/beat",
+        );
+        check("postgresql://db.example/beat", "postgres://db.example/beat");
+        check("sqlite:", "`sqlite:` names no file; write `sqlite:PATH`");
+    }
+
+    #[test]
+    fn anything_else_is_refused_and_no_password_is_shown() {
+        let way_out = "is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`";
+        check("evenbeat.db", &format!("`evenbeat.db` {way_out}"));
+        check("mysql://ann:secret@db/beat", &format!("`…@db/beat` {way_out}"));
+    }
+}

@@ -1,0 +1,198 @@
+//! How runs are opened.
+
+use std::collections::BTreeMap;
+
+use evenbeat_core::ids::{Fence, NodeName, RunId, SessionId};
+use evenbeat_core::job::Owner;
+use evenbeat_core::lease::Epoch;
+use evenbeat_core::store::{Bid, Claim, ClaimAnswer, Claims, CounterKey, JobRow, StoreDown, Take};
+use evenbeat_core::time::{Duration, Timestamp};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::counters::{
+    ADD_COUNTERS, CLAIMS_OF_HOUR, Counters, LOCK_COUNTERS, Room, WRITE_CLAIMS, WRITE_COUNTERS,
+};
+use super::opened::{OPEN_RUNS, OUTBOX, Opened};
+use super::records::{WRITE_RECORDS, write_records};
+use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
+use crate::store::columns::number;
+use crate::store::postgres::PgStore;
+use crate::store::postgres::connect::Lane;
+use crate::store::postgres::epoch::{REIGN, reign};
+use crate::store::postgres::fail::Fail;
+use crate::store::postgres::rows::{Reader, by};
+use crate::store::postgres::sessions::LIVING;
+use crate::store::postgres::tx::{Query, Tx, transact};
+use tokio_postgres::types::Type;
+
+/// Run ids that are known already. Ids are drawn by chance, so only those that were used a short while ago are worth
+/// looking for: who asks again does so soon.
+static KNOWN_RUNS: Query = Query {
+    sql: "SELECT id, job_id, session_id, fence FROM open_run WHERE id = ANY($1) \
+          UNION ALL SELECT id, job_id, NULL, fence FROM run \
+          WHERE id = ANY($1) AND ended_at >= floor(extract(epoch FROM now()) * 1000)::bigint - 86400000",
+    types: &[Type::UUID_ARRAY],
+};
+
+impl PgStore {
+    /// Opens runs: each a compare-and-set on its job's version, within the limits of its counters.
+    pub async fn claim(&self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims, StoreDown> {
+        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner.reader, me, epoch, claims))
+    }
+}
+
+async fn run(
+    tx: &Tx,
+    reader: &Reader,
+    me: SessionId,
+    epoch: Epoch,
+    claims: &[Claim],
+) -> Result<Claims, Fail> {
+    let keys = keys(claims.iter().map(|it| &it.bid.key));
+    let runs: Vec<Uuid> = claims.iter().map(|it| Uuid::from_u128(it.run.0)).collect();
+    let wanted = Counters::wanted(claims.iter().flat_map(|it| &it.bid.takes));
+    let (kinds, names, most) = wanted.columns();
+    let (takes_any, is_hourly) = (!kinds.is_empty(), most.iter().any(Option::is_some));
+    let id = Uuid::from_u128(me.0);
+    tx.ready(&[&REIGN, &LIVING, &LOCK_JOBS, &READ_JOBS, &KNOWN_RUNS, &WRITE_JOBS, &OPEN_RUNS]).await?;
+    if takes_any {
+        tx.ready(&[&ADD_COUNTERS, &LOCK_COUNTERS, &CLAIMS_OF_HOUR, &WRITE_COUNTERS, &WRITE_CLAIMS]).await?;
+    }
+    tx.ready(&[&OUTBOX, &WRITE_RECORDS]).await?;
+    let ((), living, _, counted, _, known, rows, hourly, reigning) = tokio::try_join!(
+        biased;
+        tx.begin(),
+        tx.query(&LIVING, [&id]),
+        tx.query_if(takes_any, &ADD_COUNTERS, [&kinds, &names]),
+        tx.query_if(takes_any, &LOCK_COUNTERS, [&kinds, &names]),
+        tx.query(&LOCK_JOBS, [&keys]),
+        tx.query(&KNOWN_RUNS, [&runs]),
+        tx.query(&READ_JOBS, [&keys]),
+        tx.query_if(is_hourly, &CLAIMS_OF_HOUR, [&kinds, &names, &most]),
+        // Last, because it also tells the time: a gap between claims is counted from when the counter was locked.
+        tx.query(&REIGN, []),
+    )?;
+    let reign = reign(&reigning)?;
+    let refusal = match living.first() {
+        _ if !reign.is_current_and_open(epoch) => Err(Claims::Closed),
+        None => Err(Claims::SessionDead),
+        Some(session) => Ok(session),
+    };
+    let session = match refusal {
+        Ok(session) => session,
+        Err(answer) => {
+            tx.rollback().await?;
+            return Ok(answer);
+        }
+    };
+    let node: &str = session.try_get(0)?;
+    let mut batch = Batch {
+        me,
+        node: node.parse().map_err(|error| Fail::Told(format!("the session's node is wrong: {error}")))?,
+        name: session.try_get(1)?,
+        epoch,
+        now: reign.now,
+        jobs: Jobs::read(reader, &rows, &reign)?,
+        known: by(&known, known_run)?,
+        counters: Counters::read(&counted, &hourly, reign.now)?,
+        opened: Opened::default(),
+    };
+    let answers = claims.iter().map(|claim| batch.open_run(claim)).collect();
+    let changed = batch.jobs.changed();
+    tokio::try_join!(
+        biased;
+        batch.counters.write(tx),
+        changed.write(tx),
+        batch.opened.write(tx, &batch.jobs),
+        write_records(tx, &batch.jobs),
+        tx.commit(),
+    )?;
+    Ok(Claims::Answered(answers))
+}
+
+/// A run whose id was used before.
+#[derive(Clone, Copy, Debug)]
+struct KnownRun {
+    job_id: i64,
+    /// None if it is over.
+    session: Option<SessionId>,
+    fence: Fence,
+}
+
+fn known_run(row: &Row) -> Result<(RunId, KnownRun), Fail> {
+    let session = row.try_get::<_, Option<Uuid>>(2)?.map(|it| SessionId(it.as_u128()));
+    let known = KnownRun { job_id: row.try_get(1)?, session, fence: Fence(number(row.try_get(3)?)) };
+    Ok((RunId(row.try_get::<_, Uuid>(0)?.as_u128()), known))
+}
+
+/// All that decides about claims, and what was decided.
+struct Batch {
+    me: SessionId,
+    node: NodeName,
+    name: String,
+    epoch: Epoch,
+    now: Timestamp,
+    jobs: Jobs,
+    known: BTreeMap<RunId, KnownRun>,
+    counters: Counters,
+    opened: Opened,
+}
+
+impl Batch {
+    fn open_run(&mut self, Claim { run, bid }: &Claim) -> ClaimAnswer {
+        let Some(row) = self.jobs.row(&bid.key) else { return ClaimAnswer::Gone };
+        if let Some(known) = self.known.get(run) {
+            // Asked again. The row's fence must be the run's: an answer tells the asker its lease.
+            let is_mine = known.session == Some(self.me) && self.jobs.id(&bid.key) == Some(known.job_id);
+            return if is_mine && known.fence == row.fence {
+                ClaimAnswer::Granted(row)
+            } else {
+                ClaimAnswer::Lost(row)
+            };
+        }
+        if row.version != bid.seen || row.is_deleted || bid.max_open <= row.n_open {
+            return ClaimAnswer::Lost(row);
+        }
+        if self.now < bid.not_before {
+            return ClaimAnswer::NotYet { until: bid.not_before, now: self.now };
+        }
+        for take in &bid.takes {
+            let by = take.counter.clone();
+            match self.counters.room(take) {
+                Room::Now => {}
+                Room::From(at) => return ClaimAnswer::Limited { by, until: Some(at) },
+                Room::NotByTime => return ClaimAnswer::Limited { by, until: None },
+            }
+        }
+        ClaimAnswer::Granted(self.grant(*run, bid, row))
+    }
+
+    fn grant(&mut self, run: RunId, bid: &Bid, mut row: JobRow) -> JobRow {
+        // Never below the epoch, shifted up: also greater than what a failover has lost.
+        row.fence = Fence((row.fence.0 + 1).max(self.epoch.0 << 32));
+        row.n_open += 1;
+        row.state = bid.state.clone();
+        row.state.owner = Some(Box::new(Owner {
+            node: self.node.clone(),
+            name: self.name.clone(),
+            tag: run,
+            started_at: self.now,
+            last_ping_at: self.now,
+            steal_start_at: None,
+        }));
+        let takes: Vec<CounterKey> = bid.takes.iter().map(|Take { counter, .. }| counter.clone()).collect();
+        for counter in &takes {
+            self.counters.take(counter, run);
+        }
+        if let Some(job_id) = self.jobs.id(&bid.key) {
+            let known = KnownRun { job_id, session: Some(self.me), fence: row.fence };
+            self.known.insert(run, known);
+            self.opened.push(run, job_id, self.me, row.fence, bid, &takes);
+        }
+        self.jobs.write(&bid.key, row, &bid.records)
+    }
+}
+
+/// Within which claims are counted.
+pub(super) const HOUR: Duration = Duration::from_hours(1);

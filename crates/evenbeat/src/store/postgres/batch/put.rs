@@ -1,0 +1,95 @@
+//! Jobs as people write them.
+
+use std::collections::BTreeSet;
+
+use evenbeat_core::ids::{Fence, JobKey};
+use evenbeat_core::store::{AuditEntry, JobRow, PutAnswer, PutJob, Revision, Seen, StoreDown, Version};
+
+use super::records::{WRITE_RECORDS, write_records};
+use super::written::{ADD_JOBS, ADD_LABELS, AUDIT, CLEAR_LABELS, WRITE_DEFINITIONS, Written, audit};
+use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
+use crate::store::postgres::PgStore;
+use crate::store::postgres::connect::Lane;
+use crate::store::postgres::epoch::{REIGN, reign};
+use crate::store::postgres::fail::Fail;
+use crate::store::postgres::rows::Reader;
+use crate::store::postgres::tx::{Tx, transact};
+
+impl PgStore {
+    /// Writes jobs: new ones, edits, pauses, triggers, moves of a plan, removals.
+    pub async fn put_jobs(&self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
+        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner.reader, puts))
+    }
+}
+
+async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>, Fail> {
+    let keys = keys(puts.iter().map(|it| &it.job.key));
+    tx.ready(&[&LOCK_JOBS, &READ_JOBS, &REIGN, &WRITE_JOBS, &ADD_JOBS, &WRITE_DEFINITIONS]).await?;
+    tx.ready(&[&CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT]).await?;
+    let ((), _, rows, reigning) = tokio::try_join!(
+        biased;
+        tx.begin(),
+        tx.query(&LOCK_JOBS, [&keys]),
+        tx.query(&READ_JOBS, [&keys]),
+        tx.query(&REIGN, []),
+    )?;
+    let jobs = Jobs::read(reader, &rows, &reign(&reigning)?)?;
+    let mut batch = Batch { jobs, defined: BTreeSet::new(), audit: Vec::new() };
+    let answers = puts.iter().map(|put| batch.put_job(put)).collect();
+    let changed = batch.jobs.changed();
+    let written = Written::of(batch.jobs.held.iter().filter(|(key, _)| batch.defined.contains(*key)));
+    tokio::try_join!(
+        biased;
+        written.write(tx),
+        changed.write(tx),
+        write_records(tx, &batch.jobs),
+        audit(tx, &batch.audit, batch.jobs.now),
+        tx.commit(),
+    )?;
+    Ok(answers)
+}
+
+struct Batch {
+    jobs: Jobs,
+    /// Whose cold row is to be written; a move or a pause leaves it alone.
+    defined: BTreeSet<JobKey>,
+    audit: Vec<AuditEntry>,
+}
+
+impl Batch {
+    fn put_job(&mut self, put: &PutJob) -> PutAnswer {
+        let key = &put.job.key;
+        let before = self.jobs.row(key);
+        match (&before, put.seen) {
+            (None, Seen::Version(_)) => return PutAnswer::Gone,
+            (Some(row), Seen::Version(seen)) if row.version != seen => return PutAnswer::Stale(row.clone()),
+            (Some(row), Seen::Nothing) if !row.is_deleted => return PutAnswer::Stale(row.clone()),
+            _ => {}
+        }
+        let is_born = before.as_ref().is_none_or(|row| row.is_deleted);
+        let is_same = before.as_ref().is_some_and(|row| {
+            row.job == put.job && row.is_deleted == put.is_deleted && !is_born && !put.is_revision
+        });
+        if !is_same {
+            self.defined.insert(key.clone());
+        }
+        let mut row = before.unwrap_or_else(|| JobRow {
+            job: put.job.clone(),
+            state: put.state.clone(),
+            revision: Revision(0),
+            version: Version(0),
+            fence: Fence(0),
+            n_open: 0,
+            is_deleted: false,
+        });
+        row.job = put.job.clone();
+        // Whose the job is, runs decide, not people.
+        let owner = row.state.owner.take().filter(|_| 0 < row.n_open);
+        row.state = put.state.clone();
+        row.state.owner = owner;
+        row.revision.0 += u64::from(put.is_revision || is_born);
+        row.is_deleted = put.is_deleted;
+        self.audit.extend(put.audit.clone());
+        PutAnswer::Put(self.jobs.write(key, row, &put.records))
+    }
+}

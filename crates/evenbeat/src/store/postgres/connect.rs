@@ -1,0 +1,230 @@
+//! Connections: one pool for what is written and one for what is only looked at, and one connection beside them that
+//! only the beat uses, so that nothing else can keep it waiting.
+//!
+//! A connection goes back to where it came from only when its transaction came to its end. In every other case, a
+//! deadline above all, it is dropped: whatever is still to come on it concerns nobody any more.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod,
+};
+use tokio_postgres::SimpleQueryMessage;
+
+use super::config::PgConfig;
+use super::fail::{Fail, READ_ONLY};
+
+/// The oldest server that is understood.
+const VERSION_MIN: u32 = 15;
+pub(super) const BACKOFF_MIN: Duration = Duration::from_millis(100);
+pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(5);
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Whoever writes, and whoever must hear of it.
+    Pool,
+    /// Whoever only looks: a page that takes long keeps no claim waiting.
+    Read,
+    /// The beat alone.
+    Beat,
+    /// Hints to others.
+    Nudge,
+}
+
+/// A connection with one purpose, made when it is first needed.
+type Slot = Arc<tokio::sync::Mutex<Option<ClientWrapper>>>;
+
+#[derive(Debug)]
+pub(super) struct Connections {
+    config: PgConfig,
+    pool: Pool,
+    reads: Pool,
+    beat: Slot,
+    nudge: Slot,
+    backoff: Mutex<Backoff>,
+}
+
+impl Connections {
+    pub(super) fn new(config: &PgConfig) -> Result<Connections, Fail> {
+        Ok(Connections {
+            config: config.clone(),
+            pool: pool(config, config.n_connections)?,
+            reads: pool(config, config.n_connections.div_ceil(2))?,
+            beat: Slot::default(),
+            nudge: Slot::default(),
+            backoff: Mutex::default(),
+        })
+    }
+
+    pub(super) async fn lease(&self, lane: Lane) -> Result<Lease, Fail> {
+        match lane {
+            Lane::Pool => self.pooled(&self.pool).await,
+            Lane::Read => self.pooled(&self.reads).await,
+            Lane::Beat => self.reserved(&self.beat).await,
+            Lane::Nudge => self.reserved(&self.nudge).await,
+        }
+    }
+
+    /// A connection that nobody else will ever use.
+    pub(super) async fn single(&self) -> Result<ClientWrapper, Fail> {
+        let (client, connection) = self.config.connection().connect(self.config.tls.connector()).await?;
+        let task = tokio::spawn(async move {
+            // How it ended, its client hears.
+            drop(connection.await);
+        });
+        let client = ClientWrapper::new(client, task);
+        match check_server(&client).await {
+            Ok(()) => Ok(client),
+            Err(HookError::Message(text)) => Err(Fail::Told(text.into_owned())),
+            Err(HookError::Backend(error)) => Err(error.into()),
+        }
+    }
+
+    async fn pooled(&self, pool: &Pool) -> Result<Lease, Fail> {
+        if let Some(text) = self.backoff.lock().unwrap_or_else(PoisonError::into_inner).refusal() {
+            return Err(Fail::Told(text));
+        }
+        match pool.get().await {
+            Ok(object) => {
+                *self.backoff.lock().unwrap_or_else(PoisonError::into_inner) = Backoff::default();
+                Ok(Lease(Some(Held::Pooled(Box::new(object)))))
+            }
+            Err(error) => {
+                let fail = Fail::from(error);
+                self.backoff.lock().unwrap_or_else(PoisonError::into_inner).failed(&fail);
+                Err(fail)
+            }
+        }
+    }
+
+    async fn reserved(&self, slot: &Slot) -> Result<Lease, Fail> {
+        let mut slot = Arc::clone(slot).lock_owned().await;
+        if slot.as_ref().is_none_or(|client| client.is_closed()) {
+            *slot = None;
+            *slot = Some(self.single().await?);
+        }
+        Ok(Lease(Some(Held::Reserved(slot))))
+    }
+}
+
+fn pool(config: &PgConfig, n_connections: usize) -> Result<Pool, Fail> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(config.connection(), config.tls.connector(), recycling);
+    Pool::builder(manager)
+        .max_size(n_connections)
+        .post_create(Hook::async_fn(|client, _| Box::pin(check_server(client))))
+        .build()
+        .map_err(|error| Fail::Told(error.to_string()))
+}
+
+/// A server that cannot be used is refused before anything is asked of it.
+async fn check_server(client: &ClientWrapper) -> Result<(), HookError> {
+    // As plain text: the same with and without anything in between.
+    let question = "SELECT current_setting('server_version_num')::int / 10000, \
+                    pg_is_in_recovery() OR current_setting('transaction_read_only')::bool";
+    let answers = client.simple_query(question).await.map_err(HookError::Backend)?;
+    let row = answers.iter().find_map(|it| match it {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let version: u32 = row.and_then(|row| row.get(0)).and_then(|it| it.parse().ok()).unwrap_or(0);
+    let is_read_only = row.and_then(|row| row.get(1)) != Some("f");
+    match refusal(version, is_read_only) {
+        Some(text) => Err(HookError::Message(text.into())),
+        None => Ok(()),
+    }
+}
+
+fn refusal(version: u32, is_read_only: bool) -> Option<String> {
+    if version < VERSION_MIN {
+        return Some(format!("PostgreSQL {version} is too old (use {VERSION_MIN} or later)"));
+    }
+    is_read_only.then(|| READ_ONLY.to_owned())
+}
+
+/// Whoever cannot be reached is not asked all the time.
+#[derive(Debug, Default)]
+struct Backoff {
+    n_failures: u32,
+    until: Option<Instant>,
+    why: String,
+}
+
+impl Backoff {
+    fn failed(&mut self, fail: &Fail) {
+        let delay = BACKOFF_MIN.saturating_mul(1 << self.n_failures.min(10)).min(BACKOFF_MAX);
+        self.n_failures = self.n_failures.saturating_add(1);
+        self.until = Some(Instant::now() + delay);
+        self.why = fail.to_string();
+    }
+
+    fn refusal(&self) -> Option<String> {
+        let left = self.until?.checked_duration_since(Instant::now())?;
+        Some(format!("{} (asked {} times, again in {} ms)", self.why, self.n_failures, left.as_millis()))
+    }
+}
+
+/// A connection for the time of a transaction.
+#[derive(Debug)]
+pub(super) struct Lease(Option<Held>);
+
+#[derive(Debug)]
+enum Held {
+    Pooled(Box<Object>),
+    Reserved(tokio::sync::OwnedMutexGuard<Option<ClientWrapper>>),
+}
+
+impl Lease {
+    pub(super) fn client(&self) -> Result<&ClientWrapper, Fail> {
+        let client = match &self.0 {
+            Some(Held::Pooled(object)) => Some(&***object),
+            Some(Held::Reserved(slot)) => slot.as_ref(),
+            None => None,
+        };
+        client.ok_or_else(|| Fail::Told("the connection was given back already".to_owned()))
+    }
+
+    /// All that was asked was answered: others may use it.
+    pub(super) fn give_back(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        match self.0.take() {
+            Some(Held::Pooled(object)) => drop(Object::take(*object)),
+            Some(Held::Reserved(mut slot)) => *slot = None,
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_be_used_is_refused() {
+        assert_eq!(refusal(14, false).unwrap(), "PostgreSQL 14 is too old (use 15 or later)");
+        assert!(refusal(15, true).unwrap().contains("only lets us read"));
+        assert_eq!(refusal(15, false), None);
+    }
+
+    #[test]
+    fn whoever_cannot_be_reached_is_asked_less_and_less() {
+        let mut backoff = Backoff::default();
+        assert_eq!(backoff.refusal(), None);
+        let mut last = Instant::now();
+        for _ in 0..20 {
+            backoff.failed(&Fail::Told("no route".to_owned()));
+            let until = backoff.until.unwrap();
+            assert!(last < until, "each time later");
+            assert!(until <= Instant::now() + BACKOFF_MAX);
+            last = until;
+        }
+        assert!(backoff.refusal().unwrap().starts_with("no route (asked 20 times, again in "));
+    }
+}

@@ -1,0 +1,130 @@
+//! What is counted anew, and what goes with time.
+
+use std::time::Duration;
+
+use evenbeat_core::store::{CounterRow, Retention, StoreDown, Trimmed};
+use tokio_postgres::types::Type;
+
+use super::PgStore;
+use super::connect::Lane;
+use super::fail::Fail;
+use super::rows::counter_row;
+use super::tx::{Query, Tx, transact};
+
+/// Nobody waits for it.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+static LOCK_ALL: Query = Query { sql: "SELECT kind FROM counter ORDER BY kind, key FOR UPDATE", types: &[] };
+
+/// Counters that are wrong, as they are. Looks after all are locked: no run can be opened or ended meanwhile.
+static WRONG: Query = Query {
+    sql: "SELECT c.kind, c.key, c.n_open, c.last_claim_at, coalesce(n.n_open, 0) FROM counter c LEFT JOIN (\
+            SELECT pair ->> 0 AS kind, pair ->> 1 AS key, count(*) AS n_open \
+            FROM open_run o, json_array_elements(o.takes::json) pair WHERE o.takes IS NOT NULL GROUP BY 1, 2) n \
+          ON n.kind = c.kind AND n.key = c.key COLLATE \"C\" \
+          WHERE c.n_open <> coalesce(n.n_open, 0) ORDER BY c.kind, c.key",
+    types: &[],
+};
+static RIGHT: Query = Query {
+    sql: "UPDATE counter c SET n_open = u.n_open FROM unnest($1::text[], $2::text[], $3::bigint[]) \
+          AS u(kind, key, n_open) WHERE c.kind = u.kind AND c.key = u.key COLLATE \"C\"",
+    types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY],
+};
+
+static OLD_RUNS: Query = Query {
+    sql: "WITH gone AS (DELETE FROM run r USING (\
+            SELECT ended_at, id FROM run WHERE ended_at < $1 ORDER BY id LIMIT $2) old \
+            WHERE r.ended_at = old.ended_at AND r.id = old.id RETURNING 1) SELECT count(*) FROM gone",
+    types: &[Type::INT8, Type::INT8],
+};
+static OLD_RECORDS: Query = Query {
+    sql: "WITH gone AS (DELETE FROM record WHERE id IN (\
+            SELECT id FROM record WHERE recorded_at < $1 ORDER BY recorded_at, id LIMIT $2) RETURNING 1) \
+          SELECT count(*) FROM gone",
+    types: &[Type::INT8, Type::INT8],
+};
+static OLD_SESSIONS: Query = Query {
+    sql: "WITH gone AS (DELETE FROM session WHERE id IN (\
+            SELECT s.id FROM session s WHERE s.is_dead \
+              AND NOT EXISTS (SELECT FROM open_run o WHERE o.session_id = s.id) \
+              AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.id) ORDER BY s.id LIMIT $1) RETURNING 1) \
+          SELECT count(*) FROM gone",
+    types: &[Type::INT8],
+};
+/// Who follows the feed has read them; who has not for so long begins anew.
+static OLD_CHANGES: Query = Query {
+    sql: "WITH gone AS (DELETE FROM change c USING (\
+            SELECT position, job_id FROM change ORDER BY position, job_id LIMIT $1) old \
+            WHERE c.position = old.position AND c.job_id = old.job_id AND c.changed_at < now_ms() - 3600000 \
+            RETURNING 1) SELECT count(*) FROM gone",
+    types: &[Type::INT8],
+};
+const CHANGES_MAX: i64 = 50_000;
+
+impl PgStore {
+    /// Counts counters anew from the open runs, and returns those that were wrong, as they were.
+    pub async fn recount(&self) -> Result<Vec<CounterRow>, StoreDown> {
+        transact!(self, Lane::Pool, |tx| recount(&tx))
+    }
+
+    /// Removes what is older than it need be, and makes room for the days to come.
+    pub async fn trim(&self, retention: &Retention) -> Result<Trimmed, StoreDown> {
+        self.within(DEADLINE, async {
+            let n_dropped = self.drop_partitions(retention.runs_before).await?;
+            let tx = Tx::new(self, Lane::Pool).await?;
+            let mut trimmed = trim(&tx, retention).await?;
+            trimmed.n_runs += n_dropped;
+            tx.give_back();
+            while !self.trim_changes().await? {}
+            self.make_partitions().await?;
+            Ok(trimmed)
+        })
+        .await
+    }
+
+    /// Whether that was all.
+    async fn trim_changes(&self) -> Result<bool, Fail> {
+        let tx = Tx::new(self, Lane::Pool).await?;
+        tx.ready(&[&OLD_CHANGES]).await?;
+        let ((), rows, ()) =
+            tokio::try_join!(biased; tx.begin(), tx.query(&OLD_CHANGES, [&CHANGES_MAX]), tx.commit())?;
+        tx.give_back();
+        let n_gone: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
+        Ok(n_gone < CHANGES_MAX)
+    }
+}
+
+async fn recount(tx: &Tx) -> Result<Vec<CounterRow>, Fail> {
+    tx.ready(&[&LOCK_ALL, &WRONG, &RIGHT]).await?;
+    let ((), _, rows) = tokio::try_join!(biased; tx.begin(), tx.query(&LOCK_ALL, []), tx.query(&WRONG, []))?;
+    let wrong: Vec<CounterRow> = rows.iter().map(counter_row).collect::<Result<_, _>>()?;
+    let mut n_open: Vec<i64> = Vec::new();
+    for row in &rows {
+        n_open.push(row.try_get(4)?);
+    }
+    let kind: Vec<&str> = wrong.iter().map(|it| it.counter.kind()).collect();
+    let key: Vec<&str> = wrong.iter().map(|it| it.counter.key()).collect();
+    tokio::try_join!(
+        biased;
+        tx.query_if(!wrong.is_empty(), &RIGHT, [&kind, &key, &n_open]),
+        tx.commit(),
+    )?;
+    Ok(wrong)
+}
+
+async fn trim(tx: &Tx, retention: &Retention) -> Result<Trimmed, Fail> {
+    let most = i64::try_from(retention.most).unwrap_or(i64::MAX);
+    let runs_before = retention.runs_before.as_millis();
+    let records_before = retention.records_before.as_millis();
+    tx.begin().await?;
+    tx.execute("SET LOCAL statement_timeout = 60000").await?;
+    let runs = tx.query(&OLD_RUNS, [&runs_before, &most]).await?;
+    let records = tx.query(&OLD_RECORDS, [&records_before, &most]).await?;
+    let sessions = tx.query(&OLD_SESSIONS, [&most]).await?;
+    tx.commit().await?;
+    let n = |rows: &[tokio_postgres::Row]| -> Result<usize, Fail> {
+        let n: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
+        Ok(usize::try_from(n).unwrap_or(0))
+    };
+    Ok(Trimmed { n_runs: n(&runs)?, n_records: n(&records)?, n_sessions: n(&sessions)? })
+}

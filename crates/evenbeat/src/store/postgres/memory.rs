@@ -1,0 +1,151 @@
+//! The table `memory`: its columns read from a row, and many rows written by one statement.
+
+use evenbeat_core::job::PausedBy;
+use evenbeat_core::run::Outcome;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+use uuid::Uuid;
+
+use crate::store::columns::MemoryColumns;
+use crate::store::word::Word;
+
+/// The columns from `created_at` on, with something before and after each: the one list of them.
+macro_rules! memory_columns {
+    ($then:ident) => {
+        $then! {
+            created_at: i64, placed_at: Option<i64>, anchor_at: Option<i64>, choices: Option<Vec<u8>>,
+            next_run_at: Option<i64>, settled_until: Option<i64>, last_start_at: Option<i64>,
+            last_end_at: Option<i64>, last_good_start_at: Option<i64>, last_good_end_at: Option<i64>,
+            last_exit_code: Option<i64>, failure_count: i64, attempt: i64, losses: i64,
+            attempt_outcome: Option<&'static str>, last_outcome: Option<&'static str>, n_served: i64,
+            estimate_mean: Option<f64>, estimate_variance: Option<f64>, estimate_samples: Option<i64>,
+            extras: Option<String>, paused_by: Option<&'static str>, pause_reason: Option<String>,
+            owner_run: Option<Uuid>, owner_node: Option<String>, owner_name: Option<String>,
+            owned_since: Option<i64>
+        }
+    };
+}
+
+/// How many columns those are.
+pub(super) const N_COLUMNS: usize = 27;
+
+/// The columns of a memory in a list of what to select, from the table `m`.
+macro_rules! select_memory {
+    () => {
+        "m.created_at, m.placed_at, m.anchor_at, m.choices, m.next_run_at, m.settled_until, m.last_start_at, \
+         m.last_end_at, m.last_good_start_at, m.last_good_end_at, m.last_exit_code, m.failure_count, m.attempt, \
+         m.losses, m.attempt_outcome, m.last_outcome, m.n_served, m.estimate_mean, m.estimate_variance, \
+         m.estimate_samples, m.extras, m.paused_by, m.pause_reason, m.owner_run, m.owner_node, m.owner_name, \
+         m.owned_since"
+    };
+}
+
+/// The same by name alone.
+macro_rules! memory_names {
+    () => {
+        "created_at, placed_at, anchor_at, choices, next_run_at, settled_until, last_start_at, last_end_at, \
+         last_good_start_at, last_good_end_at, last_exit_code, failure_count, attempt, losses, attempt_outcome, \
+         last_outcome, n_served, estimate_mean, estimate_variance, estimate_samples, extras, paused_by, \
+         pause_reason, owner_run, owner_node, owner_name, owned_since"
+    };
+}
+
+/// The types of those columns as arrays.
+macro_rules! memory_types {
+    ($($before:expr),*) => {
+        &[
+            $($before,)*
+            Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::INT8_ARRAY,
+            Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY,
+            Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY,
+            Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::FLOAT8_ARRAY, Type::FLOAT8_ARRAY, Type::INT8_ARRAY,
+            Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::UUID_ARRAY, Type::TEXT_ARRAY,
+            Type::TEXT_ARRAY, Type::INT8_ARRAY
+        ]
+    };
+}
+pub(super) use {memory_names, memory_types, select_memory};
+
+macro_rules! arrays {
+    ($($column:ident: $type:ty),*) => {
+        /// Many memories, column by column.
+        #[derive(Debug, Default)]
+        pub(super) struct MemoryArrays {
+            $($column: Vec<$type>),*
+        }
+
+        impl MemoryArrays {
+            pub(super) fn params(&self) -> [&(dyn ToSql + Sync); N_COLUMNS] {
+                [$(&self.$column),*]
+            }
+        }
+    };
+}
+memory_columns!(arrays);
+
+impl MemoryArrays {
+    pub(super) fn push(&mut self, columns: MemoryColumns) {
+        let word = |outcome: Option<Outcome>| outcome.map(Word::word);
+        self.created_at.push(columns.created_at);
+        self.placed_at.push(columns.placed_at);
+        self.anchor_at.push(columns.anchor_at);
+        self.choices.push(columns.choices);
+        self.next_run_at.push(columns.next_run_at);
+        self.settled_until.push(columns.settled_until);
+        self.last_start_at.push(columns.last_start_at);
+        self.last_end_at.push(columns.last_end_at);
+        self.last_good_start_at.push(columns.last_good_start_at);
+        self.last_good_end_at.push(columns.last_good_end_at);
+        self.last_exit_code.push(columns.last_exit_code);
+        self.failure_count.push(columns.failure_count);
+        self.attempt.push(columns.attempt);
+        self.losses.push(columns.losses);
+        self.attempt_outcome.push(word(columns.attempt_outcome));
+        self.last_outcome.push(word(columns.last_outcome));
+        self.n_served.push(columns.n_served);
+        self.estimate_mean.push(columns.estimate_mean);
+        self.estimate_variance.push(columns.estimate_variance);
+        self.estimate_samples.push(columns.estimate_samples);
+        self.extras.push(columns.extras);
+        self.paused_by.push(columns.paused_by.map(Word::word));
+        self.pause_reason.push(columns.pause_reason);
+        self.owner_run.push(columns.owner_run.map(Uuid::from_u128));
+        self.owner_node.push(columns.owner_node);
+        self.owner_name.push(columns.owner_name);
+        self.owned_since.push(columns.owned_since);
+    }
+}
+
+/// The memory in a row, from this column on.
+pub(super) fn memory_columns_of(row: &Row, from: usize) -> Result<MemoryColumns, Error> {
+    let word = |idx: usize| -> Result<Option<&str>, Error> { row.try_get(from + idx) };
+    Ok(MemoryColumns {
+        created_at: row.try_get(from)?,
+        placed_at: row.try_get(from + 1)?,
+        anchor_at: row.try_get(from + 2)?,
+        choices: row.try_get(from + 3)?,
+        next_run_at: row.try_get(from + 4)?,
+        settled_until: row.try_get(from + 5)?,
+        last_start_at: row.try_get(from + 6)?,
+        last_end_at: row.try_get(from + 7)?,
+        last_good_start_at: row.try_get(from + 8)?,
+        last_good_end_at: row.try_get(from + 9)?,
+        last_exit_code: row.try_get(from + 10)?,
+        failure_count: row.try_get(from + 11)?,
+        attempt: row.try_get(from + 12)?,
+        losses: row.try_get(from + 13)?,
+        attempt_outcome: word(14)?.and_then(Outcome::of_word),
+        last_outcome: word(15)?.and_then(Outcome::of_word),
+        n_served: row.try_get(from + 16)?,
+        estimate_mean: row.try_get(from + 17)?,
+        estimate_variance: row.try_get(from + 18)?,
+        estimate_samples: row.try_get(from + 19)?,
+        extras: row.try_get(from + 20)?,
+        paused_by: word(21)?.and_then(PausedBy::of_word),
+        pause_reason: row.try_get(from + 22)?,
+        owner_run: row.try_get::<_, Option<Uuid>>(from + 23)?.map(|it| it.as_u128()),
+        owner_node: row.try_get(from + 24)?,
+        owner_name: row.try_get(from + 25)?,
+        owned_since: row.try_get(from + 26)?,
+    })
+}

@@ -1,0 +1,236 @@
+//! Rows of the server as rows of the contract.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use evenbeat_core::ids::{Fence, JobKey, NodeName, SessionId};
+use evenbeat_core::job::Job;
+use evenbeat_core::run::{Outcome, Trigger};
+use evenbeat_core::store::{
+    CounterKey, CounterRow, JobNews, JobRow, Revision, RunRow, SessionKind, SessionRow, SessionSpec, Version,
+};
+use evenbeat_core::time::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::fail::Fail;
+use super::memory::memory_columns_of;
+use crate::store::columns::{
+    DueColumns, EndedColumns, RunColumns, counter_of, number, pools_from_text, small_number,
+};
+use crate::store::definition::{self, TermsCache, Unreadable, broken_job, broken_state};
+use crate::store::word::{OpenPhase, ServesKind, Word};
+
+/// So many definitions are remembered: a run's end follows its claim soon.
+const JOBS_MAX: usize = 20_000;
+
+/// Reads definitions, and remembers them.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    terms: TermsCache,
+    jobs: Mutex<HashMap<Box<str>, Arc<Job>>>,
+}
+
+/// What [`Reader::job_row`] reads: `j.id` and what follows.
+macro_rules! select_job {
+    () => {
+        concat!(
+            "j.id, j.key, j.definition, j.revision, j.is_deleted, m.version, m.fence, m.n_open, ",
+            $crate::store::postgres::memory::select_memory!()
+        )
+    };
+}
+
+/// What [`Reader::news`] reads.
+macro_rules! select_news {
+    () => {
+        concat!(
+            "j.id, j.key, j.terms, j.target, j.is_deleted, m.version, m.n_open, ",
+            $crate::store::postgres::memory::select_memory!()
+        )
+    };
+}
+
+/// What [`run_row`] reads of an open run `o` and its job `j`.
+macro_rules! select_open_run {
+    () => {
+        "o.id, j.key, o.session_id, o.fence, o.phase, o.due_at, o.attempt, o.\"trigger\", o.serves, o.extra_id, \
+         o.losses, o.last_outcome, o.params, o.claimed_at, o.started_at, o.is_cancel_asked, o.takes, \
+         NULL::text AS outcome, NULL::bigint AS ended_at, NULL::bigint AS exit_code, NULL::bigint AS frozen_for, \
+         NULL::text AS late_outcome, NULL::bigint AS late_ended_at"
+    };
+}
+
+/// The same of a run `r` that is over.
+macro_rules! select_run {
+    () => {
+        "r.id, j.key, r.session_id, r.fence, 'running' AS phase, r.due_at, r.attempt, r.\"trigger\", r.serves, \
+         r.extra_id, r.losses, r.last_outcome, r.params, r.claimed_at, r.started_at, r.is_cancel_asked, r.takes, \
+         r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at"
+    };
+}
+
+/// What [`session_row`] reads.
+macro_rules! select_session {
+    () => {
+        "s.id, s.node, s.name, s.boot_id, s.kind, s.pools, s.beat, s.is_dead, s.is_draining"
+    };
+}
+pub(super) use {select_job, select_news, select_open_run, select_run, select_session};
+
+impl Reader {
+    /// A job with all that belongs to it.
+    pub(super) fn job_row(&self, row: &Row) -> Result<JobRow, Fail> {
+        let key = job_key(row.try_get(1)?)?;
+        let state = memory_columns_of(row, 8)?.state();
+        let (job, state) = match self.job(row.try_get(2)?) {
+            Ok(job) => (job, state),
+            Err(unreadable) => (Arc::new(broken_job(&key)), broken_state(state, unreadable)),
+        };
+        Ok(JobRow {
+            job,
+            state,
+            revision: Revision(number(row.try_get(3)?)),
+            is_deleted: row.try_get(4)?,
+            version: Version(number(row.try_get(5)?)),
+            fence: Fence(number(row.try_get(6)?)),
+            n_open: small_number(row.try_get(7)?),
+        })
+    }
+
+    /// What nodes hear of it.
+    pub(super) fn news(&self, row: &Row) -> Result<JobNews, Fail> {
+        let state = memory_columns_of(row, 7)?.state();
+        let (terms, unreadable) = self.terms.terms_or_none(row.try_get(2)?);
+        Ok(JobNews {
+            key: job_key(row.try_get(1)?)?,
+            terms,
+            is_published: row.try_get::<_, &str>(3)? == "queue",
+            state: match unreadable {
+                Some(unreadable) => broken_state(state, unreadable),
+                None => state,
+            },
+            is_deleted: row.try_get(4)?,
+            version: Version(number(row.try_get(5)?)),
+            n_open: small_number(row.try_get(6)?),
+        })
+    }
+
+    fn job(&self, text: &str) -> Result<Arc<Job>, Unreadable> {
+        let lock = || self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = lock().get(text) {
+            return Ok(Arc::clone(job));
+        }
+        let job = Arc::new(definition::job(text)?);
+        let mut jobs = lock();
+        if JOBS_MAX <= jobs.len() {
+            jobs.clear();
+        }
+        jobs.insert(text.into(), Arc::clone(&job));
+        Ok(job)
+    }
+}
+
+pub(super) fn job_key(text: &str) -> Result<JobKey, Fail> {
+    text.parse().map_err(|error| Fail::Told(format!("the database holds a job `{text}`: {error}")))
+}
+
+fn word<W: Word>(what: &str, text: &str) -> Result<W, Fail> {
+    W::of_word(text).ok_or_else(|| Fail::Told(format!("the database holds {what} that cannot be: `{text}`")))
+}
+
+pub(super) fn run_row(row: &Row) -> Result<RunRow, Fail> {
+    let outcome = |idx: usize| -> Result<Option<Outcome>, Fail> {
+        Ok(row.try_get::<_, Option<&str>>(idx)?.and_then(Outcome::of_word))
+    };
+    let ended = match outcome(17)? {
+        Some(outcome_of_run) => Some(EndedColumns {
+            outcome: outcome_of_run,
+            ended_at: row.try_get(18)?,
+            exit_code: row.try_get(19)?,
+            frozen_for: row.try_get(20)?,
+            late_outcome: outcome(21)?,
+            late_ended_at: row.try_get(22)?,
+        }),
+        None => None,
+    };
+    let columns = RunColumns {
+        id: row.try_get::<_, Uuid>(0)?.as_u128(),
+        key: job_key(row.try_get(1)?)?,
+        session_id: row.try_get::<_, Uuid>(2)?.as_u128(),
+        fence: row.try_get(3)?,
+        phase: word::<OpenPhase>("a phase of a run", row.try_get(4)?)?,
+        due: DueColumns {
+            due_at: row.try_get(5)?,
+            attempt: row.try_get(6)?,
+            trigger: word::<Trigger>("a trigger of a run", row.try_get(7)?)?,
+            serves: word::<ServesKind>("what a run serves", row.try_get(8)?)?,
+            extra_id: row.try_get::<_, Option<Uuid>>(9)?.map(|it| it.as_u128()),
+            losses: row.try_get(10)?,
+            last_outcome: outcome(11)?,
+            params: row.try_get(12)?,
+        },
+        claimed_at: row.try_get(13)?,
+        started_at: row.try_get(14)?,
+        is_cancel_asked: row.try_get(15)?,
+        takes: row.try_get(16)?,
+        ended,
+    };
+    Ok(columns.row())
+}
+
+pub(super) fn run_rows(rows: &[Row]) -> Result<Vec<RunRow>, Fail> {
+    rows.iter().map(run_row).collect()
+}
+
+pub(super) fn session_row(row: &Row) -> Result<SessionRow, Fail> {
+    let node: &str = row.try_get(1)?;
+    let node: NodeName =
+        node.parse().map_err(|error| Fail::Told(format!("the database holds a node `{node}`: {error}")))?;
+    Ok(SessionRow {
+        spec: SessionSpec {
+            id: SessionId(row.try_get::<_, Uuid>(0)?.as_u128()),
+            node,
+            name: row.try_get(2)?,
+            boot_id: row.try_get::<_, Uuid>(3)?.as_u128(),
+            kind: word::<SessionKind>("a kind of session", row.try_get(4)?)?,
+            pools: pools_from_text(row.try_get(5)?),
+        },
+        beat: number(row.try_get(6)?),
+        is_dead: row.try_get(7)?,
+        is_draining: row.try_get(8)?,
+    })
+}
+
+pub(super) fn session_rows(rows: &[Row]) -> Result<Vec<SessionRow>, Fail> {
+    rows.iter().map(session_row).collect()
+}
+
+/// From `kind, key, n_open, last_claim_at`.
+pub(super) fn counter_row(row: &Row) -> Result<CounterRow, Fail> {
+    Ok(CounterRow {
+        counter: counter_key(row)?,
+        n_open: small_number(row.try_get(2)?),
+        last_claim_at: row.try_get::<_, Option<i64>>(3)?.map(Timestamp::from_millis),
+    })
+}
+
+/// From `kind, key`.
+pub(super) fn counter_key(row: &Row) -> Result<CounterKey, Fail> {
+    let (kind, key): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+    counter_of(kind, key)
+        .ok_or_else(|| Fail::Told(format!("the database holds a counter that cannot be: `{kind} {key}`")))
+}
+
+/// The ids in the first column.
+pub(super) fn ids(rows: &[Row]) -> Result<Vec<u128>, Fail> {
+    rows.iter().map(|row| Ok(row.try_get::<_, Uuid>(0)?.as_u128())).collect()
+}
+
+/// Rows by something that names them.
+pub(super) fn by<K: Ord, V>(
+    rows: &[Row],
+    read: impl Fn(&Row) -> Result<(K, V), Fail>,
+) -> Result<BTreeMap<K, V>, Fail> {
+    rows.iter().map(read).collect()
+}

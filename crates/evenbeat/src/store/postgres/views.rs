@@ -1,0 +1,207 @@
+//! The reading side.
+
+use evenbeat_core::ids::{JobKey, RunId};
+use evenbeat_core::missed::RecordRange;
+use evenbeat_core::occurrence::{Record, RecordKind};
+use evenbeat_core::store::{
+    AuditEntry, CounterRow, JobRow, RecordRow, RunFilter, RunRow, SessionRow, StoreDown,
+};
+use evenbeat_core::time::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::PgStore;
+use super::connect::Lane;
+use super::fail::Fail;
+use super::rows::{
+    counter_row, run_rows, select_job, select_open_run, select_run, select_session, session_rows,
+};
+use super::tx::{Param, Query, Tx, transact};
+use crate::store::columns::number;
+use crate::store::word::Word;
+
+static JOB: Query = Query {
+    sql: concat!("SELECT ", select_job!(), " FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = $1"),
+    types: &[Type::TEXT],
+};
+static JOBS: Query = Query {
+    sql: concat!(
+        "SELECT ",
+        select_job!(),
+        " FROM job j JOIN memory m ON m.job_id = j.id WHERE NOT j.is_deleted AND j.key > $1 ORDER BY j.key LIMIT $2"
+    ),
+    types: &[Type::TEXT, Type::INT8],
+};
+static OPEN_RUNS: Query = Query {
+    sql: concat!(
+        "SELECT ",
+        select_open_run!(),
+        " FROM open_run o JOIN job j ON j.id = o.job_id WHERE o.id < $1 ORDER BY o.id DESC LIMIT $2"
+    ),
+    types: &[Type::UUID, Type::INT8],
+};
+static OPEN_RUNS_OF_JOB: Query = Query {
+    sql: concat!(
+        "SELECT ",
+        select_open_run!(),
+        " FROM job j JOIN open_run o ON o.job_id = j.id WHERE o.id < $1 AND j.key = $3 ORDER BY o.id DESC LIMIT $2"
+    ),
+    types: &[Type::UUID, Type::INT8, Type::TEXT],
+};
+static RUNS: Query = Query {
+    sql: concat!(
+        "SELECT ",
+        select_run!(),
+        " FROM run r JOIN job j ON j.id = r.job_id WHERE r.id < $1 ORDER BY r.id DESC LIMIT $2"
+    ),
+    types: &[Type::UUID, Type::INT8],
+};
+static RUNS_OF_JOB: Query = Query {
+    sql: concat!(
+        "SELECT ",
+        select_run!(),
+        " FROM job j JOIN run r ON r.job_id = j.id WHERE r.id < $1 AND j.key = $3 ORDER BY r.id DESC LIMIT $2"
+    ),
+    types: &[Type::UUID, Type::INT8, Type::TEXT],
+};
+static RECORDS: Query = Query {
+    sql: "SELECT r.reason, r.first_due_at, r.last_due_at, r.n, r.recorded_at \
+          FROM job j JOIN record r ON r.job_id = j.id WHERE j.key = $1 ORDER BY r.first_due_at, r.id LIMIT $2",
+    types: &[Type::TEXT, Type::INT8],
+};
+static SESSIONS: Query =
+    Query { sql: concat!("SELECT ", select_session!(), " FROM session s ORDER BY s.id"), types: &[] };
+/// One that was never claimed was only made to be locked.
+static COUNTERS: Query = Query {
+    sql: "SELECT kind, key, n_open, last_claim_at FROM counter WHERE last_claim_at IS NOT NULL ORDER BY kind, key",
+    types: &[],
+};
+static AUDIT: Query =
+    Query { sql: "SELECT actor, action, detail FROM audit ORDER BY no LIMIT $1", types: &[Type::INT8] };
+
+/// The largest id there can be: what was asked for begins at the latest.
+pub(super) const LATEST: Uuid = Uuid::max();
+
+pub(super) fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+impl PgStore {
+    /// One job; also a removed one, as long as its row is there.
+    pub async fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOB, [&key.as_str()]))?;
+        rows.first().map(|row| self.inner.reader.job_row(row).map_err(|fail| fail.down())).transpose()
+    }
+
+    /// Jobs by key, after one of them; removed ones left out.
+    pub async fn jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<JobRow>, StoreDown> {
+        let after = after.map_or("", JobKey::as_str);
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOBS, [&after, &limit(most)]))?;
+        read(&rows, |row| self.inner.reader.job_row(row))
+    }
+
+    /// Runs, the latest id first, before one of them.
+    pub async fn runs(
+        &self,
+        filter: &RunFilter,
+        before: Option<RunId>,
+        most: usize,
+    ) -> Result<Vec<RunRow>, StoreDown> {
+        transact!(self, Lane::Read, |tx| runs(&tx, filter, before, most))
+    }
+
+    /// The records of a job, oldest occurrence first.
+    pub async fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &RECORDS, [&key.as_str(), &limit(most)]))?;
+        read(&rows, |row| record(key, row))
+    }
+
+    /// All sessions, dead ones too.
+    pub async fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &SESSIONS, []))?;
+        session_rows(&rows).map_err(|fail| fail.down())
+    }
+
+    /// All counters that were ever used.
+    pub async fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &COUNTERS, []))?;
+        read(&rows, counter_row)
+    }
+
+    /// Who changed what, oldest first.
+    pub async fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &AUDIT, [&limit(most)]))?;
+        read(&rows, |row| {
+            Ok(AuditEntry { actor: row.try_get(0)?, action: row.try_get(1)?, detail: row.try_get(2)? })
+        })
+    }
+}
+
+/// One statement by itself.
+pub(super) async fn ask<const N: usize>(
+    tx: &Tx,
+    query: &Query,
+    params: [Param<'_>; N],
+) -> Result<Vec<Row>, Fail> {
+    tx.ready(&[query]).await?;
+    let ((), rows, ()) = tokio::try_join!(biased; tx.begin(), tx.query(query, params), tx.commit())?;
+    Ok(rows)
+}
+
+pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Fail>) -> Result<Vec<T>, StoreDown> {
+    rows.iter().map(one).collect::<Result<_, _>>().map_err(|fail| fail.down())
+}
+
+async fn runs(tx: &Tx, filter: &RunFilter, before: Option<RunId>, most: usize) -> Result<Vec<RunRow>, Fail> {
+    let before = before.map_or(LATEST, |it| Uuid::from_u128(it.0));
+    let limit = limit(most);
+    let key = filter.key.as_ref().map(JobKey::as_str);
+    let (open, over) = match key {
+        Some(_) => (&OPEN_RUNS_OF_JOB, &RUNS_OF_JOB),
+        None => (&OPEN_RUNS, &RUNS),
+    };
+    let mut params: Vec<Param<'_>> = vec![&before, &limit];
+    if let Some(key) = &key {
+        params.push(key);
+    }
+    tx.ready(&[open, over]).await?;
+    let ((), open, over, ()) = tokio::try_join!(
+        biased;
+        tx.begin(),
+        tx.query_all(open, &params),
+        over_runs(tx, filter.is_open, over, &params),
+        tx.commit(),
+    )?;
+    let mut found = run_rows(&open)?;
+    // A run that ended between the two looks is in both: as it is now.
+    for run in run_rows(&over)? {
+        found.retain(|it| it.run != run.run);
+        found.push(run);
+    }
+    found.sort_by_key(|it| std::cmp::Reverse(it.run));
+    found.truncate(most);
+    Ok(found)
+}
+
+async fn over_runs(
+    tx: &Tx,
+    are_left_out: bool,
+    query: &Query,
+    params: &[Param<'_>],
+) -> Result<Vec<Row>, Fail> {
+    if are_left_out { Ok(Vec::new()) } else { tx.query_all(query, params).await }
+}
+
+fn record(key: &JobKey, row: &Row) -> Result<RecordRow, Fail> {
+    let reason: &str = row.try_get(0)?;
+    let what = RecordKind::of_word(reason)
+        .ok_or_else(|| Fail::Told(format!("the database holds a record that cannot be: `{reason}`")))?;
+    let range = RecordRange {
+        first: Timestamp::from_millis(row.try_get(1)?),
+        last: Timestamp::from_millis(row.try_get(2)?),
+        count: number(row.try_get(3)?),
+    };
+    let recorded_at = Timestamp::from_millis(row.try_get(4)?);
+    Ok(RecordRow { key: key.clone(), record: Record { range, what }, recorded_at })
+}

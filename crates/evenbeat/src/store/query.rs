@@ -1,0 +1,80 @@
+//! What can be asked of the reading side besides [`Views`](evenbeat_core::store::Views): lists for people, page by
+//! page, alike on both databases.
+//!
+//! A page goes on after the last row of the one before, by its key or id: rows that come or go in between move
+//! nothing else.
+
+use evenbeat_core::ids::{JobKey, Pool, RunId, Site, Tenant};
+use evenbeat_core::run::Outcome;
+use evenbeat_core::store::{JobRow, RunRow};
+use evenbeat_core::time::Timestamp;
+
+/// So many rows a page has at most, whatever was asked for.
+pub const PAGE_MAX: usize = 1_000;
+
+/// Which jobs. What is not said does not matter; removed jobs are never listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Their key begins like this.
+    pub key_prefix: Option<String>,
+    /// Their key contains this, in whatever case.
+    pub key_text: Option<String>,
+    /// They have all of these labels, with these values.
+    pub labels: Vec<(String, String)>,
+    /// They draw on this pool.
+    pub pool: Option<Pool>,
+    /// They count against this site.
+    pub site: Option<Site>,
+    /// They count against the quota of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Whether they are paused.
+    pub is_paused: Option<bool>,
+    /// Whether they are enabled.
+    pub is_enabled: Option<bool>,
+    /// Whether a run of theirs is open.
+    pub is_running: Option<bool>,
+}
+
+/// Some jobs, by key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobPage {
+    /// The jobs.
+    pub rows: Vec<JobRow>,
+    /// After which the next page begins; none if this was the last.
+    pub next: Option<JobKey>,
+}
+
+/// Which runs that are over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunQuery {
+    /// Of this job.
+    pub key: Option<JobKey>,
+    /// With this outcome.
+    pub outcome: Option<Outcome>,
+    /// They ended then or later.
+    pub since: Option<Timestamp>,
+    /// They ended before.
+    pub until: Option<Timestamp>,
+}
+
+/// Some runs that are over, the latest id first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPage {
+    /// The runs.
+    pub rows: Vec<RunRow>,
+    /// Before which the next page begins; none if this was the last.
+    pub next: Option<RunId>,
+}
+
+/// How evenly the fleet was spread at some instant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScorePoint {
+    /// When.
+    pub at: Timestamp,
+    /// From 0 to 1.
+    pub score: f64,
+    /// The starts of the busiest slot.
+    pub peak: u64,
+    /// How many jobs there were.
+    pub n_jobs: u64,
+}

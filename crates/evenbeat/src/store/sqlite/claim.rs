@@ -1,0 +1,123 @@
+//! How runs are opened: a compare-and-set on the job's version, within the limits of its counters.
+
+use evenbeat_core::ids::RunId;
+use evenbeat_core::ids::{Fence, SessionId};
+use evenbeat_core::job::Owner;
+use evenbeat_core::lease::Epoch;
+use evenbeat_core::store::{Bid, Claim, ClaimAnswer, Claims, CounterKey, JobRow, SessionSpec};
+use rusqlite::{OptionalExtension, Result, params};
+
+use super::counters::Room;
+use super::desk::{Desk, Write};
+use super::reader::StoredJob;
+use super::rows::{self, Id};
+use crate::store::columns::{DueColumns, number, stored_number, takes_to_text};
+use crate::store::word::{OpenPhase, Word};
+
+/// Under which epoch and session a batch is claimed.
+struct Claimer {
+    me: SessionSpec,
+    epoch: Epoch,
+}
+
+impl Desk<'_> {
+    pub(super) fn do_claim(&mut self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims> {
+        if !self.is_current_and_open(epoch)? {
+            return Ok(Claims::Closed);
+        }
+        let Some(me) = self.look.find_session(me)?.filter(|it| !it.is_dead) else {
+            return Ok(Claims::SessionDead);
+        };
+        let claimer = Claimer { me: me.spec, epoch };
+        let answers: Result<_> = claims.iter().map(|claim| self.open_run(&claimer, claim)).collect();
+        answers.map(Claims::Answered)
+    }
+
+    fn open_run(&mut self, claimer: &Claimer, Claim { run, bid }: &Claim) -> Result<ClaimAnswer> {
+        let Some(job) = self.look.find_job(&bid.key)? else { return Ok(ClaimAnswer::Gone) };
+        if let Some(is_mine) = self.is_known_and_mine(*run, claimer.me.id, &job)? {
+            // Asked again. The row's fence must be the run's: an answer tells the asker its lease.
+            return Ok(if is_mine { ClaimAnswer::Granted(job.row) } else { ClaimAnswer::Lost(job.row) });
+        }
+        let row = &job.row;
+        if row.version != bid.seen || row.is_deleted || bid.max_open <= row.n_open {
+            return Ok(ClaimAnswer::Lost(job.row));
+        }
+        if self.now < bid.not_before {
+            return Ok(ClaimAnswer::NotYet { until: bid.not_before, now: self.now });
+        }
+        for take in &bid.takes {
+            let by = take.counter.clone();
+            match self.room(take)? {
+                Room::Now => {}
+                Room::From(at) => return Ok(ClaimAnswer::Limited { by, until: Some(at) }),
+                Room::NotByTime => return Ok(ClaimAnswer::Limited { by, until: None }),
+            }
+        }
+        Ok(ClaimAnswer::Granted(self.grant(claimer, *run, bid, job)?))
+    }
+
+    /// None if the run was never heard of; else whether it is the asker's, open, and under the job's last lease.
+    fn is_known_and_mine(&self, run: RunId, me: SessionId, job: &StoredJob) -> Result<Option<bool>> {
+        let sql = "SELECT session_id, job_id, fence FROM open_run WHERE id = ?1";
+        let open = self.look.one(sql, [Id(run.0)], |row| {
+            let (session, fence) = (SessionId(rows::id(row, 0)?), Fence(number(row.get(2)?)));
+            Ok(session == me && row.get::<_, i64>(1)? == job.id && fence == job.row.fence)
+        });
+        if let Some(is_mine) = open.optional()? {
+            return Ok(Some(is_mine));
+        }
+        let over = self.look.one("SELECT 1 FROM run WHERE id = ?1", [Id(run.0)], |_| Ok(false));
+        over.optional()
+    }
+
+    fn grant(&mut self, claimer: &Claimer, run: RunId, bid: &Bid, job: StoredJob) -> Result<JobRow> {
+        let StoredJob { id, mut row, .. } = job;
+        // Never below the epoch, shifted up: also greater than what a failover has lost.
+        row.fence = Fence((row.fence.0 + 1).max(claimer.epoch.0 << 32));
+        row.n_open += 1;
+        row.state = bid.state.clone();
+        row.state.owner = Some(Box::new(Owner {
+            node: claimer.me.node.clone(),
+            name: claimer.me.name.clone(),
+            tag: run,
+            started_at: self.now,
+            last_ping_at: self.now,
+            steal_start_at: None,
+        }));
+        let takes: Vec<CounterKey> = bid.takes.iter().map(|take| take.counter.clone()).collect();
+        for counter in &takes {
+            self.take(counter, run)?;
+        }
+        let fence = stored_number(row.fence.0);
+        if bid.is_published {
+            let sql = "INSERT INTO outbox (run_id, job_id, fence) VALUES (?1, ?2, ?3)";
+            self.run(sql, params![Id(run.0), id, fence])?;
+        }
+        let due = DueColumns::of(&bid.due);
+        self.run(
+            "INSERT INTO open_run (id, job_id, session_id, fence, phase, due_at, attempt, \"trigger\", serves, extra_id,
+             losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, NULL, 0, ?15)",
+            params![
+                Id(run.0),
+                id,
+                Id(claimer.me.id.0),
+                fence,
+                OpenPhase::Claimed.word(),
+                due.due_at,
+                due.attempt,
+                due.trigger.word(),
+                due.serves.word(),
+                due.extra_id.map(Id),
+                due.losses,
+                due.last_outcome.map(Word::word),
+                due.params,
+                self.now.as_millis(),
+                takes_to_text(&takes),
+            ],
+        )?;
+        self.write(id, &mut row, &bid.records, Write::Again)?;
+        Ok(row)
+    }
+}

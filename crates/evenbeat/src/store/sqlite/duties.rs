@@ -1,0 +1,115 @@
+//! The duties of the contract, by blocking: for tests and the command line. Each is a copy of what was asked, taken to
+//! the writer's desk; what only reads does not go there.
+
+use evenbeat_core::ids::{Fence, RunId, SessionId};
+use evenbeat_core::lease::{Epoch, Silent, Timings};
+use evenbeat_core::store::{
+    Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, Joined, Lives,
+    Mark, OutboxRow, PutAnswer, PutJob, Retention, RunRow, SessionSpec, Settle, SettleAnswer, Store,
+    StoreDown, Trimmed, Watch, WorkerStart,
+};
+
+use super::SqliteStore;
+
+impl Store for SqliteStore {
+    fn join(&mut self, session: &SessionSpec, timings: &Timings) -> Result<Joined, StoreDown> {
+        let (session, timings) = (session.clone(), *timings);
+        self.ask_and_wait(move |desk| desk.join(&session, &timings))
+    }
+
+    fn adopt(&mut self, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, StoreDown> {
+        self.ask_and_wait(move |desk| desk.adopt(me, lives))
+    }
+
+    fn beat(&mut self, me: SessionId) -> Result<Beat, StoreDown> {
+        self.ask_and_wait(move |desk| desk.beat(me))
+    }
+
+    fn drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool, StoreDown> {
+        self.ask_and_wait(move |desk| desk.drain(session, is_draining))
+    }
+
+    fn leave(&mut self, me: SessionId) -> Result<bool, StoreDown> {
+        self.ask_and_wait(move |desk| desk.leave(me))
+    }
+
+    fn watch(&mut self, most_runs: usize) -> Result<Watch, StoreDown> {
+        self.look(|reader| reader.watch(most_runs))
+    }
+
+    fn fence(&mut self, epoch: Epoch, silent: &[Silent]) -> Result<Vec<Fencing>, StoreDown> {
+        let silent = silent.to_vec();
+        self.ask_and_wait(move |desk| desk.fence(epoch, &silent))
+    }
+
+    fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown> {
+        self.ask_and_wait(move |desk| desk.open_epoch(epoch))
+    }
+
+    fn claim(&mut self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims, StoreDown> {
+        let claims = claims.to_vec();
+        self.ask_and_wait(move |desk| desk.claim(me, epoch, &claims))
+    }
+
+    fn mark(&mut self, marks: &[Mark]) -> Result<Vec<bool>, StoreDown> {
+        let marks = marks.to_vec();
+        self.ask_and_wait(move |desk| desk.mark(&marks))
+    }
+
+    fn end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>, StoreDown> {
+        let ends = ends.to_vec();
+        self.ask_and_wait(move |desk| desk.end(epoch, &ends))
+    }
+
+    fn settle(
+        &mut self,
+        me: SessionId,
+        epoch: Epoch,
+        settles: &[Settle],
+    ) -> Result<Vec<SettleAnswer>, StoreDown> {
+        let settles = settles.to_vec();
+        self.ask_and_wait(move |desk| desk.settle(me, epoch, &settles))
+    }
+
+    fn start_on_worker(
+        &mut self,
+        run: RunId,
+        fence: Fence,
+        worker: &SessionSpec,
+    ) -> Result<WorkerStart, StoreDown> {
+        let worker = worker.clone();
+        self.ask_and_wait(move |desk| desk.start_on_worker(run, fence, &worker))
+    }
+
+    fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
+        let puts = puts.to_vec();
+        self.ask_and_wait(move |desk| desk.put_jobs(&puts))
+    }
+
+    fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown> {
+        let runs = runs.to_vec();
+        self.ask_and_wait(move |desk| desk.cancel(&runs))
+    }
+
+    fn changes(&mut self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown> {
+        self.look(|reader| reader.changes(since, most))
+    }
+
+    fn recount(&mut self) -> Result<Vec<CounterRow>, StoreDown> {
+        self.ask_and_wait(|desk| desk.recount())
+    }
+
+    fn outbox(&mut self, most: usize) -> Result<Vec<OutboxRow>, StoreDown> {
+        self.look(|reader| reader.outbox(most))
+    }
+
+    fn published(&mut self, runs: &[(RunId, Fence)]) -> Result<(), StoreDown> {
+        let runs = runs.to_vec();
+        self.ask_and_wait(move |desk| desk.published(&runs))
+    }
+
+    fn trim(&mut self, retention: &Retention) -> Result<Trimmed, StoreDown> {
+        let retention = *retention;
+        self.ask_and_wait(move |desk| desk.trim(&retention))
+    }
+}

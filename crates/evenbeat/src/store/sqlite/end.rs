@@ -1,0 +1,225 @@
+//! How runs go on and end: the one transaction that takes a run from the open ones also frees its job and counters.
+
+use evenbeat_core::ids::{Fence, RunId, SessionId};
+use evenbeat_core::job::RunEnd;
+use evenbeat_core::lease::Epoch;
+use evenbeat_core::run::Outcome;
+use evenbeat_core::store::{
+    Cancelled, CounterKey, End, EndAnswer, EndBy, JobRow, Mark, MarkKind, RunPhase, SessionKind, SessionSpec,
+    WorkerStart,
+};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Result, ToSql, params, params_from_iter};
+
+use super::desk::{Desk, Write};
+use super::reader::StoredJob;
+use super::rows::{self, Id};
+use crate::store::columns::{number, stored_number, takes_from_text};
+use crate::store::word::{OpenPhase, Word};
+
+/// What the end of a run needs to know of it.
+struct Open {
+    job_id: i64,
+    session: SessionId,
+    fence: Fence,
+    phase: OpenPhase,
+    takes: Vec<CounterKey>,
+    /// From `due_at` to `takes`, as they go into the history.
+    rest: Vec<Value>,
+}
+
+/// The columns from `due_at` to `takes`.
+const N_REST: usize = 12;
+
+impl Desk<'_> {
+    pub(super) fn do_mark(&mut self, mark: &Mark) -> Result<bool> {
+        let MarkKind::Started(at) = mark.kind;
+        let n_marked = self.run(
+            "UPDATE open_run SET phase = ?3, started_at = ifnull(started_at, ?4) WHERE id = ?1 AND fence = ?2",
+            params![
+                Id(mark.run.0),
+                stored_number(mark.fence.0),
+                OpenPhase::Running.word(),
+                at.as_millis()
+            ],
+        )?;
+        Ok(n_marked == 1)
+    }
+
+    pub(super) fn do_end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>> {
+        let is_open = self.is_current_and_open(epoch)?;
+        ends.iter().map(|end| self.end_run(is_open, end)).collect()
+    }
+
+    fn end_run(&mut self, is_open: bool, end: &End) -> Result<EndAnswer> {
+        let is_release = matches!(end.by, EndBy::Release { .. });
+        let held = |run: &Open| (is_release || run.session == end.me) && run.fence == end.fence;
+        let open = self.open(end.run)?.filter(held);
+        let job = match open {
+            Some(_) => self.look.find_job(&end.key)?,
+            None => None,
+        };
+        let (Some(run), Some(job)) = (open, job) else { return self.late(end) };
+        if run.job_id != job.id {
+            return self.late(end);
+        }
+        let is_allowed = match end.by {
+            EndBy::Owner(_) => true,
+            // What executes cannot be as if it had never been.
+            EndBy::Unstarted => run.phase != OpenPhase::Running,
+            EndBy::Release { dead, .. } => {
+                is_open && run.session == dead && self.look.is_dead(dead)? == Some(true)
+            }
+        };
+        if !is_allowed {
+            return Ok(EndAnswer::Refused);
+        }
+        if job.row.version != end.seen {
+            return Ok(EndAnswer::Stale(job.row));
+        }
+        self.close(end, &run)?;
+        Ok(EndAnswer::Ended(self.free(end, job)?))
+    }
+
+    fn open(&self, run: RunId) -> Result<Option<Open>> {
+        let sql = "SELECT job_id, session_id, fence, phase, takes, due_at, attempt, \"trigger\", serves, extra_id, losses,
+                   last_outcome, params, claimed_at, started_at, is_cancel_asked, takes FROM open_run WHERE id = ?1";
+        let open = self.look.one(sql, [Id(run.0)], |row| {
+            Ok(Open {
+                rest: (5..5 + N_REST).map(|idx| row.get(idx)).collect::<Result<_>>()?,
+                job_id: row.get(0)?,
+                session: SessionId(rows::id(row, 1)?),
+                fence: Fence(number(row.get(2)?)),
+                phase: rows::word(row, 3)?.unwrap_or(OpenPhase::Running),
+                takes: row.get_ref(4)?.as_str_or_null()?.map(takes_from_text).unwrap_or_default(),
+            })
+        });
+        open.optional()
+    }
+
+    /// The one place where a run leaves the open phases.
+    fn close(&mut self, end: &End, run: &Open) -> Result<()> {
+        let id = Id(end.run.0);
+        self.run("DELETE FROM outbox WHERE run_id = ?1", [id])?;
+        for counter in &run.takes {
+            self.free_counter(counter)?;
+        }
+        let ended = match end.by {
+            EndBy::Unstarted => None,
+            EndBy::Owner(end) => Some((end.outcome, end)),
+            EndBy::Release { end, .. } => Some((Outcome::Lost, end)),
+        };
+        if let Some((outcome, RunEnd { ended_at, exit_code, frozen_for, .. })) = ended {
+            // Not by `INSERT … SELECT`: that would keep a journal of its own for every run.
+            let mut insert = self.look.prepared(
+                "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+                 ?19, ?20, NULL, NULL)",
+            )?;
+            let head: [&dyn ToSql; 5] =
+                [&id, &run.job_id, &Id(run.session.0), &stored_number(run.fence.0), &outcome.word()];
+            let tail: [&dyn ToSql; 3] = [&ended_at.as_millis(), &exit_code, &frozen_for.as_millis()];
+            let rest = run.rest.iter().map(|it| it as &dyn ToSql);
+            insert.execute(params_from_iter(head.into_iter().chain(rest).chain(tail)))?;
+        }
+        self.run("DELETE FROM open_run WHERE id = ?1", [id])?;
+        Ok(())
+    }
+
+    fn free(&mut self, end: &End, job: StoredJob) -> Result<JobRow> {
+        let StoredJob { id, mut row, .. } = job;
+        row.n_open = row.n_open.saturating_sub(1);
+        if matches!(end.by, EndBy::Release { .. }) {
+            row.fence.0 += 1;
+        }
+        let owner = row.state.owner.take().filter(|_| 0 < row.n_open);
+        row.state = end.state.clone();
+        row.state.owner = owner;
+        self.write(id, &mut row, &end.records, Write::Again)?;
+        Ok(row)
+    }
+
+    /// A result that comes after its run was given up is kept beside it, the first one that comes.
+    fn late(&mut self, end: &End) -> Result<EndAnswer> {
+        if let EndBy::Owner(RunEnd { outcome, ended_at, .. }) = end.by {
+            self.run(
+                "UPDATE run SET late_outcome = ?3, late_ended_at = ?4, outcome = ?5
+                 WHERE id = ?1 AND fence = ?2 AND outcome = ?6",
+                params![
+                    Id(end.run.0),
+                    stored_number(end.fence.0),
+                    outcome.word(),
+                    ended_at.as_millis(),
+                    Outcome::Superseded.word(),
+                    Outcome::Lost.word(),
+                ],
+            )?;
+        }
+        Ok(EndAnswer::Late)
+    }
+
+    pub(super) fn do_cancel(&mut self, run: RunId) -> Result<Cancelled> {
+        if self.run("UPDATE open_run SET is_cancel_asked = 1 WHERE id = ?1", [Id(run.0)])? == 1 {
+            return Ok(Cancelled::Asked);
+        }
+        let sql = "SELECT outcome FROM run WHERE id = ?1";
+        let outcome = self.look.one(sql, [Id(run.0)], |row| rows::word(row, 0)).optional()?;
+        Ok(match outcome {
+            Some(outcome) => Cancelled::Over(outcome.unwrap_or(Outcome::Unknown)),
+            None => Cancelled::Unknown,
+        })
+    }
+
+    // Runs that go through a broker.
+
+    pub(super) fn do_published(&mut self, run: RunId, fence: Fence) -> Result<()> {
+        let n_held = self.run(
+            "UPDATE open_run SET phase = CASE phase WHEN ?3 THEN ?4 ELSE phase END WHERE id = ?1 AND fence = ?2",
+            params![
+                Id(run.0),
+                stored_number(fence.0),
+                OpenPhase::Claimed.word(),
+                OpenPhase::Published.word()
+            ],
+        )?;
+        if n_held == 1 {
+            self.run("DELETE FROM outbox WHERE run_id = ?1", [Id(run.0)])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn do_start_on_worker(
+        &mut self,
+        run: RunId,
+        fence: Fence,
+        worker: &SessionSpec,
+    ) -> Result<WorkerStart> {
+        let Some(mut found) = self.look.find_open_run(run)?.filter(|it| it.fence == fence) else {
+            return Ok(WorkerStart::Taken);
+        };
+        let is_again = found.session == worker.id;
+        let owner = self.look.find_session(found.session)?;
+        let is_at_node = owner.is_some_and(|it| it.spec.kind == SessionKind::Node);
+        let is_free = is_at_node && found.phase != RunPhase::Running;
+        if !is_again && !is_free || self.look.is_dead(worker.id)? == Some(true) {
+            return Ok(WorkerStart::Taken);
+        }
+        let (Epoch(no), is_open) = self.look.find_epoch()?;
+        if !is_again && !is_open {
+            return Ok(WorkerStart::Closed);
+        }
+        // A failover may have lost its start and its end, and later leases of the same job.
+        if !is_again && fence.0 < no << 32 {
+            return Ok(WorkerStart::Taken);
+        }
+        self.know(worker)?;
+        self.run("DELETE FROM outbox WHERE run_id = ?1", [Id(run.0)])?;
+        self.run(
+            "UPDATE open_run SET session_id = ?2, phase = ?3, started_at = ifnull(started_at, ?4) WHERE id = ?1",
+            params![Id(run.0), Id(worker.id.0), OpenPhase::Running.word(), self.now.as_millis()],
+        )?;
+        found.started_at.get_or_insert(self.now);
+        found.session = worker.id;
+        found.phase = RunPhase::Running;
+        Ok(WorkerStart::Won(Box::new(found)))
+    }
+}

@@ -1,0 +1,163 @@
+//! Rows of the tables as values, and back: which column stands where is known only here.
+
+use evenbeat_core::ids::{JobKey, SessionId};
+use evenbeat_core::job::JobState;
+use evenbeat_core::missed::RecordRange;
+use evenbeat_core::occurrence::{Record, RecordKind};
+use evenbeat_core::run::{Outcome, Trigger};
+use evenbeat_core::store::{RecordRow, RunRow, SessionKind, SessionRow, SessionSpec};
+use evenbeat_core::time::Timestamp;
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{Result, Row, ToSql};
+
+use crate::store::columns::{DueColumns, EndedColumns, MemoryColumns, RunColumns, number, pools_from_text};
+use crate::store::word::{OpenPhase, ServesKind, Word};
+
+/// An id as the 16 bytes of a UUID, which sort as the number does.
+#[derive(Clone, Copy)]
+pub(super) struct Id(pub(super) u128);
+
+impl ToSql for Id {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.0.to_be_bytes().to_vec()))
+    }
+}
+
+/// Before which all ids come: for pages that begin at the latest.
+pub(super) fn before_or_all(id: Option<u128>) -> Vec<u8> {
+    id.map_or_else(|| vec![0xff; 17], |id| id.to_be_bytes().to_vec())
+}
+
+pub(super) fn id(row: &Row<'_>, idx: usize) -> Result<u128> {
+    row.get(idx).map(u128::from_be_bytes)
+}
+
+fn id_or_none(row: &Row<'_>, idx: usize) -> Result<Option<u128>> {
+    Ok(row.get::<_, Option<[u8; 16]>>(idx)?.map(u128::from_be_bytes))
+}
+
+/// A word; none also if nobody knows it: a gap in what is remembered is better than a fleet that stands.
+pub(super) fn word<W: Word>(row: &Row<'_>, idx: usize) -> Result<Option<W>> {
+    Ok(row.get_ref(idx)?.as_str_or_null()?.and_then(W::of_word))
+}
+
+pub(super) fn key(row: &Row<'_>, idx: usize) -> Result<JobKey> {
+    let text = row.get_ref(idx)?.as_str()?;
+    text.parse().map_err(|fault| {
+        rusqlite::Error::FromSqlConversionFailure(idx, rusqlite::types::Type::Text, Box::new(fault))
+    })
+}
+
+/// The memory whose columns ([`memory_columns!`]) begin there.
+pub(super) fn memory(row: &Row<'_>, first: usize) -> Result<JobState> {
+    let at = |offset: usize| first + offset;
+    let columns = MemoryColumns {
+        created_at: row.get(at(0))?,
+        placed_at: row.get(at(1))?,
+        anchor_at: row.get(at(2))?,
+        choices: row.get(at(3))?,
+        next_run_at: row.get(at(4))?,
+        settled_until: row.get(at(5))?,
+        last_start_at: row.get(at(6))?,
+        last_end_at: row.get(at(7))?,
+        last_good_start_at: row.get(at(8))?,
+        last_good_end_at: row.get(at(9))?,
+        last_exit_code: row.get(at(10))?,
+        failure_count: row.get(at(11))?,
+        attempt: row.get(at(12))?,
+        losses: row.get(at(13))?,
+        attempt_outcome: word(row, at(14))?,
+        last_outcome: word(row, at(15))?,
+        n_served: row.get(at(16))?,
+        estimate_mean: row.get(at(17))?,
+        estimate_variance: row.get(at(18))?,
+        estimate_samples: row.get(at(19))?,
+        extras: row.get(at(20))?,
+        paused_by: word(row, at(21))?,
+        pause_reason: row.get(at(22))?,
+        owner_run: id_or_none(row, at(23))?,
+        owner_node: row.get(at(24))?,
+        owner_name: row.get(at(25))?,
+        owned_since: row.get(at(26))?,
+    };
+    Ok(columns.state())
+}
+
+fn run_columns(row: &Row<'_>) -> Result<RunColumns> {
+    Ok(RunColumns {
+        id: id(row, 0)?,
+        key: key(row, 1)?,
+        session_id: id(row, 2)?,
+        fence: row.get(3)?,
+        // What executes is never taken back: the most careful guess about a word that nobody knows.
+        phase: OpenPhase::Running,
+        due: DueColumns {
+            due_at: row.get(4)?,
+            attempt: row.get(5)?,
+            trigger: word(row, 6)?.unwrap_or(Trigger::Scheduler),
+            serves: word(row, 7)?.unwrap_or(ServesKind::Pending),
+            extra_id: id_or_none(row, 8)?,
+            losses: row.get(9)?,
+            last_outcome: word(row, 10)?,
+            params: row.get(11)?,
+        },
+        claimed_at: row.get(12)?,
+        started_at: row.get(13)?,
+        is_cancel_asked: row.get(14)?,
+        takes: row.get(15)?,
+        ended: None,
+    })
+}
+
+/// A row of [`open_run_sql!`].
+pub(super) fn open_run(row: &Row<'_>) -> Result<RunRow> {
+    let phase = word(row, 16)?.unwrap_or(OpenPhase::Running);
+    Ok(RunColumns { phase, ..run_columns(row)? }.row())
+}
+
+/// A row of [`run_sql!`].
+pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
+    let ended = EndedColumns {
+        outcome: word(row, 16)?.unwrap_or(Outcome::Unknown),
+        ended_at: row.get(17)?,
+        exit_code: row.get(18)?,
+        frozen_for: row.get(19)?,
+        late_outcome: word(row, 20)?,
+        late_ended_at: row.get(21)?,
+    };
+    Ok(RunColumns { ended: Some(ended), ..run_columns(row)? }.row())
+}
+
+/// A row of [`session_sql!`].
+pub(super) fn session(row: &Row<'_>) -> Result<SessionRow> {
+    let node = row.get_ref(1)?.as_str()?.parse().map_err(|fault| {
+        rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
+    })?;
+    Ok(SessionRow {
+        spec: SessionSpec {
+            id: SessionId(id(row, 0)?),
+            node,
+            name: row.get(2)?,
+            boot_id: id(row, 3)?,
+            kind: word(row, 4)?.unwrap_or(SessionKind::Node),
+            pools: pools_from_text(row.get_ref(5)?.as_str()?),
+        },
+        beat: number(row.get(6)?),
+        is_dead: row.get(7)?,
+        is_draining: row.get(8)?,
+    })
+}
+
+/// Columns: reason, first, last, n, recorded.
+pub(super) fn record(row: &Row<'_>, key: &JobKey) -> Result<RecordRow> {
+    let range = RecordRange {
+        first: Timestamp::from_millis(row.get(1)?),
+        last: Timestamp::from_millis(row.get(2)?),
+        count: number(row.get(3)?),
+    };
+    Ok(RecordRow {
+        key: key.clone(),
+        record: Record { range, what: word(row, 0)?.unwrap_or(RecordKind::MissedLate) },
+        recorded_at: Timestamp::from_millis(row.get(4)?),
+    })
+}

@@ -1,0 +1,64 @@
+//! The columns of rows that are read in several places, as text that the compiler puts together.
+
+/// What is remembered of a job, as [`rows::memory`](super::rows::memory) reads it.
+macro_rules! memory_columns {
+    () => {
+        "m.created_at, m.placed_at, m.anchor_at, m.choices, m.next_run_at, m.settled_until, m.last_start_at, \
+         m.last_end_at, m.last_good_start_at, m.last_good_end_at, m.last_exit_code, m.failure_count, m.attempt, \
+         m.losses, m.attempt_outcome, m.last_outcome, m.n_served, m.estimate_mean, m.estimate_variance, \
+         m.estimate_samples, m.extras, m.paused_by, m.pause_reason, m.owner_run, m.owner_node, m.owner_name, \
+         m.owned_since"
+    };
+}
+
+/// A job with its memory.
+macro_rules! job_sql {
+    ($rest:literal) => {
+        concat!(
+            "SELECT j.id, j.key, j.definition, j.is_deleted, j.revision, m.version, m.fence, m.n_open, ",
+            memory_columns!(),
+            " FROM job j JOIN memory m ON m.job_id = j.id ",
+            $rest
+        )
+    };
+}
+
+/// What both tables of runs have, from `id` to `takes`, with the key of the job.
+macro_rules! run_columns {
+    () => {
+        "r.id, j.key, r.session_id, r.fence, r.due_at, r.attempt, r.\"trigger\", r.serves, r.extra_id, r.losses, \
+         r.last_outcome, r.params, r.claimed_at, r.started_at, r.is_cancel_asked, r.takes"
+    };
+}
+
+/// A run that is not over.
+macro_rules! open_run_sql {
+    ($rest:literal) => {
+        concat!("SELECT ", run_columns!(), ", r.phase FROM open_run r JOIN job j ON j.id = r.job_id ", $rest)
+    };
+}
+
+/// A run that is over.
+macro_rules! run_sql {
+    ($rest:literal) => {
+        concat!(
+            "SELECT ",
+            run_columns!(),
+            ", r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at \
+             FROM run r JOIN job j ON j.id = r.job_id ",
+            $rest
+        )
+    };
+}
+
+/// A session.
+macro_rules! session_sql {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, node, name, boot_id, kind, pools, beat, is_dead, is_draining FROM session ",
+            $rest
+        )
+    };
+}
+
+pub(super) use {job_sql, memory_columns, open_run_sql, run_columns, run_sql, session_sql};

@@ -1,0 +1,55 @@
+//! What went wrong with the file, in words for people, and whether waiting can help.
+
+use std::path::Path;
+
+use evenbeat_core::store::StoreDown;
+use rusqlite::{Error, ErrorCode};
+
+/// What an error says about the requests that come after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nothing: it was the request's own.
+    OfTheRequest,
+    /// Nothing can be written for now.
+    OfTheFile,
+}
+
+pub(super) fn trouble(error: &Error) -> Trouble {
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::ReadOnly
+            | ErrorCode::CannotOpen
+            | ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase,
+        ) => Trouble::OfTheFile,
+        _ => Trouble::OfTheRequest,
+    }
+}
+
+pub(super) fn explained(path: &Path, error: &Error) -> String {
+    let path = path.display();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            format!("the disk has no room for `{path}`; free some, and the store goes on by itself")
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            format!("`{path}` cannot be read or written ({error}); look after its disk, it is tried again")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => {
+            format!("`{path}` cannot be written ({error}); give write permission back, it is tried again")
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            format!("`{path}` is damaged ({error}); stop, and restore a backup")
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            format!("another program holds `{path}`; close it")
+        }
+        _ => format!("`{path}` did not take the request ({error})"),
+    }
+}
+
+pub(super) fn store_down(path: &Path, error: &Error) -> StoreDown {
+    StoreDown(explained(path, error))
+}

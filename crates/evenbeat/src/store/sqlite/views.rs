@@ -1,0 +1,99 @@
+//! The reading side of the contract.
+
+use evenbeat_core::ids::{JobKey, RunId};
+use evenbeat_core::store::{
+    AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, RecordRow, RunFilter, RunRow, SessionRow,
+    StoreDown, Views, Watch,
+};
+use rusqlite::{Result, params};
+
+use super::SqliteStore;
+use super::feed::limit;
+use super::reader::Reader;
+use super::rows;
+
+impl Views for Reader<'_> {
+    fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
+        self.told(self.find_job(key).map(|it| it.map(|job| job.row)))
+    }
+
+    fn jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<JobRow>, StoreDown> {
+        self.told(self.find_jobs(after, most))
+    }
+
+    fn runs(&self, filter: &RunFilter, before: Option<RunId>, most: usize) -> Result<Vec<RunRow>, StoreDown> {
+        self.told(self.find_runs(filter, before, most))
+    }
+
+    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
+        let sql = "SELECT r.reason, r.first_due_at, r.last_due_at, r.n, r.recorded_at FROM record r
+                   WHERE r.job_id = (SELECT id FROM job WHERE key = ?1) ORDER BY r.first_due_at, r.id LIMIT ?2";
+        self.told(self.many(sql, params![key.as_str(), limit(most)], |row| rows::record(row, key)))
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
+        self.told(self.find_sessions())
+    }
+
+    fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
+        self.told(self.find_counters())
+    }
+
+    fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
+        let sql = "SELECT actor, action, detail FROM audit ORDER BY no LIMIT ?1";
+        self.told(self.many(sql, [limit(most)], |row| {
+            Ok(AuditEntry { actor: row.get(0)?, action: row.get(1)?, detail: row.get(2)? })
+        }))
+    }
+}
+
+impl Reader<'_> {
+    /// What a node hears of changes; see [`Store::changes`](evenbeat_core::store::Store::changes).
+    pub fn changes(&self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown> {
+        self.told(self.find_changes(since, most))
+    }
+
+    /// What a watcher sees; see [`Store::watch`](evenbeat_core::store::Store::watch).
+    pub fn watch(&self, most_runs: usize) -> Result<Watch, StoreDown> {
+        self.told(self.find_watch(self.shared.now(), most_runs))
+    }
+
+    /// Start messages that wait; see [`Store::outbox`](evenbeat_core::store::Store::outbox).
+    pub fn outbox(&self, most: usize) -> Result<Vec<OutboxRow>, StoreDown> {
+        self.told(self.find_outbox(most))
+    }
+
+    pub(super) fn told<T>(&self, answer: Result<T>) -> Result<T, StoreDown> {
+        answer.map_err(|error| self.down(&error))
+    }
+}
+
+impl Views for SqliteStore {
+    fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
+        self.look(|reader| reader.job(key))
+    }
+
+    fn jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<JobRow>, StoreDown> {
+        self.look(|reader| reader.jobs(after, most))
+    }
+
+    fn runs(&self, filter: &RunFilter, before: Option<RunId>, most: usize) -> Result<Vec<RunRow>, StoreDown> {
+        self.look(|reader| reader.runs(filter, before, most))
+    }
+
+    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
+        self.look(|reader| reader.records(key, most))
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
+        self.look(|reader| reader.sessions())
+    }
+
+    fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
+        self.look(|reader| reader.counters())
+    }
+
+    fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
+        self.look(|reader| reader.audit(most))
+    }
+}
