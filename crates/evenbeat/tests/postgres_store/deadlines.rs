@@ -1,0 +1,160 @@
+//! Servers that hang, go away, or only let us read.
+
+use std::thread;
+use std::time::Duration;
+
+use evenbeat::store::postgres::PgConfig;
+use evenbeat_core::ids::RunId;
+use evenbeat_core::store::{Beat, Claims, Retention, RunFilter, Store, StoreDown, Views};
+
+use crate::fleet::{Fleet, claim, join, new_job};
+use crate::proxy::Proxy;
+use crate::support::postgres::{Database, Way, runtime, store};
+
+const SHORT: Duration = Duration::from_millis(300);
+
+#[track_caller]
+fn check_given_up<T: std::fmt::Debug>(what: &str, answer: Result<T, StoreDown>) {
+    let text = answer.unwrap_err().to_string();
+    assert!(text.contains("no answer from PostgreSQL within 300 ms"), "{what}: {text}");
+}
+
+#[test]
+fn every_call_to_a_server_that_hangs_ends_and_the_next_one_recovers() {
+    let database = Database::new();
+    let address = database.address(Way::Direct);
+    let proxy = Proxy::before(&address);
+    let config: PgConfig = proxy.address(&address).parse().unwrap();
+    let mut store = store(config.with_deadline(SHORT));
+    let me = evenbeat_core::ids::SessionId(1);
+    let (epoch, now) = join(&mut store, me);
+    let row = crate::fleet::create(&mut store, &[new_job("a", now)]).remove(0);
+    store.beat(me).unwrap();
+    proxy.hang(true);
+    check_given_up("beat", store.beat(me));
+    check_given_up("claim", store.claim(me, epoch, &[claim(1, &row, now, Vec::new())]));
+    check_given_up("end", store.end(epoch, &[]));
+    check_given_up("put", store.put_jobs(&[new_job("b", now)]));
+    check_given_up("settle", store.settle(me, epoch, &[]));
+    check_given_up("changes", store.changes(None, 10));
+    check_given_up("watch", store.watch(10));
+    check_given_up("cancel", store.cancel(&[RunId(1)]));
+    check_given_up("job", store.job(&row.job.key));
+    check_given_up("runs", store.runs(&RunFilter::default(), None, 10));
+    proxy.hang(false);
+    assert!(matches!(store.beat(me).unwrap(), Beat::Alive { .. }));
+    assert_eq!(store.job(&row.job.key).unwrap().map(|it| it.job), Some(row.job));
+}
+
+/// R-17: whatever waits in the pool, the beat goes on.
+#[test]
+fn the_beat_goes_on_while_the_pool_is_starved() {
+    let database = Database::new();
+    let config = database.config(Way::Direct).with_connections(2);
+    let mut beating = store(config);
+    let me = evenbeat_core::ids::SessionId(1);
+    let (_, now) = join(&mut beating, me);
+    let rows = crate::fleet::create(&mut beating, &[new_job("a", now), new_job("b", now)]);
+    let blocker = database.connect();
+    runtime().block_on(blocker.batch_execute("BEGIN; SELECT FROM memory FOR UPDATE")).unwrap();
+    let waiting: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let (mut store, put) = (beating.clone(), crate::fleet::again(row));
+            thread::spawn(move || store.put_jobs(&[put]))
+        })
+        .collect();
+    crate::fencing::until_waiting(&database.connect(), 2);
+    for n_beats in 1..=5 {
+        let answer = beating.beat(me).unwrap();
+        assert!(matches!(answer, Beat::Alive { .. }), "{answer:?}");
+        let seen = "SELECT beat FROM session";
+        let row = runtime().block_on(database.connect().query_one(seen, &[])).unwrap();
+        assert_eq!(row.get::<_, i64>(0), n_beats);
+    }
+    runtime().block_on(blocker.batch_execute("ROLLBACK")).unwrap();
+    for put in waiting {
+        put.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_server_that_was_restarted_serves_the_next_call() {
+    let mut fleet = Fleet::new();
+    let admin = fleet.database.connect();
+    let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    for n in 0..10 {
+        runtime().block_on(admin.query(end_all, &[])).unwrap();
+        let row = fleet.create(&format!("job{n}"));
+        let (me, epoch) = (fleet.me, fleet.epoch);
+        let claims = [claim(n + 1, &row, fleet.now, Vec::new())];
+        assert!(matches!(fleet.store.claim(me, epoch, &claims).unwrap(), Claims::Answered(_)));
+        let answer = fleet.store.beat(me).unwrap();
+        assert!(matches!(&answer, Beat::Alive { runs, .. } if runs.len() as u128 == n + 1), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_server_that_only_lets_us_read_is_down() {
+    let fleet = Fleet::new();
+    let admin = fleet.database.connect();
+    let name: String = runtime().block_on(admin.query_one("SELECT current_database()", &[])).unwrap().get(0);
+    let read_only = format!("ALTER DATABASE {name} SET default_transaction_read_only = on");
+    runtime().block_on(admin.batch_execute(&read_only)).unwrap();
+    let mut fresh = fleet.database.store(Way::Direct);
+    for down in [fresh.beat(fleet.me).unwrap_err(), fresh.put_jobs(&[]).unwrap_err()] {
+        assert!(down.to_string().contains("only lets us read"), "{down}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_down_and_not_asked_all_the_time() {
+    let config: PgConfig = "postgres://evenbeat@127.0.0.1:1/nothing".parse().unwrap();
+    let mut away = store(config);
+    let first = away.watch(0).unwrap_err().to_string();
+    assert!(first.contains("error connecting to server"), "{first}");
+    let second = away.watch(0).unwrap_err().to_string();
+    assert!(second.contains("(asked 1 times, again in "), "{second}");
+}
+
+#[test]
+fn tables_of_another_program_are_refused() {
+    let database = Database::new();
+    let admin = database.connect();
+    let migrate = || {
+        let store = database.store(Way::Direct);
+        store.runtime.block_on(store.store.migrate())
+    };
+    assert_eq!(migrate(), Ok(0), "they are up to date");
+    runtime().block_on(admin.batch_execute("UPDATE migration SET checksum = 'x'")).unwrap();
+    let text = migrate().unwrap_err().to_string();
+    assert!(text.contains("was not made by a release of this program"), "{text}");
+    let newer = "INSERT INTO migration (no, name, checksum, applied_at) VALUES (99, 'later', 'y', 0)";
+    runtime().block_on(admin.batch_execute(newer)).unwrap();
+    let text = migrate().unwrap_err().to_string();
+    assert!(text.contains("newer version than this program (step 99, `later`"), "{text}");
+}
+
+#[test]
+fn nodes_that_start_at_once_migrate_once() {
+    let database = Database::new();
+    let admin = database.connect();
+    let empty = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
+    runtime().block_on(admin.batch_execute(empty)).unwrap();
+    let migrating: Vec<_> = (0..4)
+        .map(|_| {
+            let store = database.store(Way::Direct);
+            thread::spawn(move || store.runtime.block_on(store.store.migrate()).unwrap())
+        })
+        .collect();
+    let mut steps: Vec<usize> = migrating.into_iter().map(|it| it.join().unwrap()).collect();
+    steps.sort_unstable();
+    assert_eq!(steps, [0, 0, 0, 1]);
+    let retention = Retention {
+        runs_before: evenbeat_core::time::Timestamp::UNIX_EPOCH,
+        records_before: evenbeat_core::time::Timestamp::UNIX_EPOCH,
+        most: 1,
+    };
+    database.store(Way::Direct).trim(&retention).unwrap();
+}

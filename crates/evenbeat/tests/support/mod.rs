@@ -1,0 +1,4 @@
+//! What tests need of the servers that `scripts/with-servers` starts, and how long they go on.
+
+pub(crate) mod postgres;
+pub(crate) mod stories;
