@@ -1,6 +1,6 @@
 //! Stores held against the reference: the same requests, drawn from a seed, must get the same answers.
 //!
-//! [`compare`] lives through a [`story`] with a store and the reference side by side. [`fail_each_call`] goes
+//! [`compare`] lives through a [`Story`] with a store and the reference side by side. [`fail_each_call`] goes
 //! through a scripted day again and again, each time with another call failing or its answer lost, and looks
 //! whether the [books](books()) still balance.
 

@@ -48,7 +48,7 @@ pub(super) fn key(row: &Row<'_>, idx: usize) -> Result<JobKey> {
     })
 }
 
-/// The memory whose columns ([`memory_columns!`]) begin there.
+/// The memory whose columns (`memory_columns!`) begin there.
 pub(super) fn memory(row: &Row<'_>, first: usize) -> Result<JobState> {
     let at = |offset: usize| first + offset;
     let columns = MemoryColumns {
@@ -109,13 +109,13 @@ fn run_columns(row: &Row<'_>) -> Result<RunColumns> {
     })
 }
 
-/// A row of [`open_run_sql!`].
+/// A row of `open_run_sql!`.
 pub(super) fn open_run(row: &Row<'_>) -> Result<RunRow> {
     let phase = word(row, 16)?.unwrap_or(OpenPhase::Running);
     Ok(RunColumns { phase, ..run_columns(row)? }.row())
 }
 
-/// A row of [`run_sql!`].
+/// A row of `run_sql!`.
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     let ended = EndedColumns {
         outcome: word(row, 16)?.unwrap_or(Outcome::Unknown),
@@ -128,7 +128,7 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     Ok(RunColumns { ended: Some(ended), ..run_columns(row)? }.row())
 }
 
-/// A row of [`session_sql!`].
+/// A row of `session_sql!`.
 pub(super) fn session(row: &Row<'_>) -> Result<SessionRow> {
     let node = row.get_ref(1)?.as_str()?.parse().map_err(|fault| {
         rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(fault))
