@@ -3,11 +3,15 @@
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use evenbeat::store::postgres::{BlockingStore, PgConfig, PgStore};
 use evenbeat_sim::conformance::{Backend, FailOver};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls};
+
+/// No test that is not about deadlines is to fail because the machine is busy.
+const PATIENT: Duration = Duration::from_secs(30);
 
 /// How tests reach the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +83,8 @@ impl Database {
     }
 
     pub(crate) fn config(&self, way: Way) -> PgConfig {
-        self.address(way).parse().unwrap()
+        let config: PgConfig = self.address(way).parse().unwrap();
+        config.with_deadline(PATIENT)
     }
 
     pub(crate) fn store(&self, way: Way) -> BlockingStore {
