@@ -1,5 +1,6 @@
 //! How evenly starts are spread over a window, in numbers (A11).
 
+use crate::schedule::Rhythm;
 use crate::slot::{JobLoad, Slot, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
 
@@ -48,6 +49,16 @@ impl Distribution {
         width: SlotWidth,
         loads: impl IntoIterator<Item = &'a JobLoad>,
     ) -> Result<Distribution, WindowHoursError> {
+        Distribution::of_rhythms(now, window_hours, width, loads.into_iter().map(JobLoad::rhythm))
+    }
+
+    /// The same, of occurrences without what they weigh.
+    pub fn of_rhythms<'a>(
+        now: Timestamp,
+        window_hours: u32,
+        width: SlotWidth,
+        rhythms: impl IntoIterator<Item = Rhythm<'a>>,
+    ) -> Result<Distribution, WindowHoursError> {
         if !(1..=WINDOW_HOURS_MAX).contains(&window_hours) {
             return Err(WindowHoursError { hours: window_hours });
         }
@@ -66,8 +77,7 @@ impl Distribution {
             n_beyond: 0,
         };
         let ahead = TimeWindow::new(now, window.end());
-        for load in loads {
-            let rhythm = load.rhythm();
+        for rhythm in rhythms {
             let first = rhythm.first();
             found.n_overdue += usize::from(first.is_some_and(|first| first < now));
             found.n_beyond += usize::from(first.is_some_and(|first| window.end() <= first));

@@ -20,6 +20,7 @@
 //! | [store] | where nodes meet: it compares and writes, and decides nothing |
 //! | [engine](engine::Engine) | what one node decides with: one event in, commands out |
 //! | [explanation](explain::Explanation) | why a job runs or does not, from the code that decides |
+//! | [roster](roster::Roster) | how all jobs stand, counted and listed by condition |
 //!
 //! # Which way data flows
 //!
@@ -82,3 +83,4 @@ pub mod store;
 pub mod edit;
 pub mod engine;
 pub mod explain;
+pub mod roster;

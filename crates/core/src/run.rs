@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::time::{Duration, Timestamp};
+use crate::value::{Table, Value};
 
 /// What made a run start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +116,25 @@ impl fmt::Display for Trigger {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+/// What a run told of itself, beside how it ended (X6). Most tell nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunReport {
+    /// What went wrong, in words.
+    pub error: Option<String>,
+    /// What it counted, by name: `pages_processed`, `changes_detected`, whatever it likes.
+    pub result: Table,
+}
+
+impl RunReport {
+    /// One of the counters that every run has, from 0.
+    pub fn counter(&self, name: &str) -> i64 {
+        match self.result.get(name) {
+            Some(Value::Int(n)) => *n,
+            _ => 0,
+        }
     }
 }
 

@@ -82,7 +82,7 @@ fn main() {
     println!("{} jobs and {} past runs stored", size.n_jobs, size.n_runs);
     let mut figures: Figures =
         vec![("n_jobs".to_owned(), size.n_jobs as f64), ("n_runs".to_owned(), size.n_runs as f64)];
-    // `cargo bench --bench store -- sqlite lists` measures that alone.
+    // `cargo bench --bench store -- sqlite lists` measures that alone, and so does `-- postgres cycles 1x1000`.
     let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     let began = Instant::now();
     if wants(&parts, &["sqlite", "postgres"], "sqlite") {
@@ -131,7 +131,7 @@ fn measure<S: Subject>(size: Size, parts: &[String], figures: &mut Figures, fill
     let choices = ["cycles", "feed", "lists"];
     // First, as long as it is known which version each job has.
     if wants(parts, &choices, "cycles") {
-        cycles::run(&subject, size, figures);
+        cycles::run(&subject, size, parts, figures);
     }
     if wants(parts, &choices, "feed") {
         feed::run(&subject, size, figures);

@@ -31,6 +31,12 @@ mod schema;
 mod races;
 #[path = "postgres_store/tls.rs"]
 mod tls;
+#[path = "postgres_store/walks.rs"]
+mod walks;
+#[path = "postgres_store/waits.rs"]
+mod waits;
+#[path = "postgres_store/ways.rs"]
+mod ways;
 
 use support::postgres::{Postgres, Way};
 

@@ -2,6 +2,8 @@
 
 #[path = "sqlite_store/alike.rs"]
 mod alike;
+#[path = "sqlite_store/broken_disk.rs"]
+mod broken_disk;
 #[path = "sqlite_store/common.rs"]
 mod common;
 #[path = "sqlite_store/copies.rs"]

@@ -85,6 +85,7 @@ fn end(run: &RunRow, row: &JobRow, by: EndBy) -> End {
         by,
         state: row.state.clone(),
         records: Vec::new(),
+        report: None,
     }
 }
 

@@ -208,11 +208,14 @@ pub fn next_change_at(
             let overrun_at = terms.limits.max_expected.map(|longest| owner.started_at + longest + TICK);
             [deadline, overrun_at, None]
         }
-        // Entering a blackout, or coming so near to one that the run no longer fits before it,
-        // can push the planned start behind the latest one.
         None => {
-            let latest = deadline.map(|deadline| deadline - expected_length + TICK);
-            [deadline, latest, deadline.and_then(|_| next_hold_up(terms, now, expected_length))]
+            // What is late, or cannot be in time any more, is not made any later by waiting.
+            let deadline = deadline.filter(|deadline| now < *deadline);
+            let latest =
+                deadline.map(|deadline| deadline - expected_length + TICK).filter(|latest| now < *latest);
+            // Entering a blackout, or coming so near to one that the run no longer fits before it,
+            // can push the planned start behind the latest one.
+            [deadline, latest, latest.and_then(|_| next_hold_up(terms, now, expected_length))]
         }
     };
     candidates.into_iter().flatten().filter(|at| now < *at).min()
@@ -222,14 +225,13 @@ pub fn next_change_at(
 /// any time.
 fn next_hold_up(terms: &Terms, now: Timestamp, expected_length: Duration) -> Option<Timestamp> {
     let window_at = terms.blackouts.next_start(&terms.zone, now)?;
+    if window_at <= now {
+        // Inside, the next start is at the window's end or later, wherever in it we are.
+        return terms.blackouts.exit(&terms.zone, now);
+    }
     // A run that takes no time fits until the very window, but not into it.
     let no_longer_fits_at = window_at - expected_length + Duration::from_millis(1);
-    let inside_until = terms.blackouts.exit(&terms.zone, now);
-    [Some(no_longer_fits_at), Some(window_at), inside_until]
-        .into_iter()
-        .flatten()
-        .filter(|at| now < *at)
-        .min()
+    Some(if now < no_longer_fits_at { no_longer_fits_at.min(window_at) } else { window_at })
 }
 
 impl Assessment {

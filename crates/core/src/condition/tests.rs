@@ -259,6 +259,36 @@ fn what_a_job_waits_for_is_told_with_what_ends_last_first() {
     }
 }
 
+#[test]
+fn a_blackout_asks_for_a_look_when_it_can_matter_and_not_all_the_time() {
+    #[track_caller]
+    fn check(memory: &str, now: &str, expected: &str) {
+        let mut job = job("every 1h");
+        job.blackouts = blackout("11:10", "11:50");
+        let state = remember(&job, "10:00", memory);
+        let change_at = next_change_at(&job, &state, instant(now), &Outlook::default());
+        assert_eq!(change_at, Some(instant(expected)), "after {now}");
+    }
+    // A run that takes no time fits until the window begins; inside, nothing changes before its end.
+    let at_once = "good 10:00-10:10, next 11:00";
+    check(at_once, "11:05", "11:10");
+    check(at_once, "11:10", "11:50");
+    check(at_once, "11:20", "11:50");
+    check(at_once, "11:50", "12:00");
+    // A longer one fits until it would reach into the window.
+    let long = "good 10:00-10:10, takes 8m, next 11:00";
+    check(long, "11:01", "11:02:00.001");
+    check(long, "11:02:00.001", "11:10");
+    check(long, "11:10", "11:50");
+    check(long, "11:50", "11:52:00.001");
+    // Once it cannot be in time, no blackout makes that worse.
+    check("good 10:00-10:10, takes 55m, next 11:00", "11:05:00.001", "12:00");
+    let mut job = job("every 1h");
+    job.blackouts = blackout("11:10", "11:50");
+    let state = remember(&job, "10:00", at_once);
+    assert_eq!(next_change_at(&job, &state, instant("12:00"), &Outlook::default()), None);
+}
+
 fn blackout(start: &str, end: &str) -> Blackouts {
     use crate::blackout::Weekdays;
     let period = BlackoutPeriod::new(start.parse().unwrap(), end.parse().unwrap(), Weekdays::ALL).unwrap();

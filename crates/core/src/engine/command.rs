@@ -99,4 +99,6 @@ pub struct Start {
     pub lease_until: Option<BootTime>,
     /// By when it should be complete.
     pub deadline: Option<Timestamp>,
+    /// When the last good run of its job started.
+    pub last_good_start_at: Option<Timestamp>,
 }

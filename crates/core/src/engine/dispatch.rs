@@ -235,6 +235,7 @@ impl Engine {
             due,
             lease_until: is_strict.then_some(lease_until),
             deadline: urgency::deadline(&row.job, &row.state),
+            last_good_start_at: row.state.last_good_start_at,
         })));
         // One went in: whoever waits for the same counters may follow.
         for counter in counters {

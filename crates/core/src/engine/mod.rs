@@ -198,7 +198,7 @@ impl Engine {
     }
 
     /// The time that occurrences go by: the store's where several nodes share it, else the node's own.
-    pub(crate) fn time(&self, now: Now) -> Timestamp {
+    pub fn time(&self, now: Now) -> Timestamp {
         match self.store_offset.filter(|_| self.settings.lease.is_some()) {
             Some(offset) => Timestamp::from_millis(now.boot.as_millis()) + offset,
             None => now.wall,

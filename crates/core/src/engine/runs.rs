@@ -8,7 +8,8 @@ use crate::notice::Notice;
 use crate::occurrence;
 use crate::rules::Rule;
 use crate::run::Outcome;
-use crate::store::{BATCH_MAX, End, EndAnswer, EndBy, Mark, MarkKind, StoreDown, Version};
+use crate::slot::Slot;
+use crate::store::{BATCH_MAX, End, EndAnswer, EndBy, JobRow, Mark, MarkKind, StoreDown, Version};
 use crate::time::{BootTime, Duration, Timestamp};
 use crate::urgency;
 
@@ -203,7 +204,7 @@ impl Engine {
             EndWhat::Release { dead, end } => EndBy::Release { dead, end },
         };
         let (fence, key) = (open.fence, open.key.clone());
-        End { run, fence, me, key, seen, by, state: step.state, records: step.records }
+        End { run, fence, me, key, seen, by, state: step.state, records: step.records, report: None }
     }
 
     pub(super) fn end_answered(
@@ -227,12 +228,7 @@ impl Engine {
         for (run, answer) in runs.into_iter().zip(answers) {
             match answer {
                 EndAnswer::Ended(row) => {
-                    if let Some(reason) = row.state.pause.as_ref().and_then(|pause| pause.reason.clone()) {
-                        out.push(Command::Notice(Notice::PausedBySystem {
-                            key: row.job.key.clone(),
-                            reason,
-                        }));
-                    }
+                    self.tell_of_end(run, &row, out);
                     self.forget(run);
                     self.take_in(&row, time);
                     for take in self.takes(&row.job.key, &row.job.terms) {
@@ -247,6 +243,28 @@ impl Engine {
                 }
                 EndAnswer::Late | EndAnswer::Refused => self.forget(run),
             }
+        }
+    }
+
+    /// What people hear when a run is on record: its job goes on in its rhythm, or was paused by what it did.
+    fn tell_of_end(&self, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
+        let Some(open) = self.ends.get(&run) else { return };
+        let key = &row.job.key;
+        let was_paused = self.view.find(key).is_some_and(|it| it.state.pause.is_some());
+        match (&row.state.pause, row.state.next_run_at) {
+            (Some(pause), _) if !was_paused => {
+                let reason = pause.reason.clone().unwrap_or_default();
+                out.push(Command::Notice(Notice::PausedBySystem { key: key.clone(), reason }));
+            }
+            (None, Some(next_run_at)) if open.due.due_at < next_run_at => {
+                let slot = |at| Slot::of(at, self.settings.slot_width);
+                out.push(Command::Notice(Notice::Rescheduled {
+                    key: key.clone(),
+                    old_slot: slot(open.due.due_at),
+                    new_slot: slot(next_run_at),
+                }));
+            }
+            _ => {}
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::ids::{NodeName, Pool, Site, Tenant};
 use crate::lease::Timings;
 use crate::rules::Rules;
+use crate::slot::SlotWidth;
 use crate::store::CounterLimit;
 use crate::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Settings {
     pub poll_every: Duration,
     /// How long a run that was handed to a broker waits for a worker before it is given up.
     pub start_within: Duration,
+    /// How wide the slots are that people are told of.
+    pub slot_width: SlotWidth,
     /// The rules that hold.
     pub rules: Rules,
 }
@@ -106,6 +109,7 @@ impl Settings {
             dispatch: DispatchSettings::default(),
             poll_every: Duration::from_secs(5),
             start_within: Duration::from_mins(5),
+            slot_width: SlotWidth::DEFAULT,
             rules: Rules::ALL,
         }
     }

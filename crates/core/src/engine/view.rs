@@ -127,6 +127,17 @@ impl View {
         self.get(self.idx_of(key)?)
     }
 
+    /// The same, with the key that all copies should be made of: they share its text.
+    pub(crate) fn find_with_key(&self, key: &JobKey) -> Option<(&JobKey, &Entry)> {
+        let (key, idx) = self.by_key.get_key_value(key)?;
+        Some((key, self.get(*idx)?))
+    }
+
+    /// All of them, in the order of their keys.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&JobKey, &Entry)> {
+        self.by_key.iter().filter_map(|(key, idx)| Some((key, self.get(*idx)?)))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }

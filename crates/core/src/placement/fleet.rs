@@ -23,7 +23,7 @@ pub fn place_fleet(balance: Balance, now: Timestamp, jobs: &[Job]) -> Vec<JobSta
         }
         if let Some((placement, _)) = ledger.place(job, state, now) {
             state.place(job, placement);
-            ledger.put(job, state);
+            ledger.put(&job.key, job, state);
         }
     }
     states

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::hashed::place_hashed;
 use super::phase::place_every;
+use super::protection::MOVE_COOLDOWN;
 use super::spot::{Choice, Spot, Strategy};
 use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::ids::JobKey;
-use crate::job::{Job, JobState, Status};
-use crate::schedule::{OnceAt, Placement, Schedule};
+use crate::job::{Job, JobState, Status, Terms};
+use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
 use crate::urgency::{self, Outlook};
@@ -31,7 +32,29 @@ pub struct Balance {
 pub struct Ledger {
     balance: Balance,
     load: SlotLoad,
-    known: BTreeMap<JobKey, JobLoad>,
+    known: BTreeMap<JobKey, Known>,
+}
+
+/// What is known of one job.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    /// As it was counted.
+    counted: JobLoad,
+    /// Its next occurrence by now.
+    next_run_at: Timestamp,
+    /// Whether its occurrences are guessed.
+    is_estimate: bool,
+}
+
+/// The occurrences of one job of a ledger.
+#[derive(Clone, Debug)]
+pub struct LedgerJob<'a> {
+    /// Which.
+    pub key: &'a JobKey,
+    /// From the next one on.
+    pub rhythm: Rhythm<'a>,
+    /// Whether they are guessed: those of a `fresh` job depend on how its runs go.
+    pub is_estimate: bool,
 }
 
 impl Ledger {
@@ -48,9 +71,34 @@ impl Ledger {
     ) -> Ledger {
         let mut ledger = Ledger::new(balance, now);
         for (job, state) in jobs {
-            ledger.put(job, state);
+            ledger.put(&job.key, job, state);
         }
         ledger
+    }
+
+    /// The same from another instant on: time has passed.
+    #[must_use]
+    pub fn from_instant(mut self, now: Timestamp) -> Ledger {
+        self.load = SlotLoad::new(now, self.balance.width, self.balance.by);
+        for known in self.known.values_mut() {
+            known.counted = known.counted.clone().starting_at(known.next_run_at);
+            self.load.add(&known.counted);
+        }
+        self
+    }
+
+    /// How the fleet is levelled.
+    pub fn balance(&self) -> Balance {
+        self.balance
+    }
+
+    /// The jobs that carry something, by key.
+    pub fn jobs(&self) -> impl Iterator<Item = LedgerJob<'_>> {
+        self.known.iter().map(|(key, known)| LedgerJob {
+            key,
+            rhythm: known.counted.rhythm().starting_at(known.next_run_at),
+            is_estimate: known.is_estimate,
+        })
     }
 
     /// The cells.
@@ -70,37 +118,51 @@ impl Ledger {
 
     /// Notes a job as it is now, instead of as it was. One that is paused, disabled, done or not yet
     /// placed carries nothing.
-    pub fn put(&mut self, job: &Job, state: &JobState) {
-        self.remove(&job.key);
-        if let Some(load) = self.load_of(job, state) {
-            self.load.add(&load);
-            self.known.insert(job.key.clone(), load);
+    ///
+    /// After a run most jobs are where they were, one occurrence further: that costs nothing.
+    pub fn put(&mut self, key: &JobKey, terms: &Terms, state: &JobState) {
+        let Some((next_run_at, load)) = self.load_of(terms, state) else { return self.remove(key) };
+        let weighs_the_same = |known: &Known| {
+            let is_same_work = self.balance.by == BalanceBy::Runs || known.counted.work == load.work;
+            known.counted.keeps_time_with(&load) && is_same_work
+        };
+        if let Some(known) = self.known.get_mut(key)
+            && weighs_the_same(known)
+            && known.next_run_at <= next_run_at
+        {
+            known.next_run_at = next_run_at;
+            return;
         }
+        self.remove(key);
+        self.load.add(&load);
+        let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
+        self.known.insert(key.clone(), Known { counted: load, next_run_at, is_estimate });
     }
 
     /// Forgets a job; one that it does not know is forgotten already.
     pub fn remove(&mut self, key: &JobKey) {
-        if let Some(load) = self.known.remove(key) {
-            self.load.remove(&load);
+        if let Some(known) = self.known.remove(key) {
+            self.load.remove(&known.counted);
         }
     }
 
     /// What a job puts on the time line; nothing unless it is placed and will run.
-    fn load_of(&self, job: &Job, state: &JobState) -> Option<JobLoad> {
-        let carries = matches!(state.status(job), Status::Scheduled | Status::Running);
+    fn load_of(&self, terms: &Terms, state: &JobState) -> Option<(Timestamp, JobLoad)> {
+        let carries = matches!(state.status(terms), Status::Scheduled | Status::Running);
         let next_run_at = state.next_run_at.filter(|_| carries)?;
-        let work = run_work(job, state);
-        match self.balance.strategy {
-            Strategy::LeastLoaded => Some(JobLoad::single(next_run_at, work)),
+        let work = run_work(terms, state);
+        let load = match self.balance.strategy {
+            Strategy::LeastLoaded => JobLoad::single(next_run_at, work),
             Strategy::Phase | Strategy::None => JobLoad::of(
-                &job.schedule,
+                &terms.schedule,
                 state.placement.as_ref()?,
                 next_run_at,
-                job.bounds,
-                &job.zone,
+                terms.bounds,
+                &terms.zone,
                 work,
-            ),
-        }
+            )?,
+        };
+        Some((next_run_at, load))
     }
 
     /// Where a job goes that is new, resumed or has another schedule; none if nothing is ever due.
@@ -111,7 +173,11 @@ impl Ledger {
         let placed_at = |spot: Spot| (Placement::at(spot.at, now), spot);
         match &job.schedule {
             Schedule::Every { interval, .. } => {
-                self.place_interval(job, state, *interval, earliest).map(placed_at)
+                let spot = self.place_interval(job, state, *interval, earliest)?;
+                // A rhythm that another scheduler has set was not chosen a moment ago: a rebalance may move it at once.
+                let is_kept = job.next_run_hint.is_some();
+                let placed_at = if is_kept { now - MOVE_COOLDOWN } else { now };
+                Some((Placement::at(spot.at, placed_at), spot))
             }
             // Its first run sets its rhythm; let it be soon, and not where many start.
             Schedule::Fresh { cooldown, .. } => {
@@ -159,7 +225,7 @@ impl Ledger {
         let first_in = TimeWindow::new(earliest + tick, earliest + within + tick);
         if let Some(hint) = job.next_run_hint.filter(|_| matches!(job.schedule, Schedule::Every { .. })) {
             // Another scheduler ran it so far: it keeps that rhythm.
-            let next = crate::schedule::Rhythm::grid(hint, interval).next_after(earliest)?;
+            let next = Rhythm::grid(hint, interval).next_after(earliest)?;
             return Some(Spot::new(&self.load, next, 0, 0));
         }
         let work = run_work(job, state);
@@ -205,6 +271,6 @@ impl Ledger {
 }
 
 /// What one run of a job takes up.
-pub(super) fn run_work(job: &Job, state: &JobState) -> RunWork {
-    RunWork { length: urgency::expected_length(job, state, &Outlook::default()), cost: job.place.cost }
+pub(super) fn run_work(terms: &Terms, state: &JobState) -> RunWork {
+    RunWork { length: urgency::expected_length(terms, state, &Outlook::default()), cost: terms.place.cost }
 }

@@ -33,7 +33,7 @@ mod tests;
 
 pub use fleet::place_fleet;
 pub use hashed::place_hashed;
-pub use ledger::{Balance, Ledger};
+pub use ledger::{Balance, Ledger, LedgerJob};
 pub use phase::place_every;
 pub use protection::{KeptReason, MOVE_COOLDOWN, PROTECTION_MAX};
 pub use rebalance::{Kept, Move, RebalancePlan, plan_rebalance};

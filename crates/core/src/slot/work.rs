@@ -105,6 +105,28 @@ impl JobLoad {
         }
     }
 
+    /// The same without what lies before `start`.
+    #[must_use]
+    pub(crate) fn starting_at(mut self, start: Timestamp) -> JobLoad {
+        self.within = TimeWindow::new(self.within.start().max(start), self.within.end());
+        self
+    }
+
+    /// Whether the other has the same occurrences from where both have begun, and the same end.
+    pub(crate) fn keeps_time_with(&self, other: &JobLoad) -> bool {
+        let is_same_beat = match (&self.beat, &other.beat) {
+            (
+                Beat::Grid { anchor_at, interval },
+                Beat::Grid { anchor_at: other_anchor_at, interval: other_interval },
+            ) => {
+                let apart = (*anchor_at - *other_anchor_at).as_millis();
+                interval == other_interval && apart % interval.as_millis() == 0
+            }
+            (one, other) => one == other,
+        };
+        is_same_beat && self.within.end() == other.within.end()
+    }
+
     /// Its occurrences.
     pub fn rhythm(&self) -> Rhythm<'_> {
         let rhythm = match &self.beat {

@@ -5,7 +5,7 @@ use crate::ids::{Fence, JobKey, RunId, SessionId};
 use crate::job::{Job, JobState, RunEnd};
 use crate::lease::{Epoch, Timings};
 use crate::occurrence::{Due, Record};
-use crate::run::Outcome;
+use crate::run::{Outcome, RunReport};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
@@ -193,6 +193,8 @@ pub struct End {
     pub state: JobState,
     /// What goes on record with it.
     pub records: Vec<Record>,
+    /// What the run told of itself. Decides nothing: whoever asks the store puts it in.
+    pub report: Option<Arc<RunReport>>,
 }
 
 /// Who ends a run.

@@ -8,7 +8,7 @@ use crate::ids::{Fence, JobKey, NodeName, Pool, RunId, SessionId, Site, Tenant};
 use crate::job::{Job, JobState, Terms};
 use crate::lease::Epoch;
 use crate::occurrence::{Due, Record};
-use crate::run::Outcome;
+use crate::run::{Outcome, RunReport};
 use crate::time::{Duration, Timestamp};
 
 /// Grows with every change of a row; guards what was worked out from it.
@@ -123,6 +123,8 @@ pub struct RunRow {
     pub started_at: Option<Timestamp>,
     /// What is known of its end.
     pub ended: Option<RunEnded>,
+    /// What it told of itself.
+    pub report: Option<Arc<RunReport>>,
     /// A result that came after the run had been given up.
     pub late: Option<LateResult>,
     /// Whether someone wants it to end.

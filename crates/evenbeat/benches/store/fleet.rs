@@ -173,6 +173,7 @@ pub(crate) fn end(turn: &Turn, at: Timestamp) -> End {
         by: EndBy::Owner(end),
         state: state(at),
         records: Vec::new(),
+        report: None,
     }
 }
 

@@ -97,7 +97,7 @@ fn jobs<S: Subject>(subject: &S, size: Size) -> Vec<(&'static str, Ask<'_>)> {
     let list = move |filter: JobFilter| subject.list_jobs(&filter, None, PAGE).rows.len();
     let on =
         move |filter: JobFilter, nth: usize| subject.list_jobs(&filter, Some(&any(nth)), PAGE).rows.len();
-    let count = move |filter: JobFilter| usize::from(0 < subject.count_jobs(&filter));
+    let count = move |filter: JobFilter| subject.count_jobs(&filter).n as usize;
     let pool = || filter(|it| it.pool = Some("crawlers".parse().expect("a pool")));
     let prefix = move |nth: usize| filter(|it| it.key_prefix = Some(any(nth).as_str()[..10].to_owned()));
     let paused = || filter(|it| it.is_paused = Some(true));

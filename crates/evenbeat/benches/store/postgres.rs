@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenbeat::store::postgres::{BlockingStore, PgStore};
-use evenbeat::store::query::{JobFilter, JobPage, RunPage, RunQuery};
+use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat::store::word::Word;
 use evenbeat_core::ids::JobKey;
 use tokio::runtime::{Builder, Runtime};
@@ -165,7 +165,11 @@ impl Subject for Postgres {
     }
 
     fn raw_askers(&self, n: usize) -> Vec<Box<dyn Asker>> {
-        (0..n).map(|_| Box::new(RawAsker::new(self)) as Box<dyn Asker>).collect()
+        (0..n).map(|_| Box::new(RawAsker::new(self, [CLAIM, END])) as Box<dyn Asker>).collect()
+    }
+
+    fn lean_askers(&self, n: usize) -> Vec<Box<dyn Asker>> {
+        (0..n).map(|_| Box::new(RawAsker::new(self, [LEAN_CLAIM, LEAN_END])) as Box<dyn Asker>).collect()
     }
 
     fn begin_log(&self, whose: Whose) -> u64 {
@@ -190,7 +194,7 @@ impl Subject for Postgres {
         runtime.block_on(store.list_jobs(filter, after, most)).expect("the store answers")
     }
 
-    fn count_jobs(&self, filter: &JobFilter) -> u64 {
+    fn count_jobs(&self, filter: &JobFilter) -> Count {
         let BlockingStore { store, runtime } = self.store();
         runtime.block_on(store.count_jobs(filter)).expect("the store answers")
     }
@@ -201,7 +205,7 @@ impl Subject for Postgres {
     }
 }
 
-/// The least that does the same: one statement is the whole transaction.
+/// The least that writes the same rows: one statement is the whole transaction.
 struct RawAsker {
     runtime: Arc<Runtime>,
     client: Client,
@@ -209,34 +213,62 @@ struct RawAsker {
     end: Statement,
 }
 
-const CLAIM: &str = "WITH held AS (\
-       UPDATE memory m SET version = m.version + 1, fence = m.fence + 1, n_open = 1, owner_run = u.run, \
-         owner_node = 'n1', owner_name = 'main', owned_since = $4 \
-       FROM unnest($1::bigint[], $2::bigint[], $3::uuid[]) AS u(job_id, seen, run) \
-       WHERE m.job_id = u.job_id AND m.version = u.seen RETURNING m.job_id, m.fence, u.run) \
-     INSERT INTO open_run (id, job_id, session_id, fence, phase, due_at, attempt, \"trigger\", serves, losses, \
-       claimed_at, is_cancel_asked) \
-     SELECT run, job_id, $5, fence, 'claimed', $4, 1, 'scheduler', 'pending', 0, $4, false FROM held";
+macro_rules! hold {
+    () => {
+        "WITH held AS (\
+           UPDATE memory m SET version = m.version + 1, fence = m.fence + 1, n_open = 1, owner_run = u.run, \
+             owner_node = 'n1', owner_name = 'main', owned_since = $4 \
+           FROM unnest($1::bigint[], $2::bigint[], $3::uuid[]) AS u(job_id, seen, run) \
+           WHERE m.job_id = u.job_id AND m.version = u.seen RETURNING m.job_id, m.fence, u.run)"
+    };
+}
+macro_rules! open {
+    () => {
+        " INSERT INTO open_run (id, job_id, session_id, fence, phase, due_at, attempt, \"trigger\", serves, losses, \
+            claimed_at, is_cancel_asked) \
+          SELECT run, job_id, $5, fence, 'claimed', $4, 1, 'scheduler', 'pending', 0, $4, false FROM held"
+    };
+}
+macro_rules! keep {
+    () => {
+        "WITH gone AS (\
+           DELETE FROM open_run o USING unnest($1::uuid[]) AS u(id) WHERE o.id = u.id RETURNING o.*), \
+         kept AS (\
+           INSERT INTO run (id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, losses, \
+             claimed_at, started_at, is_cancel_asked, ended_at, exit_code, frozen_for) \
+           SELECT id, job_id, session_id, fence, 'succeeded', due_at, attempt, \"trigger\", serves, losses, \
+             claimed_at, $2, is_cancel_asked, $2, 0, 0 FROM gone)"
+    };
+}
+macro_rules! free {
+    () => {
+        " UPDATE memory m SET version = m.version + 1, n_open = 0, last_start_at = $2, last_end_at = $2, \
+            last_good_start_at = $2, last_good_end_at = $2, next_run_at = $2, settled_until = $2, owner_run = NULL, \
+            owner_node = NULL, owner_name = NULL, owned_since = NULL \
+          FROM gone WHERE m.job_id = gone.job_id"
+    };
+}
 
-const END: &str = "WITH gone AS (\
-       DELETE FROM open_run o USING unnest($1::uuid[]) AS u(id) WHERE o.id = u.id RETURNING o.*), \
-     kept AS (\
-       INSERT INTO run (id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, losses, \
-         claimed_at, started_at, is_cancel_asked, ended_at, exit_code, frozen_for) \
-       SELECT id, job_id, session_id, fence, 'succeeded', due_at, attempt, \"trigger\", serves, losses, claimed_at, $2, \
-         is_cancel_asked, $2, 0, 0 FROM gone) \
-     UPDATE memory m SET version = m.version + 1, n_open = 0, last_start_at = $2, last_end_at = $2, \
-       last_good_start_at = $2, last_good_end_at = $2, next_run_at = $2, settled_until = $2, owner_run = NULL, \
-       owner_node = NULL, owner_name = NULL, owned_since = NULL \
-     FROM gone WHERE m.job_id = gone.job_id";
+const CLAIM: &str = concat!(
+    hold!(),
+    ", told AS (INSERT INTO change (position, job_id, changed_at) SELECT pg_current_xact_id(), job_id, $4 FROM held)",
+    open!()
+);
+const END: &str = concat!(
+    keep!(),
+    ", told AS (INSERT INTO change (position, job_id, changed_at) SELECT pg_current_xact_id(), job_id, $2 FROM gone)",
+    free!()
+);
+const LEAN_CLAIM: &str = concat!(hold!(), open!());
+const LEAN_END: &str = concat!(keep!(), free!());
 
 impl RawAsker {
-    fn new(postgres: &Postgres) -> RawAsker {
+    fn new(postgres: &Postgres, [claim, end]: [&str; 2]) -> RawAsker {
         let client = postgres.connect(Whose::Raw);
         let runtime = Arc::clone(&postgres.runtime);
         let (claim, end) = runtime.block_on(async {
-            let claim = client.prepare(CLAIM).await.expect("the tables are there");
-            (claim, client.prepare(END).await.expect("the tables are there"))
+            let claim = client.prepare(claim).await.expect("the tables are there");
+            (claim, client.prepare(end).await.expect("the tables are there"))
         });
         RawAsker { runtime, client, claim, end }
     }

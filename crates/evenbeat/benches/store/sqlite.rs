@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use evenbeat::store::query::{JobFilter, JobPage, RunPage, RunQuery};
+use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat::store::sqlite::{Options, SqliteStore};
 use evenbeat::store::word::Word;
 use evenbeat_core::ids::{JobKey, RunId};
@@ -68,6 +68,10 @@ fn add_runs(path: &Path, size: Size) {
     let mut conn = Connection::open(path).expect("the file is there");
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144").expect("settings");
     let tx = conn.transaction().expect("nobody else writes");
+    let indexes = indexes_of_runs(&tx);
+    for (name, _) in &indexes {
+        tx.execute_batch(&format!("DROP INDEX {name}")).expect("the index is there");
+    }
     {
         let mut insert = tx
             .prepare(
@@ -84,8 +88,21 @@ fn add_runs(path: &Path, size: Size) {
                 .expect("it fits");
         }
     }
+    // Sorted once they are much quicker made than row by row.
+    for (_, sql) in &indexes {
+        tx.execute_batch(sql).expect("the index can be made");
+    }
     tx.commit().expect("it fits");
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody else reads");
+}
+
+/// By name, with what makes them.
+fn indexes_of_runs(conn: &Connection) -> Vec<(String, String)> {
+    let sql =
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'run' AND sql IS NOT NULL";
+    let mut statement = conn.prepare(sql).expect("a schema");
+    let indexes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("a schema");
+    indexes.collect::<rusqlite::Result<_>>().expect("a schema")
 }
 
 fn bytes(run: RunId) -> [u8; 16] {
@@ -144,7 +161,7 @@ impl Subject for Sqlite {
         self.store().look(|reader| reader.list_jobs(filter, after, most)).expect("the store answers")
     }
 
-    fn count_jobs(&self, filter: &JobFilter) -> u64 {
+    fn count_jobs(&self, filter: &JobFilter) -> Count {
         self.store().look(|reader| reader.count_jobs(filter)).expect("the store answers")
     }
 

@@ -1,6 +1,6 @@
 //! What must be known of a database to measure it.
 
-use evenbeat::store::query::{JobFilter, JobPage, RunPage, RunQuery};
+use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::store::{Store, Views};
 
@@ -40,6 +40,11 @@ pub(crate) trait Subject {
     /// So many who use raw SQL at once.
     fn raw_askers(&self, n: usize) -> Vec<Box<dyn Asker>>;
 
+    /// The same without the rows that tell others of a change, where raw SQL writes those.
+    fn lean_askers(&self, _n: usize) -> Vec<Box<dyn Asker>> {
+        Vec::new()
+    }
+
     /// Begins to count what goes into the log, and tells how much is in it.
     fn begin_log(&self, whose: Whose) -> u64;
 
@@ -51,7 +56,7 @@ pub(crate) trait Subject {
 
     fn list_jobs(&self, filter: &JobFilter, after: Option<&JobKey>, most: usize) -> JobPage;
 
-    fn count_jobs(&self, filter: &JobFilter) -> u64;
+    fn count_jobs(&self, filter: &JobFilter) -> Count;
 
     fn list_runs(&self, query: &RunQuery, most: usize) -> RunPage;
 }

@@ -2,9 +2,10 @@
 //! cluster.
 //!
 //! Both keep the same tables with the same columns. What the two share is here: how a definition, a memory and a
-//! run become plain values and come back ([`definition`], [`columns`], [`json`], [`word`]). What they do with those
-//! is theirs: one writes in groups on a thread of its own, the other speaks to a server.
+//! run become plain values and come back ([`definition`], [`similar`], [`columns`], [`json`], [`word`]). What they do
+//! with those is theirs: one writes in groups on a thread of its own, the other speaks to a server.
 
+pub mod any;
 pub mod check;
 pub mod columns;
 pub mod definition;
@@ -13,5 +14,7 @@ pub mod migrations;
 pub mod place;
 pub mod postgres;
 pub mod query;
+pub mod similar;
 pub mod sqlite;
+mod walk;
 pub mod word;

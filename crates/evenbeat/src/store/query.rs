@@ -3,6 +3,11 @@
 //!
 //! A page goes on after the last row of the one before, by its key or id: rows that come or go in between move
 //! nothing else.
+//!
+//! No page takes long, however much is stored. Where no index knows what was asked for (a part of a key; two
+//! conditions of which each holds for many jobs), some ten thousand jobs are looked at, and the page ends there with
+//! what was found, possibly nothing: `next` says how far it came, and that there may be more. Whoever wants a full page
+//! goes on from there; a list is at its end when `next` is none, not when a page is short.
 
 use evenbeat_core::ids::{JobKey, Pool, RunId, Site, Tenant};
 use evenbeat_core::run::Outcome;
@@ -11,6 +16,9 @@ use evenbeat_core::time::Timestamp;
 
 /// So many rows a page has at most, whatever was asked for.
 pub const PAGE_MAX: usize = 1_000;
+
+/// So far is counted.
+pub const COUNT_MAX: u64 = 100_000;
 
 /// Which jobs. What is not said does not matter; removed jobs are never listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,10 +46,19 @@ pub struct JobFilter {
 /// Some jobs, by key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobPage {
-    /// The jobs.
+    /// The jobs: those that were asked for among all up to `next`.
     pub rows: Vec<JobRow>,
     /// After which the next page begins; none if this was the last.
     pub next: Option<JobKey>,
+}
+
+/// How many there are, as far as it was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// So many were found; at most [`COUNT_MAX`].
+    pub n: u64,
+    /// Whether there may be more: then it was not counted to the end, and `n` is the least there are.
+    pub is_more: bool,
 }
 
 /// Which runs that are over.
@@ -57,10 +74,11 @@ pub struct RunQuery {
     pub until: Option<Timestamp>,
 }
 
-/// Some runs that are over, the latest id first.
+/// Some runs that are over. Those of one job: the latest id first, which is as they were claimed. Those of all jobs:
+/// the one that ended last first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPage {
-    /// The runs.
+    /// The runs: those that were asked for among all down to `next`.
     pub rows: Vec<RunRow>,
     /// Before which the next page begins; none if this was the last.
     pub next: Option<RunId>,

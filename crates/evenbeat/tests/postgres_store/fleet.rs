@@ -179,5 +179,6 @@ pub(crate) fn end(run: &RunRow, row: &JobRow, by: EndBy) -> End {
         by,
         state: row.state.clone(),
         records: Vec::new(),
+        report: None,
     }
 }

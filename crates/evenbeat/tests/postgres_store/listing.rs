@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenbeat::store::query::{JobFilter, RunQuery, ScorePoint};
+use evenbeat::store::query::{Count, JobFilter, RunQuery, ScorePoint};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::{Job, Pause, PausedBy};
 use evenbeat_core::run::Outcome;
@@ -36,7 +36,8 @@ fn check(fleet: &Fleet, filter: &JobFilter, expected: &[&str]) {
     let page = runtime().block_on(store.list_jobs(filter, None, 10)).unwrap();
     let keys: Vec<&str> = page.rows.iter().map(|row| row.job.key.as_str()).collect();
     assert_eq!(keys, expected, "{filter:?}");
-    assert_eq!(runtime().block_on(store.count_jobs(filter)).unwrap(), expected.len() as u64);
+    let count = Count { n: expected.len() as u64, is_more: false };
+    assert_eq!(runtime().block_on(store.count_jobs(filter)).unwrap(), count, "{filter:?}");
 }
 
 #[test]

@@ -203,6 +203,7 @@ pub(crate) fn end_run(
         by: EndBy::Owner(end),
         state: row.state.clone(),
         records: Vec::new(),
+        report: None,
     };
     match store.end(epoch, &[end]).unwrap().remove(0) {
         EndAnswer::Ended(row) => row,

@@ -89,7 +89,7 @@ fn a_check_finds_what_should_not_be_there() {
         &["counter of site shop is held and not there"],
     );
     check(
-        "INSERT INTO label VALUES ('team', 'x', 99)",
+        "INSERT INTO label VALUES ('team', 'x', 'b', 99)",
         &["a row of `label` names a row of `job` that is not there"],
     );
     check("INSERT INTO outbox VALUES (1, x'09', 1, 1)", &["message of a run that is not open: 09"]);

@@ -10,13 +10,13 @@ use evenbeat_core::store::{PutJob, Retention, Store, StoreDown, Views};
 use crate::common::{Folder, HOUR, job, new_job, noon, record};
 
 /// Something that needs a lot of room.
-fn large(no: usize) -> PutJob {
+pub(crate) fn large(no: usize) -> PutJob {
     PutJob { records: vec![record(noon()); 500], ..new_job(job(&format!("job{no}"))) }
 }
 
-/// Writes until nothing goes any more.
-fn fill(store: &mut SqliteStore) -> (usize, StoreDown) {
-    for no in 0..1_000 {
+/// Writes, from this one on, until nothing goes any more.
+pub(crate) fn fill(store: &mut SqliteStore, first: usize) -> (usize, StoreDown) {
+    for no in first..1_000 {
         if let Err(down) = store.put_jobs(&[large(no)]) {
             return (no, down);
         }
@@ -24,12 +24,21 @@ fn fill(store: &mut SqliteStore) -> (usize, StoreDown) {
     panic!("there is too much room");
 }
 
-fn check_full_and_recovered(mut store: SqliteStore, make_room: impl FnOnce(&mut SqliteStore)) {
+fn check_full_and_recovered(store: SqliteStore, make_room: impl FnOnce(&mut SqliteStore)) {
+    check_refused_and_recovered(store, "has no room", make_room);
+}
+
+/// A file that takes nothing after a while, for a reason, until that is mended.
+pub(crate) fn check_refused_and_recovered(
+    mut store: SqliteStore,
+    reason: &str,
+    mend: impl FnOnce(&mut SqliteStore),
+) {
     let mut health = store.health_changes();
     assert_eq!(store.health(), Health::Ok);
-    let (n_written, down) = fill(&mut store);
+    let (n_written, down) = fill(&mut store, 0);
     assert!(0 < n_written);
-    assert!(down.0.contains("store.db"), "{down}");
+    assert!(down.0.contains("store.db") && down.0.contains(reason), "{down}");
     assert!(matches!(store.health(), Health::ReadOnly { why, .. } if why == down.0), "{:?}", store.health());
     assert_eq!(
         store.jobs(None, 1_000).unwrap().len(),
@@ -39,7 +48,7 @@ fn check_full_and_recovered(mut store: SqliteStore, make_room: impl FnOnce(&mut 
     assert!(store.put_jobs(&[large(n_written)]).is_err());
     assert_eq!(store.jobs(None, 1_000).unwrap().len(), n_written, "and nothing else is");
 
-    make_room(&mut store);
+    mend(&mut store);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(health.wait_for(|health| *health == Health::Ok)).unwrap();
     store.put_jobs(&[large(n_written)]).unwrap();

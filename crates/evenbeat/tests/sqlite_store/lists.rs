@@ -1,13 +1,13 @@
 //! The lists that people look at.
 
-use evenbeat::store::query::{JobFilter, RunQuery, ScorePoint};
-use evenbeat::store::sqlite::SqliteStore;
+use evenbeat::store::query::{Count, JobFilter, RunQuery, ScorePoint};
+use evenbeat::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::job::{Pause, PausedBy};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{RunPhase, Seen};
 
-use crate::common::{HOUR, end_run, fresh, job, key, new_job, noon, open_run, put};
+use crate::common::{Folder, HOUR, end_run, fresh, job, key, new_job, noon, open_run, put};
 
 /// Jobs that differ in everything that one can look for.
 fn fleet() -> SqliteStore {
@@ -43,7 +43,7 @@ fn check(store: &SqliteStore, filter: &JobFilter, expected: &[&str]) {
     assert_eq!(keys, expected, "{filter:?}");
     assert_eq!(page.next, None);
     let n_jobs = store.look(|reader| reader.count_jobs(filter)).unwrap();
-    assert_eq!(n_jobs, expected.len() as u64, "{filter:?}");
+    assert_eq!(n_jobs, Count { n: expected.len() as u64, is_more: false }, "{filter:?}");
 }
 
 #[test]
@@ -79,6 +79,75 @@ fn labels_follow_the_definition() {
     put(&mut store, edit);
     let stock = JobFilter { labels: vec![("team".to_owned(), "stock".to_owned())], ..JobFilter::default() };
     check(&store, &stock, &[]);
+}
+
+#[test]
+fn removed_jobs_lose_their_labels_until_they_come_back() {
+    let mut store = fleet();
+    let labelled = || {
+        let mut it = job("shop@gone");
+        it.labels.insert("team".to_owned(), "gone".to_owned());
+        new_job(it)
+    };
+    let gone = JobFilter { labels: vec![("team".to_owned(), "gone".to_owned())], ..JobFilter::default() };
+    let back = put(&mut store, labelled());
+    check(&store, &gone, &["shop@gone"]);
+    let mut removed = labelled();
+    (removed.is_deleted, removed.seen) = (true, Seen::Version(back.version));
+    put(&mut store, removed);
+    check(&store, &gone, &[]);
+    put(&mut store, labelled());
+    check(&store, &gone, &["shop@gone"]);
+}
+
+/// So many jobs that a page does not look at all of them, of which only the last ones are enabled.
+const N_FAR: usize = 10_500;
+const N_ENABLED: usize = 100;
+
+fn far_fleet() -> SqliteStore {
+    let folder = std::mem::ManuallyDrop::new(Folder::new());
+    let path = folder.file("store.db");
+    let mut store = SqliteStore::open(&path, Options::default()).unwrap();
+    put(&mut store, new_job(job("seed")));
+    store.close().unwrap();
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch(&format!(
+        "WITH RECURSIVE no(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM no WHERE n < {N_FAR})
+         INSERT INTO job (key, definition, terms, target, pool, is_enabled, is_deleted, revision)
+         SELECT printf('far-%05d', n), replace(definition, 'seed', printf('far-%05d', n)), terms, target, pool,
+                {N_FAR} - {N_ENABLED} < n, 0, 1 FROM no, (SELECT * FROM job) ORDER BY n;
+         CREATE TEMP TABLE memory_of_all AS SELECT j.id, m.* FROM job j, memory m WHERE j.key <> 'seed';
+         UPDATE memory_of_all SET job_id = id;
+         ALTER TABLE memory_of_all DROP COLUMN id;
+         INSERT INTO memory SELECT * FROM memory_of_all"
+    ))
+    .unwrap();
+    drop(conn);
+    SqliteStore::open(&path, Options::default()).unwrap()
+}
+
+#[test]
+fn a_page_that_would_take_long_ends_before_and_says_how_far_it_came() {
+    let store = far_fleet();
+    let filter =
+        JobFilter { pool: Some("default".parse().unwrap()), is_enabled: Some(true), ..JobFilter::default() };
+    let page = |after: Option<&str>, most: usize| {
+        let after = after.map(key);
+        store.look(|reader| reader.list_jobs(&filter, after.as_ref(), most)).unwrap()
+    };
+    let first = page(None, 50);
+    assert_eq!((first.rows.len(), first.next), (0, Some(key("far-10000"))));
+    let second = page(Some("far-10000"), 50);
+    let last = second.rows.last().unwrap().job.key.clone();
+    assert_eq!((second.rows.len(), &last, &second.next), (50, &key("far-10450"), &Some(last.clone())));
+    let third = page(Some("far-10450"), 51);
+    let keys: Vec<&str> = third.rows.iter().map(|row| row.job.key.as_str()).collect();
+    assert_eq!((keys.len(), keys[0], keys[50], third.next), (51, "far-10451", "seed", None));
+    let count = |filter: &JobFilter| store.look(|reader| reader.count_jobs(filter)).unwrap();
+    assert_eq!(count(&filter), Count { n: 0, is_more: true });
+    assert_eq!(count(&JobFilter::default()), Count { n: N_FAR as u64 + 1, is_more: false });
+    let disabled = JobFilter { is_enabled: Some(false), ..JobFilter::default() };
+    assert_eq!(count(&disabled), Count { n: (N_FAR - N_ENABLED) as u64, is_more: false });
 }
 
 #[test]
@@ -139,6 +208,31 @@ fn runs_come_in_pages() {
     assert_eq!((first.rows.len(), first.next), (2, Some(RunId(2))));
     let second = page(Some(2));
     assert_eq!((second.rows.len(), second.next), (1, None));
+}
+
+#[test]
+fn runs_of_all_jobs_come_by_their_end_and_those_of_one_as_they_were_claimed() {
+    let mut store = fresh();
+    let (mut a, mut b) = (put(&mut store, new_job(job("a"))), put(&mut store, new_job(job("b"))));
+    for (no, at) in [(1, noon() + HOUR + HOUR), (2, noon())] {
+        a = open_run(&mut store, 1, &a, no);
+        a = end_run(&mut store, 1, &a, no, Outcome::Failed, at);
+    }
+    b = open_run(&mut store, 1, &b, 3);
+    end_run(&mut store, 1, &b, 3, Outcome::Failed, noon() + HOUR);
+    let any = RunQuery::default;
+    check_runs(&store, &any(), &[1, 3, 2]);
+    check_runs(&store, &RunQuery { outcome: Some(Outcome::Failed), ..any() }, &[1, 3, 2]);
+    check_runs(&store, &RunQuery { until: Some(noon() + HOUR + HOUR), ..any() }, &[3, 2]);
+    check_runs(&store, &RunQuery { key: Some(key("a")), ..any() }, &[2, 1]);
+    let page = |query: &RunQuery, before: u128| {
+        let page = store.look(|reader| reader.list_runs(query, Some(RunId(before)), 1)).unwrap();
+        (page.rows.iter().map(|row| row.run.0).collect::<Vec<_>>(), page.next.map(|it| it.0))
+    };
+    assert_eq!(page(&any(), 1), (vec![3], Some(3)));
+    assert_eq!(page(&any(), 3), (vec![2], None));
+    assert_eq!(page(&RunQuery { key: Some(key("a")), ..any() }, 2), (vec![1], None));
+    assert_eq!(page(&any(), 99), (vec![], None), "a run that is gone, and older ones with it");
 }
 
 #[test]

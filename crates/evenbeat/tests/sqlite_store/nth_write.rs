@@ -129,6 +129,7 @@ fn end_of(run: RunId, row: &JobRow, me: SessionId) -> End {
         by: EndBy::Owner(end),
         state: row.state.clone(),
         records: Vec::new(),
+        report: None,
     }
 }
 

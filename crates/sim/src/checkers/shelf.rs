@@ -80,6 +80,7 @@ impl Shelf {
             claimed_at: instant(due),
             started_at: None,
             ended: None,
+            report: None,
             late: None,
             is_cancel_asked: false,
             takes: Vec::new(),

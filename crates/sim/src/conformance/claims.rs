@@ -25,6 +25,7 @@ pub(super) fn a_claim_opens_a_run<B: Backend>(backend: &B) {
         claimed_at: run.claimed_at,
         started_at: None,
         ended: None,
+        report: None,
         late: None,
         is_cancel_asked: false,
         takes: vec![site("shop")],

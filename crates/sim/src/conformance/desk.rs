@@ -183,6 +183,7 @@ impl<S: Store + Views> Desk<S> {
             by,
             state: served(&row.state),
             records: Vec::new(),
+            report: None,
         }
     }
 

@@ -1,12 +1,16 @@
 //! Ends: a run leaves the open phases once, and frees what it held.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use evenbeat_core::ids::Fence;
 use evenbeat_core::lease::Epoch;
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
     Bid, End, EndAnswer, EndBy, LateResult, Mark, MarkKind, PutAnswer, RunEnded, RunPhase, RunRow, Store,
     Views,
 };
+use evenbeat_core::value::Value;
 
 use super::Backend;
 use super::desk::{Desk, MANY};
@@ -34,6 +38,24 @@ pub(super) fn an_owner_ends_its_run<B: Backend>(backend: &B) {
         let expected = RunRow { phase: RunPhase::Ended(outcome), ended: Some(ended), ..run.clone() };
         assert_eq!(desk.run(run.run), Some(expected));
         assert_eq!(desk.beat(desk.me), Some(Vec::new()));
+    }
+}
+
+pub(super) fn what_a_run_told_of_itself_stays_with_it<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let told = RunReport {
+        error: Some("no such page: `ü\"'\\`".to_owned()),
+        result: BTreeMap::from([
+            ("pages_processed".to_owned(), Value::Int(42)),
+            ("share".to_owned(), Value::Float(0.1)),
+            ("of".to_owned(), Value::List(vec![Value::Text("a".to_owned()), Value::Null])),
+        ]),
+    };
+    for (name, report) in [("a", Some(Arc::new(told))), ("b", None)] {
+        let run = desk.open(name);
+        let end = End { report: report.clone(), ..desk.end_of(&run, desk.owned(Outcome::Failed)) };
+        let EndAnswer::Ended(_) = desk.ask_end(end) else { panic!("ended") };
+        assert_eq!(desk.run(run.run).map(|it| it.report), Some(report));
     }
 }
 

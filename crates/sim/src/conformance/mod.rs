@@ -110,6 +110,7 @@ macro_rules! every_case {
             ends {
                 an_owner_ends_its_run
                 the_last_end_leaves_no_owner
+                what_a_run_told_of_itself_stays_with_it
                 a_job_is_owned_while_any_of_its_runs_is_open
                 an_end_that_is_sent_twice_is_late
                 only_its_owner_ends_a_run

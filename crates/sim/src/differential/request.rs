@@ -45,9 +45,16 @@ pub enum Request {
 #[derive(Debug, Default)]
 pub(super) struct Asker {
     cursor: Option<Cursor>,
+    /// Whether the last look at the feed had to begin anew.
+    pub(super) was_reset: bool,
 }
 
 impl Asker {
+    /// Reads the feed from its beginning the next time.
+    pub(super) fn begin_anew(&mut self) {
+        self.cursor = None;
+    }
+
     /// Asks, and tells the answer as text.
     pub(super) fn ask<S: Held>(&mut self, held: &mut S, request: &Request) -> String {
         let asked: Result<String, _> = match request {
@@ -98,6 +105,7 @@ impl Asker {
     fn changes<S: Store>(&mut self, store: &mut S, most: usize) -> String {
         let mut seen = Vec::new();
         let mut resets = 0;
+        self.was_reset = false;
         loop {
             match store.changes(self.cursor, most) {
                 Ok(Changes::Rows { rows, next, is_last }) => {
@@ -112,6 +120,7 @@ impl Asker {
                     self.cursor = None;
                     seen.clear();
                     resets += 1;
+                    self.was_reset = true;
                     assert!(resets < 3, "a feed that never begins");
                 }
                 Err(down) => return down.to_string(),

@@ -12,7 +12,7 @@ use evenbeat_core::job::{
 use evenbeat_core::lease::{Epoch, Silent, Timings, TimingsSpec};
 use evenbeat_core::missed::RecordRange;
 use evenbeat_core::occurrence::{Due, Record, RecordKind, Serves};
-use evenbeat_core::run::{Outcome, Trigger};
+use evenbeat_core::run::{Outcome, RunReport, Trigger};
 use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::{
     AuditEntry, Bid, Claim, CounterKey, CounterLimit, End, EndBy, JobRow, Lives, Mark, MarkKind, PutJob,
@@ -289,7 +289,19 @@ impl Story {
             by,
             state: self.state(),
             records: self.records(),
+            report: self.report(),
         })
+    }
+
+    /// What a run may tell of itself: nothing, most of the time.
+    fn report(&mut self) -> Option<Arc<RunReport>> {
+        if self.dice.chance(70) {
+            return None;
+        }
+        let error = self.dice.chance(50).then(|| "it \"failed\", say 'ü' \\ and a line\nmore".to_owned());
+        let pages = i64::try_from(self.dice.below(1_000)).unwrap_or(0);
+        let result = BTreeMap::from([("pages_processed".to_owned(), Value::Int(pages))]);
+        Some(Arc::new(RunReport { error, result }))
     }
 
     fn settle(&mut self, store: &ReferenceStore, sessions: &[SessionRow]) -> Request {

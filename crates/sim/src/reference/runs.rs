@@ -81,6 +81,7 @@ impl ReferenceStore {
             claimed_at: self.now,
             started_at: None,
             ended: None,
+            report: None,
             late: None,
             is_cancel_asked: false,
             takes,
@@ -155,26 +156,27 @@ impl ReferenceStore {
         if !self.is_as_seen(&row, end.seen) {
             return EndAnswer::Stale(row);
         }
-        self.close(end.run, end.by);
+        self.close(end);
         EndAnswer::Ended(self.free(end, row))
     }
 
     /// The one place where a run leaves the open phases.
-    fn close(&mut self, run: RunId, by: EndBy) {
-        let Some(mut run) = self.open.remove(&run) else { return };
+    fn close(&mut self, end: &End) {
+        let Some(mut run) = self.open.remove(&end.run) else { return };
         self.outbox.retain(|it| it.run != run.run);
         let are_released = !self.is(Weakness::CountersNotReleased);
         for counter in run.takes.iter().filter(|_| are_released) {
             self.counters.entry(counter.clone()).and_modify(|it| it.n_open = it.n_open.saturating_sub(1));
         }
-        let (outcome, end) = match by {
+        let (outcome, ended) = match end.by {
             EndBy::Unstarted => return,
-            EndBy::Owner(end) => (end.outcome, end),
-            EndBy::Release { end, .. } => (Outcome::Lost, end),
+            EndBy::Owner(ended) => (ended.outcome, ended),
+            EndBy::Release { end: ended, .. } => (Outcome::Lost, ended),
         };
         run.phase = RunPhase::Ended(outcome);
-        let RunEnd { ended_at, exit_code, frozen_for, .. } = end;
+        let RunEnd { ended_at, exit_code, frozen_for, .. } = ended;
         run.ended = Some(RunEnded { ended_at, exit_code, frozen_for });
+        run.report.clone_from(&end.report);
         self.over.insert(run.run, run);
     }
 

@@ -186,6 +186,7 @@ impl<'a> Kernel<'a> {
                         Duration::from_hours(1)
                     },
                     start_within: Duration::from_mins(5),
+                    slot_width: evenbeat_core::slot::SlotWidth::DEFAULT,
                     rules: Rules::ALL,
                 },
                 engine: None,
@@ -410,6 +411,7 @@ impl<'a> Kernel<'a> {
                 due: row.due.clone(),
                 lease_until: None,
                 deadline: None,
+                last_good_start_at: None,
             };
             let running = Running {
                 start: Box::new(start),

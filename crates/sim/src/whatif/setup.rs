@@ -173,13 +173,13 @@ impl Setup {
         }
         let mut ledger = Ledger::new(balance, now);
         for (job, state) in &placed {
-            ledger.put(job, state);
+            ledger.put(&job.key, job, state);
         }
         for job in &fleet.added {
             let mut state = JobState::new(now);
             if let Some((placement, _)) = ledger.place(job, &state, now) {
                 state.place(job, placement);
-                ledger.put(job, &state);
+                ledger.put(&job.key, job, &state);
             }
             placed.push((job.clone(), state));
         }

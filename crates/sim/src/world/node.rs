@@ -82,6 +82,7 @@ impl Node {
             dispatch: it.dispatch,
             poll_every: it.poll_every,
             start_within: setup.start_within,
+            slot_width: evenbeat_core::slot::SlotWidth::DEFAULT,
             rules: options.rules,
             ..Settings::new(it.name.clone(), Some(setup.timings), 0)
         };

@@ -161,7 +161,18 @@ impl World {
         };
         let job = self.setup.jobs[0].job.clone();
         let lease_until = Some(self.lease_in(lease_ms));
-        self.start_shim(0, &Start { run: RUN, fence: Fence(1), job, due, lease_until, deadline: None });
+        self.start_shim(
+            0,
+            &Start {
+                run: RUN,
+                fence: Fence(1),
+                job,
+                due,
+                lease_until,
+                deadline: None,
+                last_good_start_at: None,
+            },
+        );
     }
 
     fn lease_in(&self, millis: i64) -> BootTime {

@@ -281,6 +281,7 @@ impl World {
             by: EndBy::Owner(*end),
             state,
             records,
+            report: None,
         };
         self.worker_asks(worker, Request::End(Epoch(0), vec![end]), Asked::End(run));
     }

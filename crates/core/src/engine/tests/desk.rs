@@ -193,6 +193,7 @@ impl Desk {
             claimed_at: self.now,
             started_at: None,
             ended: None,
+            report: None,
             late: None,
             is_cancel_asked: false,
             takes: Vec::new(),

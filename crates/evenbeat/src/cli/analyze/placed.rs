@@ -132,7 +132,7 @@ fn next_multiple(of: Timestamp, interval: Duration, start: Timestamp) -> Timesta
 fn put(ledger: &mut Ledger, job: &Job, placement: &Placement, start: Timestamp) {
     let mut state = state_of(job, start);
     state.place(job, placement.clone());
-    ledger.put(job, &state);
+    ledger.put(&job.key, job, &state);
 }
 
 fn state_of(job: &Job, start: Timestamp) -> JobState {

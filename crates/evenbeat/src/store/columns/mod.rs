@@ -7,7 +7,10 @@ mod run;
 mod session;
 
 pub use memory::MemoryColumns;
-pub use run::{DueColumns, EndedColumns, RunColumns, counter_of, takes_from_text, takes_to_text};
+pub use run::{
+    DueColumns, EndedColumns, RunColumns, counter_of, report_from_text, report_to_text, takes_from_text,
+    takes_to_text,
+};
 pub use session::{pools_from_text, pools_to_text, timings_from_text, timings_to_text};
 
 /// A number that never comes near the limit of what a database can hold.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use evenbeat_core::ids::{ExtraId, Fence, JobKey, RunId, SessionId};
 use evenbeat_core::occurrence::{Due, Serves};
-use evenbeat_core::run::{Outcome, Trigger};
+use evenbeat_core::run::{Outcome, RunReport, Trigger};
 use evenbeat_core::store::{CounterKey, LateResult, RunEnded, RunPhase, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_core::value::Value;
+use evenbeat_core::value::{Table, Value};
 
 use super::{number, small_number};
 use crate::store::json;
@@ -79,6 +79,7 @@ pub struct RunColumns {
     pub is_cancel_asked: bool,
     pub takes: Option<String>,
     pub ended: Option<EndedColumns>,
+    pub report: Option<String>,
 }
 
 /// What is known of the end of a run.
@@ -111,6 +112,7 @@ impl RunColumns {
                 exit_code: it.exit_code.and_then(|code| i32::try_from(code).ok()),
                 frozen_for: Duration::from_millis(it.frozen_for),
             }),
+            report: self.report.as_deref().and_then(report_from_text).map(Arc::new),
             late: self.ended.and_then(|it| {
                 Some(LateResult { outcome: it.late_outcome?, ended_at: at(it.late_ended_at?) })
             }),
@@ -118,6 +120,28 @@ impl RunColumns {
             takes: self.takes.map(|text| takes_from_text(&text)).unwrap_or_default(),
         }
     }
+}
+
+/// What a run told of itself, as text; none for most runs.
+pub fn report_to_text(report: Option<&RunReport>) -> Option<String> {
+    let RunReport { error, result } = report?;
+    let error = error.clone().map(|error| ("error".to_owned(), Value::Text(error)));
+    let result = (!result.is_empty()).then(|| ("result".to_owned(), Value::Table(result.clone())));
+    Some(json::to_text(&error.into_iter().chain(result).collect()))
+}
+
+/// The same back. What cannot be read was told by nobody.
+pub fn report_from_text(text: &str) -> Option<RunReport> {
+    let mut told = json::from_text(text)?;
+    let error = match told.remove("error") {
+        Some(Value::Text(error)) => Some(error),
+        _ => None,
+    };
+    let result = match told.remove("result") {
+        Some(Value::Table(result)) => result,
+        _ => Table::default(),
+    };
+    Some(RunReport { error, result })
 }
 
 /// The counters that a run holds, as text; none for most runs.

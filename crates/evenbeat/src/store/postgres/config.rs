@@ -16,8 +16,8 @@ pub struct PgConfig {
     pub(super) tls: Tls,
     /// How long one call may take, connecting included; then its connection is dropped. R of the timings.
     pub deadline: Duration,
-    /// How many connections there are for what is written; half as many more for what is only looked at. The beat has
-    /// one of its own.
+    /// How many connections there are for runs that are opened and ended; as many for what else is written, and half as
+    /// many for what is only looked at. The beat has one of its own.
     pub n_connections: usize,
     /// Whether something between here and the server hands out another connection for each transaction, as
     /// PgBouncer does in transaction mode: nothing is kept from one transaction to the next.
@@ -55,6 +55,17 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 const APPLICATION_NAME: &str = "evenbeat";
 
+/// How the server is to find the rows of a batch, whatever it thinks of the sizes of tables: each by its index, in the
+/// order in which they are named, so that locks are taken in that order. A plan is made once: a table that was empty
+/// then may be large now.
+const ONE_BY_ONE: [(&str, &str); 5] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+];
+
 impl PgConfig {
     /// The same with another deadline for each call.
     #[must_use]
@@ -85,18 +96,43 @@ impl PgConfig {
 
     /// How a transaction begins.
     pub(super) fn begin(&self) -> String {
-        let settings = self.settings().map(|(name, value)| format!("; SET LOCAL {name} = {value}")).concat();
-        format!("BEGIN{}", if self.is_pooled { &settings } else { "" })
+        self.begin_with(&[])
+    }
+
+    /// The same, where rows are found one by one.
+    pub(super) fn begin_runs(&self) -> String {
+        self.begin_with(&ONE_BY_ONE)
+    }
+
+    fn begin_with(&self, more: &[(&str, &str)]) -> String {
+        if !self.is_pooled {
+            return "BEGIN".to_owned();
+        }
+        let set = |name: &str, value: &str| format!("; SET LOCAL {name} = {value}");
+        let settings = self.settings().map(|(name, value)| set(name, &value)).concat();
+        let more: String = more.iter().map(|(name, value)| set(name, value)).collect();
+        format!("BEGIN{settings}{more}")
     }
 
     /// What is sent to the server when a connection begins.
     pub(super) fn connection(&self) -> Config {
+        self.connection_with(&[])
+    }
+
+    /// The same, where rows are found one by one.
+    pub(super) fn connection_for_runs(&self) -> Config {
+        self.connection_with(&ONE_BY_ONE)
+    }
+
+    fn connection_with(&self, more: &[(&str, &str)]) -> Config {
         let mut server = self.server.clone();
         server.connect_timeout(self.deadline).tcp_user_timeout(self.deadline);
         if !self.is_pooled {
-            let settings = self.settings().map(|(name, value)| format!("-c {name}={value}")).join(" ");
+            let set = |name: &str, value: &str| format!("-c {name}={value} ");
+            let settings = self.settings().map(|(name, value)| set(name, &value)).concat();
+            let more: String = more.iter().map(|(name, value)| set(name, value)).collect();
             let asked = server.get_options().map(str::to_owned).unwrap_or_default();
-            server.options(format!("{settings} {asked}"));
+            server.options(format!("{settings}{more}{asked}"));
         }
         server
     }

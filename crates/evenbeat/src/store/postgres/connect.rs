@@ -1,5 +1,5 @@
-//! Connections: one pool for what is written and one for what is only looked at, and one connection beside them that
-//! only the beat uses, so that nothing else can keep it waiting.
+//! Connections: one pool for runs, one for what else is written and one for what is only looked at, and one connection
+//! beside them that only the beat uses, so that nothing else can keep it waiting.
 //!
 //! A connection goes back to where it came from only when its transaction came to its end. In every other case, a
 //! deadline above all, it is dropped: whatever is still to come on it concerns nobody any more.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod,
 };
-use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::{Config, SimpleQueryMessage};
 
 use super::config::PgConfig;
 use super::fail::{Fail, READ_ONLY};
@@ -23,7 +23,9 @@ pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Whoever writes, and whoever must hear of it.
+    /// Whoever opens and ends runs.
+    Runs,
+    /// Whoever else writes, and whoever must hear of it.
     Pool,
     /// Whoever only looks: a page that takes long keeps no claim waiting.
     Read,
@@ -39,6 +41,7 @@ type Slot = Arc<tokio::sync::Mutex<Option<ClientWrapper>>>;
 #[derive(Debug)]
 pub(super) struct Connections {
     config: PgConfig,
+    runs: Pool,
     pool: Pool,
     reads: Pool,
     beat: Slot,
@@ -50,8 +53,9 @@ impl Connections {
     pub(super) fn new(config: &PgConfig) -> Result<Connections, Fail> {
         Ok(Connections {
             config: config.clone(),
-            pool: pool(config, config.n_connections)?,
-            reads: pool(config, config.n_connections.div_ceil(2))?,
+            runs: pool(config, config.connection_for_runs(), config.n_connections)?,
+            pool: pool(config, config.connection(), config.n_connections)?,
+            reads: pool(config, config.connection(), config.n_connections.div_ceil(2))?,
             beat: Slot::default(),
             nudge: Slot::default(),
             backoff: Mutex::default(),
@@ -60,6 +64,7 @@ impl Connections {
 
     pub(super) async fn lease(&self, lane: Lane) -> Result<Lease, Fail> {
         match lane {
+            Lane::Runs => self.pooled(&self.runs).await,
             Lane::Pool => self.pooled(&self.pool).await,
             Lane::Read => self.pooled(&self.reads).await,
             Lane::Beat => self.reserved(&self.beat).await,
@@ -109,9 +114,9 @@ impl Connections {
     }
 }
 
-fn pool(config: &PgConfig, n_connections: usize) -> Result<Pool, Fail> {
+fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<Pool, Fail> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = Manager::from_config(config.connection(), config.tls.connector(), recycling);
+    let manager = Manager::from_config(connection, config.tls.connector(), recycling);
     Pool::builder(manager)
         .max_size(n_connections)
         .post_create(Hook::async_fn(|client, _| Box::pin(check_server(client))))

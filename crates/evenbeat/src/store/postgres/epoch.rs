@@ -21,6 +21,7 @@ macro_rules! timeline {
           FROM pg_control_system())"
     };
 }
+pub(super) use timeline;
 
 /// The latest epoch as it is seen by a transaction.
 #[derive(Clone, Copy, Debug)]
@@ -114,9 +115,18 @@ async fn open(tx: &Tx, epoch: Epoch) -> Result<bool, Fail> {
     Ok(!opened.is_empty())
 }
 
+/// Waits for everybody who has made sure of the epoch and is not done yet: nobody claims under an epoch that is over.
+const WAIT_FOR_READERS: &str = "LOCK TABLE epoch IN ACCESS EXCLUSIVE MODE";
+
 async fn another(tx: &Tx) -> Result<Epoch, Fail> {
     tx.ready(&[&ANOTHER]).await?;
-    let ((), rows, ()) = tokio::try_join!(biased; tx.begin(), tx.query(&ANOTHER, []), tx.commit())?;
+    let ((), (), rows, ()) = tokio::try_join!(
+        biased;
+        tx.begin(),
+        tx.execute(WAIT_FOR_READERS),
+        tx.query(&ANOTHER, []),
+        tx.commit(),
+    )?;
     let row = rows.first().ok_or(Fail::Again)?;
     Ok(Epoch(number(row.try_get(0)?)))
 }

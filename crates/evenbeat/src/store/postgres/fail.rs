@@ -31,6 +31,13 @@ impl From<Error> for Fail {
     }
 }
 
+/// A part of a call that was given up for good.
+impl From<StoreDown> for Fail {
+    fn from(StoreDown(text): StoreDown) -> Fail {
+        Fail::Told(text)
+    }
+}
+
 impl From<PoolError> for Fail {
     fn from(error: PoolError) -> Fail {
         match error {
@@ -60,6 +67,11 @@ impl Fail {
                 }
             },
         }
+    }
+
+    /// Whether something was to be written that is there already.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self, Fail::Server(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION))
     }
 
     /// Whether somebody else was in the way.

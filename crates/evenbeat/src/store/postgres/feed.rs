@@ -5,6 +5,8 @@
 //! come, but which transactions it could see: what is new is what was not visible in the snapshot of before and is in
 //! the one of now. A slow transaction is seen when it commits, and nothing is seen twice.
 //!
+//! A load of all jobs reads ahead ([`Ahead`]).
+//!
 //! Snapshots are too long for a cursor: the handle keeps them, and a cursor is a token for one.
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PgStore;
+use super::ahead::Ahead;
 use super::connect::Lane;
 use super::epoch::{REIGN, reign};
 use super::fail::Fail;
@@ -30,7 +33,7 @@ const TOKEN_AGE_MAX: Duration = Duration::from_mins(50);
 
 /// All jobs by id, and which transactions can be seen. Both tables are told where to begin: else each page reads the
 /// memories from the first one on.
-static LOAD: Query = Query {
+pub(super) static LOAD: Query = Query {
     sql: concat!(
         "SELECT ",
         select_news!(),
@@ -60,6 +63,13 @@ static NEWS: Query = Query {
 };
 const POSITION_COLUMN: usize = 34;
 
+/// Whether changes that could not be seen in a snapshot are not kept any more. To be asked after they were looked for.
+static IS_TRIMMED: Query = Query {
+    sql: "SELECT 1 FROM setting WHERE name = 'changes_trimmed_to' \
+            AND pg_snapshot_xmin($1::text::pg_snapshot)::text::xid8 <= value::xid8",
+    types: &[Type::TEXT],
+};
+
 /// Where a reader stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stand {
@@ -76,6 +86,8 @@ enum Stand {
 pub(super) struct Readers {
     tokens: BTreeMap<u64, Token>,
     n_tokens: u64,
+    /// Of the reader that loaded last.
+    ahead: Option<Ahead>,
 }
 
 #[derive(Debug)]
@@ -115,6 +127,8 @@ struct Page {
     rows: Vec<JobNews>,
     next: Stand,
     is_last: bool,
+    /// Whether something is missing, so that the reader must begin anew.
+    is_broken: bool,
 }
 
 impl PgStore {
@@ -128,11 +142,21 @@ impl PgStore {
         };
         // Counted from before the question: a token must not seem younger than its snapshot.
         let asked_at = Instant::now();
-        let page = transact!(self, Lane::Pool, |tx| page(&tx, &self.inner.reader, stand.as_ref(), most))?;
-        if since.is_some_and(|it| it.epoch != page.epoch) {
+        let page = match self.page_ahead(stand.as_ref(), most).await? {
+            Some(page) => page,
+            None => {
+                let page =
+                    transact!(self, Lane::Pool, |tx| page(&tx, &self.inner.reader, stand.as_ref(), most))?;
+                if let Stand::Loading { after, .. } = page.next {
+                    readers().ahead = Some(Ahead::start(self, after, most));
+                }
+                page
+            }
+        };
+        if page.is_broken || since.is_some_and(|it| it.epoch != page.epoch) {
             return Ok(Changes::Reset);
         }
-        let Page { epoch, rows, next, is_last } = page;
+        let Page { epoch, rows, next, is_last, .. } = page;
         let is_quiet = rows.is_empty() && matches!(next, Stand::Following { .. });
         let next = match since {
             Some(cursor) if is_quiet => {
@@ -143,10 +167,34 @@ impl PgStore {
         };
         Ok(Changes::Rows { rows, next, is_last })
     }
+
+    /// The page that is asked for, if it was read ahead. The epoch is that of now all the same.
+    async fn page_ahead(&self, stand: Option<&Stand>, most: usize) -> Result<Option<Page>, StoreDown> {
+        let readers = || self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Stand::Loading { began, after }) = stand else { return Ok(None) };
+        let taken = readers().ahead.take();
+        let Some(mut ahead) = taken.filter(|it| it.is_at(*after, most)) else { return Ok(None) };
+        let read = self.within(self.inner.config.deadline, async { Ok(ahead.next().await) });
+        let (epoch, found) = tokio::join!(async { transact!(self, Lane::Pool, |tx| epoch(&tx)) }, read);
+        let (epoch, Some(found)) = (epoch?, found?) else { return Ok(None) };
+        let (rows, next, is_last) =
+            loaded(&self.inner.reader, began.clone(), most, &found).map_err(|fail| fail.down())?;
+        if let Stand::Loading { after, .. } = next {
+            ahead.after = after;
+            readers().ahead = Some(ahead);
+        }
+        Ok(Some(Page { epoch, rows, next, is_last, is_broken: false }))
+    }
+}
+
+async fn epoch(tx: &Tx) -> Result<Epoch, Fail> {
+    tx.ready(&[&REIGN]).await?;
+    let ((), reigning, ()) = tokio::try_join!(biased; tx.begin(), tx.query(&REIGN, []), tx.commit())?;
+    Ok(reign(&reigning)?.epoch)
 }
 
 async fn page(tx: &Tx, reader: &Reader, stand: Option<&Stand>, most: usize) -> Result<Page, Fail> {
-    tx.ready(&[&REIGN, &SNAPSHOT, &LOAD, &NEWS]).await?;
+    tx.ready(&[&REIGN, &SNAPSHOT, &LOAD, &NEWS, &IS_TRIMMED]).await?;
     let ((), reigning, snapshot) =
         tokio::try_join!(biased; tx.begin(), tx.query(&REIGN, []), tx.query(&SNAPSHOT, []))?;
     let epoch = reign(&reigning)?.epoch;
@@ -161,12 +209,18 @@ async fn page(tx: &Tx, reader: &Reader, stand: Option<&Stand>, most: usize) -> R
             news(tx, reader, seen.clone(), target.clone(), after.clone(), most).await?
         }
     };
+    let is_broken = match stand {
+        Some(Stand::Following { seen } | Stand::Paging { seen, .. }) => {
+            !tx.query(&IS_TRIMMED, [seen]).await?.is_empty()
+        }
+        Some(Stand::Loading { .. }) | None => false,
+    };
     tx.commit().await?;
-    Ok(Page { epoch, rows, next, is_last })
+    Ok(Page { epoch, rows, next, is_last, is_broken })
 }
 
 /// One row more than asked for tells whether that was all.
-fn one_more(most: usize) -> i64 {
+pub(super) fn one_more(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX - 1).saturating_add(1)
 }
 
@@ -178,7 +232,16 @@ async fn load(
     most: usize,
 ) -> Result<(Vec<JobNews>, Stand, bool), Fail> {
     let found = tx.query(&LOAD, [&after, &one_more(most)]).await?;
-    let page = found.get(..most).unwrap_or(&found);
+    loaded(reader, began, most, &found)
+}
+
+fn loaded(
+    reader: &Reader,
+    began: String,
+    most: usize,
+    found: &[Row],
+) -> Result<(Vec<JobNews>, Stand, bool), Fail> {
+    let page = found.get(..most).unwrap_or(found);
     let rows = read(reader, page)?;
     let is_last = page.len() == found.len();
     let next = match page.last() {

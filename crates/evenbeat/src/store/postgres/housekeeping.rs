@@ -33,7 +33,7 @@ static RIGHT: Query = Query {
 
 static OLD_RUNS: Query = Query {
     sql: "WITH gone AS (DELETE FROM run r USING (\
-            SELECT ended_at, id FROM run WHERE ended_at < $1 ORDER BY id LIMIT $2) old \
+            SELECT ended_at, id FROM run WHERE ended_at < $1 ORDER BY ended_at, id LIMIT $2) old \
             WHERE r.ended_at = old.ended_at AND r.id = old.id RETURNING 1) SELECT count(*) FROM gone",
     types: &[Type::INT8, Type::INT8],
 };
@@ -51,12 +51,18 @@ static OLD_SESSIONS: Query = Query {
           SELECT count(*) FROM gone",
     types: &[Type::INT8],
 };
-/// Who follows the feed has read them; who has not for so long begins anew.
+/// Who follows the feed has read them; who has not for so long begins anew. How far they went is noted: a clock may jump,
+/// and then they were not old at all. What a transaction that still goes on might have written stays.
 static OLD_CHANGES: Query = Query {
     sql: "WITH gone AS (DELETE FROM change c USING (\
-            SELECT position, job_id FROM change ORDER BY position, job_id LIMIT $1) old \
-            WHERE c.position = old.position AND c.job_id = old.job_id AND c.changed_at < now_ms() - 3600000 \
-            RETURNING 1) SELECT count(*) FROM gone",
+            SELECT ctid FROM change ORDER BY position LIMIT $1) old \
+            WHERE c.ctid = old.ctid AND c.changed_at < now_ms() - 3600000 \
+              AND c.position < pg_snapshot_xmin(pg_current_snapshot())::text::xid8 \
+            RETURNING c.position), \
+          noted AS (INSERT INTO setting AS s (name, value) \
+            SELECT 'changes_trimmed_to', max(position)::text FROM gone HAVING 0 < count(*) \
+            ON CONFLICT (name) DO UPDATE SET value = greatest(s.value::xid8, excluded.value::xid8)::text) \
+          SELECT count(*) FROM gone",
     types: &[Type::INT8],
 };
 const CHANGES_MAX: i64 = 50_000;

@@ -5,106 +5,27 @@
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{RunRow, StoreDown};
 use evenbeat_core::time::Timestamp;
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
 use super::PgStore;
 use super::connect::Lane;
 use super::fail::Fail;
-use super::rows::{run_row, run_rows, select_job, select_open_run, select_run};
-use super::tx::{Query, Tx, transact};
-use super::views::{LATEST, ask, limit, read};
+use super::rows::{job_key, run_row, run_rows, select_job, select_open_run, select_run};
+use super::tx::{Param, Query, Tx, transact};
+use super::views::{ask, limit, read};
 use crate::store::columns::{number, stored_number};
-use crate::store::query::{JobFilter, JobPage, PAGE_MAX, RunPage, RunQuery, ScorePoint};
-use crate::store::word::Word;
+use crate::store::query::{COUNT_MAX, Count, JobFilter, JobPage, PAGE_MAX, RunPage, RunQuery, ScorePoint};
+use crate::store::walk::{Arg, Dialect, Jobs, JobsWay, RARE_MAX, Runs, Sql, ended_at, furthest};
 
-/// The conditions of a statement, and its parameters.
-#[derive(Default)]
-struct Where {
-    sql: String,
-    params: Vec<(Box<dyn ToSql + Sync + Send>, Type)>,
-}
+static POSTGRES: Dialect = Dialect { join: "JOIN", position: "strpos", has_hints: false };
 
-impl Where {
-    /// A condition with `{}` for each of its parameters.
-    fn and<const N: usize>(&mut self, condition: &str, params: [(Box<dyn ToSql + Sync + Send>, Type); N]) {
-        self.sql += if self.sql.is_empty() { " WHERE " } else { " AND " };
-        let mut parts = condition.split("{}");
-        self.sql += parts.next().unwrap_or_default();
-        for (part, param) in parts.zip(params) {
-            self.params.push(param);
-            self.sql += "$";
-            self.sql += &self.params.len().to_string();
-            self.sql += part;
-        }
-    }
-
-    fn and_if(&mut self, is: Option<bool>, condition: &str) {
-        match is {
-            None => {}
-            Some(true) => self.and(condition, []),
-            Some(false) => self.and(&format!("NOT ({condition})"), []),
-        }
-    }
-}
-
-fn text(text: &str) -> (Box<dyn ToSql + Sync + Send>, Type) {
-    (Box::new(text.to_owned()), Type::TEXT)
-}
-
-fn millis(at: Timestamp) -> (Box<dyn ToSql + Sync + Send>, Type) {
-    (Box::new(at.as_millis()), Type::INT8)
-}
-
-fn jobs_where(filter: &JobFilter) -> Where {
-    let mut jobs = Where::default();
-    jobs.and("NOT j.is_deleted", []);
-    if let Some(prefix) = &filter.key_prefix {
-        // Keys are ASCII, so nothing that begins so comes after this.
-        jobs.and("{} <= j.key AND j.key < {}", [text(prefix), text(&format!("{prefix}\u{7f}"))]);
-    }
-    if let Some(part) = &filter.key_text {
-        jobs.and("strpos(lower(j.key), {}) <> 0", [text(&part.to_lowercase())]);
-    }
-    for (name, value) in &filter.labels {
-        jobs.and(
-            "EXISTS (SELECT FROM label l WHERE l.name = {} AND l.value = {} AND l.job_id = j.id)",
-            [text(name), text(value)],
-        );
-    }
-    if let Some(pool) = &filter.pool {
-        jobs.and("j.pool = {}", [text(pool.as_str())]);
-    }
-    if let Some(site) = &filter.site {
-        jobs.and("j.site = {}", [text(site.as_str())]);
-    }
-    if let Some(tenant) = &filter.tenant {
-        jobs.and("j.tenant = {}", [text(tenant.as_str())]);
-    }
-    jobs.and_if(filter.is_paused, "m.paused_by IS NOT NULL");
-    jobs.and_if(filter.is_enabled, "j.is_enabled");
-    jobs.and_if(filter.is_running, "0 < m.n_open");
-    jobs
-}
-
-fn runs_where(query: &RunQuery, before: Option<RunId>) -> Where {
-    let mut runs = Where::default();
-    let before = before.map_or(LATEST, |it| Uuid::from_u128(it.0));
-    runs.and("r.id < {}", [(Box::new(before) as _, Type::UUID)]);
-    if let Some(key) = &query.key {
-        runs.and("r.job_id = (SELECT id FROM job WHERE key = {})", [text(key.as_str())]);
-    }
-    if let Some(outcome) = query.outcome {
-        runs.and("r.outcome = {}", [text(outcome.word())]);
-    }
-    if let Some(since) = query.since {
-        runs.and("{} <= r.ended_at", [millis(since)]);
-    }
-    if let Some(until) = query.until {
-        runs.and("r.ended_at < {}", [millis(until)]);
-    }
-    runs
-}
+/// Lists walk an index from somewhere on, and look up little of what they pass. The server must not think of reading
+/// whole tables instead, whatever it believes to know of them.
+const WALK: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; \
+                    SET LOCAL enable_mergejoin = off; SET LOCAL join_collapse_limit = 1; \
+                    SET LOCAL max_parallel_workers_per_gather = 0";
 
 static OPEN_RUN: Query = Query {
     sql: concat!(
@@ -130,7 +51,8 @@ static PUT_SCORE: Query = Query {
 };
 
 impl PgStore {
-    /// Jobs by key, after one of them, at most so many.
+    /// Jobs by key, after one of them, at most so many; fewer, with a `next`, if those that were asked for lie too far
+    /// apart.
     pub async fn list_jobs(
         &self,
         filter: &JobFilter,
@@ -138,42 +60,27 @@ impl PgStore {
         most: usize,
     ) -> Result<JobPage, StoreDown> {
         let most = most.min(PAGE_MAX);
-        let mut jobs = jobs_where(filter);
-        if let Some(after) = after {
-            jobs.and("{} < j.key", [text(after.as_str())]);
-        }
-        let sql = format!(
-            concat!(
-                "SELECT ",
-                select_job!(),
-                " FROM job j JOIN memory m ON m.job_id = j.id{} ORDER BY j.key LIMIT {}"
-            ),
-            jobs.sql,
-            limit(most).saturating_add(1)
-        );
-        let rows = transact!(self, Lane::Read, |tx| list(&tx, &sql, &jobs))?;
+        let jobs = Jobs::new(filter, after, &POSTGRES);
+        let (rows, horizon) = transact!(self, Lane::Read, |tx| job_page(&tx, &jobs, most))?;
         let mut rows = read(&rows, |row| self.inner.reader.job_row(row))?;
         let is_more = most < rows.len();
         rows.truncate(most);
-        let next = rows.last().filter(|_| is_more).map(|row| row.job.key.clone());
+        let next = match rows.last() {
+            Some(last) if is_more => Some(last.job.key.clone()),
+            _ => horizon.map(|key| job_key(&key)).transpose().map_err(|fail| fail.down())?,
+        };
         Ok(JobPage { rows, next })
     }
 
-    /// How many jobs there are of those.
-    pub async fn count_jobs(&self, filter: &JobFilter) -> Result<u64, StoreDown> {
-        let jobs = jobs_where(filter);
-        // Half of the work, and every job has one.
-        let memory = match (filter.is_paused, filter.is_running) {
-            (None, None) => "",
-            _ => " JOIN memory m ON m.job_id = j.id",
-        };
-        let sql = format!("SELECT count(*) FROM job j{memory}{}", jobs.sql);
-        let rows = transact!(self, Lane::Read, |tx| list(&tx, &sql, &jobs))?;
-        let counts = read(&rows, |row| Ok(number(row.try_get(0)?)))?;
-        Ok(counts.first().copied().unwrap_or(0))
+    /// How many jobs there are of those, as far as that can be told soon.
+    pub async fn count_jobs(&self, filter: &JobFilter) -> Result<Count, StoreDown> {
+        let jobs = Jobs::new(filter, None, &POSTGRES);
+        let (n, horizon) = transact!(self, Lane::Read, |tx| job_count(&tx, &jobs))?;
+        Ok(Count { n: n.min(COUNT_MAX), is_more: horizon.is_some() || COUNT_MAX < n })
     }
 
-    /// Runs that are over, the latest id first, before one of them, at most so many.
+    /// Runs that are over, before one of them, at most so many; fewer, with a `next`, if those that were asked for lie
+    /// too far apart.
     pub async fn list_runs(
         &self,
         query: &RunQuery,
@@ -181,21 +88,14 @@ impl PgStore {
         most: usize,
     ) -> Result<RunPage, StoreDown> {
         let most = most.min(PAGE_MAX);
-        let runs = runs_where(query, before);
-        let sql = format!(
-            concat!(
-                "SELECT ",
-                select_run!(),
-                " FROM run r JOIN job j ON j.id = r.job_id{} ORDER BY r.id DESC LIMIT {}"
-            ),
-            runs.sql,
-            limit(most).saturating_add(1)
-        );
-        let rows = transact!(self, Lane::Read, |tx| list(&tx, &sql, &runs))?;
+        let (rows, horizon) = transact!(self, Lane::Read, |tx| run_page(&tx, query, before, most))?;
         let mut rows = read(&rows, run_row)?;
         let is_more = most < rows.len();
         rows.truncate(most);
-        let next = rows.last().filter(|_| is_more).map(|row| row.run);
+        let next = match rows.last() {
+            Some(last) if is_more => Some(last.run),
+            _ => horizon,
+        };
         Ok(RunPage { rows, next })
     }
 
@@ -231,14 +131,90 @@ impl PgStore {
     }
 }
 
-async fn list(tx: &Tx, sql: &str, wanted: &Where) -> Result<Vec<tokio_postgres::Row>, Fail> {
-    let params: Vec<(&(dyn ToSql + Sync), Type)> = wanted
-        .params
-        .iter()
-        .map(|(value, its_type)| (&**value as &(dyn ToSql + Sync), its_type.clone()))
-        .collect();
-    let ((), rows, ()) = tokio::try_join!(biased; tx.begin(), tx.query_once(sql, &params), tx.commit())?;
-    Ok(rows)
+async fn job_page(tx: &Tx, jobs: &Jobs<'_>, most: usize) -> Result<(Vec<Row>, Option<String>), Fail> {
+    tokio::try_join!(biased; tx.begin(), tx.execute(WALK))?;
+    let (way, horizon) = way(tx, jobs).await?;
+    let sql = jobs.keys(way, horizon.as_deref(), most.saturating_add(1)).within(
+        concat!("SELECT ", select_job!(), " FROM ("),
+        ") p JOIN job j ON j.key = p.key JOIN memory m ON m.job_id = j.id ORDER BY p.key",
+    );
+    let (rows, ()) = tokio::try_join!(biased; list(tx, &sql), tx.commit())?;
+    Ok((rows, horizon))
+}
+
+async fn job_count(tx: &Tx, jobs: &Jobs<'_>) -> Result<(u64, Option<String>), Fail> {
+    tokio::try_join!(biased; tx.begin(), tx.execute(WALK))?;
+    let (way, horizon) = way(tx, jobs).await?;
+    let count = jobs.count(way, horizon.as_deref());
+    let (rows, ()) = tokio::try_join!(biased; list(tx, &count), tx.commit())?;
+    Ok((number(rows.first().ok_or(Fail::Again)?.try_get(0)?), horizon))
+}
+
+/// Which way to go, and how far it comes.
+async fn way(tx: &Tx, jobs: &Jobs<'_>) -> Result<(JobsWay, Option<String>), Fail> {
+    for way in jobs.rare_ways() {
+        let rows = list(tx, &jobs.n_rare(way)).await?;
+        let n: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
+        if n <= limit(RARE_MAX) {
+            return Ok((way, None));
+        }
+    }
+    let ways = jobs.ways();
+    if let Some(way) = ways.iter().find(|way| jobs.is_straight(**way)) {
+        return Ok((*way, None));
+    }
+    let mut horizons = Vec::new();
+    for way in ways {
+        let rows = list(tx, &jobs.horizon(way)).await?;
+        horizons.push((way, rows.first().map(|row| row.try_get(0)).transpose()?));
+    }
+    Ok(furthest(horizons))
+}
+
+async fn run_page(
+    tx: &Tx,
+    query: &RunQuery,
+    before: Option<RunId>,
+    most: usize,
+) -> Result<(Vec<Row>, Option<RunId>), Fail> {
+    tokio::try_join!(biased; tx.begin(), tx.execute(WALK))?;
+    let before = match before {
+        None => None,
+        Some(run) => match list(tx, &ended_at(run)).await?.first() {
+            Some(row) => Some((run, row.try_get(0)?)),
+            // It was old enough to go, and so is whatever comes behind it.
+            None => {
+                tx.commit().await?;
+                return Ok((Vec::new(), None));
+            }
+        },
+    };
+    let runs = Runs::new(query, before, &POSTGRES);
+    let mut horizon = None;
+    if !runs.is_straight()
+        && let Some(row) = list(tx, &runs.horizon()).await?.first()
+    {
+        horizon = Some((RunId(row.try_get::<_, Uuid>(0)?.as_u128()), row.try_get(1)?));
+    }
+    let sql =
+        runs.page(horizon, most.saturating_add(1)).within(concat!("SELECT ", select_run!(), " FROM "), "");
+    let (rows, ()) = tokio::try_join!(biased; list(tx, &sql), tx.commit())?;
+    Ok((rows, horizon.map(|(run, _)| run)))
+}
+
+async fn list(tx: &Tx, sql: &Sql) -> Result<Vec<Row>, Fail> {
+    let values: Vec<(Box<dyn ToSql + Sync + Send>, Type)> = sql.args.iter().map(value).collect();
+    let params: Vec<(Param<'_>, Type)> =
+        values.iter().map(|(value, its_type)| (&**value as Param<'_>, its_type.clone())).collect();
+    tx.query_once(&sql.with_placeholders(|no| format!("${no}")), &params).await
+}
+
+fn value(arg: &Arg) -> (Box<dyn ToSql + Sync + Send>, Type) {
+    match arg {
+        Arg::Text(text) => (Box::new(text.clone()), Type::TEXT),
+        Arg::Number(number) => (Box::new(*number), Type::INT8),
+        Arg::Id(id) => (Box::new(Uuid::from_u128(*id)), Type::UUID),
+    }
 }
 
 async fn one_run(tx: &Tx, run: RunId) -> Result<Option<RunRow>, Fail> {

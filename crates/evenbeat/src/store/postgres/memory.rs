@@ -64,7 +64,59 @@ macro_rules! memory_types {
         ]
     };
 }
-pub(super) use {memory_names, memory_types, select_memory};
+
+/// The arrays of those columns but the owner's, as the first parameters of a statement.
+macro_rules! state_arrays {
+    () => {
+        "$1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], \
+         $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], \
+         $15::text[], $16::text[], $17::bigint[], $18::float8[], $19::float8[], $20::bigint[], $21::text[], \
+         $22::text[], $23::text[]"
+    };
+}
+
+/// Their names.
+macro_rules! state_names {
+    () => {
+        "created_at, placed_at, anchor_at, choices, next_run_at, settled_until, last_start_at, last_end_at, \
+         last_good_start_at, last_good_end_at, last_exit_code, failure_count, attempt, losses, attempt_outcome, \
+         last_outcome, n_served, estimate_mean, estimate_variance, estimate_samples, extras, paused_by, pause_reason"
+    };
+}
+
+/// Sets them from `u`, where blanks are left out.
+macro_rules! set_state {
+    () => {
+        "created_at = coalesce(u.created_at, 0), placed_at = u.placed_at, anchor_at = u.anchor_at, \
+         choices = u.choices, next_run_at = u.next_run_at, settled_until = u.settled_until, \
+         last_start_at = u.last_start_at, last_end_at = u.last_end_at, \
+         last_good_start_at = u.last_good_start_at, last_good_end_at = u.last_good_end_at, \
+         last_exit_code = u.last_exit_code, failure_count = coalesce(u.failure_count, 0), \
+         attempt = coalesce(u.attempt, 0), losses = coalesce(u.losses, 0), attempt_outcome = u.attempt_outcome, \
+         last_outcome = u.last_outcome, n_served = coalesce(u.n_served, 0), estimate_mean = u.estimate_mean, \
+         estimate_variance = u.estimate_variance, estimate_samples = u.estimate_samples, extras = u.extras, \
+         paused_by = u.paused_by, pause_reason = u.pause_reason"
+    };
+}
+
+/// Their types, and those of the parameters behind them.
+macro_rules! state_types {
+    ($($behind:expr),* $(,)?) => {
+        &[
+            Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::INT8_ARRAY,
+            Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY,
+            Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY,
+            Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::FLOAT8_ARRAY, Type::FLOAT8_ARRAY, Type::INT8_ARRAY,
+            Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::TEXT_ARRAY, $($behind),*
+        ]
+    };
+}
+pub(super) use {
+    memory_names, memory_types, select_memory, set_state, state_arrays, state_names, state_types,
+};
+
+/// How many columns those are.
+const N_STATE_COLUMNS: usize = 23;
 
 macro_rules! arrays {
     ($($column:ident: $type:ty),*) => {
@@ -78,12 +130,46 @@ macro_rules! arrays {
             pub(super) fn params(&self) -> [&(dyn ToSql + Sync); N_COLUMNS] {
                 [$(&self.$column),*]
             }
+
+            pub(super) fn leave_blanks_out(&mut self) {
+                $(leave_blanks_out(&mut self.$column);)*
+            }
         }
     };
 }
 memory_columns!(arrays);
 
+/// What a column holds for most rows.
+pub(super) trait Blank {
+    fn is_blank(&self) -> bool;
+}
+
+impl<T> Blank for Option<T> {
+    fn is_blank(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl Blank for i64 {
+    fn is_blank(&self) -> bool {
+        *self == 0
+    }
+}
+
+/// A column of nothing but blanks is sent without any rows. The server fills up what is missing with nulls, and does so
+/// much quicker than it unpacks an array.
+pub(super) fn leave_blanks_out<T: Blank>(column: &mut Vec<T>) {
+    if column.iter().all(Blank::is_blank) {
+        column.clear();
+    }
+}
+
 impl MemoryArrays {
+    /// Without the owner.
+    pub(super) fn state_params(&self) -> impl Iterator<Item = &(dyn ToSql + Sync)> {
+        self.params().into_iter().take(N_STATE_COLUMNS)
+    }
+
     pub(super) fn push(&mut self, columns: MemoryColumns) {
         let word = |outcome: Option<Outcome>| outcome.map(Word::word);
         self.created_at.push(columns.created_at);

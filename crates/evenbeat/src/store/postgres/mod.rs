@@ -3,12 +3,14 @@
 //! Each duty is one transaction with a fixed number of statements, however large its batch: one round trip that locks
 //! and reads, decisions in plain code as in the reference store, and one that writes and commits. Locks are taken in
 //! one order everywhere: counters by kind and key, jobs by key, runs by id, start messages. So nobody waits in a
-//! circle, and a compare-and-set that was decided under its lock cannot fail.
+//! circle, and a compare-and-set that was decided under its lock cannot fail. Runs with nothing out of the ordinary
+//! about them are opened and ended on a shorter way, by one statement.
 //!
 //! Every call has a deadline. A connection on which it passed is dropped, and the server gives the statement up by
 //! itself. Nothing is kept on a connection from one transaction to the next except statements, and those only where
 //! connections are ours: it works behind PgBouncer in transaction mode.
 
+mod ahead;
 mod batch;
 mod blocking;
 mod check;
@@ -36,11 +38,13 @@ use std::time::{Duration, Instant};
 
 use evenbeat_core::store::StoreDown;
 
+pub use batch::Ways;
 pub use blocking::BlockingStore;
 pub use config::{PgConfig, PgConfigError};
 pub use nudge::Nudges;
 pub use tls::TlsError;
 
+use batch::{KnownJobs, WaysCounted};
 use connect::Connections;
 use fail::Fail;
 use feed::Readers;
@@ -58,7 +62,11 @@ struct Inner {
     connections: Connections,
     /// How a transaction begins.
     begin: Arc<str>,
+    /// The same for runs.
+    begin_runs: Arc<str>,
     reader: Reader,
+    known: KnownJobs,
+    ways: WaysCounted,
     readers: Mutex<Readers>,
     nudged_at: Mutex<Option<Instant>>,
 }
@@ -67,12 +75,15 @@ impl PgStore {
     /// A handle; nothing is asked of the server yet.
     pub fn new(config: PgConfig) -> Result<PgStore, StoreDown> {
         let connections = Connections::new(&config).map_err(|fail| fail.down())?;
-        let begin = config.begin().into();
+        let (begin, begin_runs) = (config.begin().into(), config.begin_runs().into());
         let inner = Inner {
             config,
             connections,
             begin,
+            begin_runs,
             reader: Reader::default(),
+            known: KnownJobs::default(),
+            ways: WaysCounted::default(),
             readers: Mutex::default(),
             nudged_at: Mutex::default(),
         };

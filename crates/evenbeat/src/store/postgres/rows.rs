@@ -1,7 +1,7 @@
 //! Rows of the server as rows of the contract.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use evenbeat_core::ids::{Fence, JobKey, NodeName, SessionId};
 use evenbeat_core::job::Job;
@@ -18,17 +18,15 @@ use super::memory::memory_columns_of;
 use crate::store::columns::{
     DueColumns, EndedColumns, RunColumns, counter_of, number, pools_from_text, small_number,
 };
-use crate::store::definition::{self, TermsCache, Unreadable, broken_job, broken_state};
+use crate::store::definition::{TermsCache, broken_job, broken_state};
+use crate::store::similar::SimilarJobs;
 use crate::store::word::{OpenPhase, ServesKind, Word};
-
-/// So many definitions are remembered: a run's end follows its claim soon.
-const JOBS_MAX: usize = 20_000;
 
 /// Reads definitions, and remembers them.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     terms: TermsCache,
-    jobs: Mutex<HashMap<Box<str>, Arc<Job>>>,
+    jobs: SimilarJobs,
 }
 
 /// What [`Reader::job_row`] reads: `j.id` and what follows.
@@ -57,7 +55,7 @@ macro_rules! select_open_run {
         "o.id, j.key, o.session_id, o.fence, o.phase, o.due_at, o.attempt, o.\"trigger\", o.serves, o.extra_id, \
          o.losses, o.last_outcome, o.params, o.claimed_at, o.started_at, o.is_cancel_asked, o.takes, \
          NULL::text AS outcome, NULL::bigint AS ended_at, NULL::bigint AS exit_code, NULL::bigint AS frozen_for, \
-         NULL::text AS late_outcome, NULL::bigint AS late_ended_at"
+         NULL::text AS late_outcome, NULL::bigint AS late_ended_at, NULL::text AS report"
     };
 }
 
@@ -66,7 +64,7 @@ macro_rules! select_run {
     () => {
         "r.id, j.key, r.session_id, r.fence, 'running' AS phase, r.due_at, r.attempt, r.\"trigger\", r.serves, \
          r.extra_id, r.losses, r.last_outcome, r.params, r.claimed_at, r.started_at, r.is_cancel_asked, r.takes, \
-         r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at"
+         r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at, r.report"
     };
 }
 
@@ -83,7 +81,7 @@ impl Reader {
     pub(super) fn job_row(&self, row: &Row) -> Result<JobRow, Fail> {
         let key = job_key(row.try_get(1)?)?;
         let state = memory_columns_of(row, 8)?.state();
-        let (job, state) = match self.job(row.try_get(2)?) {
+        let (job, state) = match self.jobs.job(&key, row.try_get(2)?) {
             Ok(job) => (job, state),
             Err(unreadable) => (Arc::new(broken_job(&key)), broken_state(state, unreadable)),
         };
@@ -116,18 +114,9 @@ impl Reader {
         })
     }
 
-    fn job(&self, text: &str) -> Result<Arc<Job>, Unreadable> {
-        let lock = || self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(job) = lock().get(text) {
-            return Ok(Arc::clone(job));
-        }
-        let job = Arc::new(definition::job(text)?);
-        let mut jobs = lock();
-        if JOBS_MAX <= jobs.len() {
-            jobs.clear();
-        }
-        jobs.insert(text.into(), Arc::clone(&job));
-        Ok(job)
+    /// The job of a definition; one that does nothing if that cannot be read.
+    pub(super) fn job_or_broken(&self, key: &JobKey, text: &str) -> Arc<Job> {
+        self.jobs.job(key, text).unwrap_or_else(|_| Arc::new(broken_job(key)))
     }
 }
 
@@ -175,6 +164,7 @@ pub(super) fn run_row(row: &Row) -> Result<RunRow, Fail> {
         is_cancel_asked: row.try_get(15)?,
         takes: row.try_get(16)?,
         ended,
+        report: row.try_get(23)?,
     };
     Ok(columns.row())
 }

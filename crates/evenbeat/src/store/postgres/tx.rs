@@ -38,7 +38,7 @@ impl Tx {
     pub(super) async fn new(store: &PgStore, lane: Lane) -> Result<Tx, Fail> {
         let config = &store.inner.config;
         let lease = store.inner.connections.lease(lane).await?;
-        let begin = Arc::clone(&store.inner.begin);
+        let begin = Arc::clone(if lane == Lane::Runs { &store.inner.begin_runs } else { &store.inner.begin });
         Ok(Tx { lease, is_pooled: config.is_pooled, begin, was_committing: AtomicBool::new(false) })
     }
 
@@ -74,7 +74,20 @@ impl Tx {
         self.query_all(query, &params).await
     }
 
-    /// The same, unless there is nothing to do.
+    /// One statement that is the whole transaction: committed when its answer is here.
+    pub(super) async fn query_alone(&self, query: &Query, params: &[Param<'_>]) -> Result<Vec<Row>, Fail> {
+        if self.is_pooled {
+            let ((), rows, ()) =
+                tokio::try_join!(biased; self.begin(), self.query_all(query, params), self.commit())?;
+            return Ok(rows);
+        }
+        let client = self.lease.client()?;
+        let statement = client.prepare_typed_cached(query.sql, query.types).await?;
+        self.was_committing.store(true, Ordering::Relaxed);
+        Ok(client.query(&statement, params).await?)
+    }
+
+    /// Like [`Tx::query`], unless there is nothing to do.
     pub(super) async fn query_if<const N: usize>(
         &self,
         is_asked: bool,

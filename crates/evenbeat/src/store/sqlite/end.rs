@@ -14,7 +14,7 @@ use rusqlite::{OptionalExtension, Result, ToSql, params, params_from_iter};
 use super::desk::{Desk, Write};
 use super::reader::StoredJob;
 use super::rows::{self, Id};
-use crate::store::columns::{number, stored_number, takes_from_text};
+use crate::store::columns::{number, report_to_text, stored_number, takes_from_text};
 use crate::store::word::{OpenPhase, Word};
 
 /// What the end of a run needs to know of it.
@@ -113,11 +113,12 @@ impl Desk<'_> {
             // Not by `INSERT … SELECT`: that would keep a journal of its own for every run.
             let mut insert = self.look.prepared(
                 "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                 ?19, ?20, NULL, NULL)",
+                 ?19, ?20, NULL, NULL, ?21)",
             )?;
             let head: [&dyn ToSql; 5] =
                 [&id, &run.job_id, &Id(run.session.0), &stored_number(run.fence.0), &outcome.word()];
-            let tail: [&dyn ToSql; 3] = [&ended_at.as_millis(), &exit_code, &frozen_for.as_millis()];
+            let report = report_to_text(end.report.as_deref());
+            let tail: [&dyn ToSql; 4] = [&ended_at.as_millis(), &exit_code, &frozen_for.as_millis(), &report];
             let rest = run.rest.iter().map(|it| it as &dyn ToSql);
             insert.execute(params_from_iter(head.into_iter().chain(rest).chain(tail)))?;
         }

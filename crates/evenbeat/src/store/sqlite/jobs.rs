@@ -68,7 +68,9 @@ impl Desk<'_> {
                 put.is_deleted,
                 stored_number(row.revision.0),
             ])?;
-        self.add_labels(id, &put.job)?;
+        if !put.is_deleted {
+            self.add_labels(id, &put.job)?;
+        }
         self.look.shared.definitions.remember(id, &stored.definition, &put.job);
         self.write(id, &mut row, &put.records, Write::Born)?;
         Ok(row)
@@ -88,6 +90,9 @@ impl Desk<'_> {
         if was != (row.revision, row.is_deleted) {
             let sql = "UPDATE job SET revision = ?2, is_deleted = ?3 WHERE id = ?1";
             self.run(sql, params![id, stored_number(row.revision.0), row.is_deleted])?;
+        }
+        if stored.definition != definition || was.1 != row.is_deleted {
+            self.relabel(id, put)?;
         }
         row.job = put.job.clone();
         // Whose the job is, runs decide, not people.
@@ -114,14 +119,19 @@ impl Desk<'_> {
                 terms.enabled,
             ],
         )?;
+        Ok(())
+    }
+
+    /// Removed jobs have no labels: no list finds them.
+    fn relabel(&mut self, id: i64, put: &PutJob) -> Result<()> {
         self.run("DELETE FROM label WHERE job_id = ?1", [id])?;
-        self.add_labels(id, &put.job)
+        if put.is_deleted { Ok(()) } else { self.add_labels(id, &put.job) }
     }
 
     fn add_labels(&mut self, id: i64, job: &Job) -> Result<()> {
         for (name, value) in &job.labels {
-            let sql = "INSERT INTO label (name, value, job_id) VALUES (?1, ?2, ?3)";
-            self.run(sql, params![name, value, id])?;
+            let sql = "INSERT INTO label (name, value, key, job_id) VALUES (?1, ?2, ?3, ?4)";
+            self.run(sql, params![name, value, job.key.as_str(), id])?;
         }
         Ok(())
     }

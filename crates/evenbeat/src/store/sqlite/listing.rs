@@ -4,77 +4,39 @@ use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{RunRow, StoreDown};
 use evenbeat_core::time::Timestamp;
 use rusqlite::types::Value;
-use rusqlite::{Result, params, params_from_iter};
+use rusqlite::{OptionalExtension, Params, Result, Row, params, params_from_iter};
 
 use super::desk::Desk;
 use super::feed::limit;
 use super::reader::Reader;
 use super::rows;
-use super::sql::{job_sql, memory_columns, run_columns, run_sql};
+use super::sql::{job_columns, memory_columns, run_columns, run_over_columns};
 use crate::store::columns::{number, stored_number};
-use crate::store::query::{JobFilter, JobPage, PAGE_MAX, RunPage, RunQuery, ScorePoint};
-use crate::store::word::Word;
+use crate::store::query::{COUNT_MAX, Count, JobFilter, JobPage, PAGE_MAX, RunPage, RunQuery, ScorePoint};
+use crate::store::walk::{Arg, Dialect, Jobs, JobsWay, RARE_MAX, Runs, Sql, ended_at, furthest};
 
-/// The conditions of a query, and what stands for their question marks.
-#[derive(Default)]
-struct Where {
-    sql: String,
-    args: Vec<Value>,
-}
+/// Which table is outside is said by the statement, and which index it means: there are no statistics to go by.
+static SQLITE: Dialect = Dialect { join: "CROSS JOIN", position: "instr", has_hints: true };
 
-impl Where {
-    fn and(&mut self, condition: &str, args: impl IntoIterator<Item = Value>) {
-        self.sql += if self.sql.is_empty() { "WHERE " } else { " AND " };
-        self.sql += condition;
-        self.args.extend(args);
-    }
+/// From the keys of a page to its rows.
+const FETCH: &str =
+    ") p CROSS JOIN job j ON j.key = p.key CROSS JOIN memory m ON m.job_id = j.id ORDER BY p.key";
 
-    fn and_if(&mut self, is: Option<bool>, condition: &str) {
-        match is {
-            None => {}
-            Some(true) => self.and(condition, []),
-            Some(false) => self.and(&format!("NOT ({condition})"), []),
-        }
-    }
-}
-
-fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
-fn jobs_where(filter: &JobFilter) -> Where {
-    let mut jobs = Where::default();
-    jobs.and("j.is_deleted = 0", []);
-    if let Some(prefix) = &filter.key_prefix {
-        // Keys are ASCII, so nothing that begins so comes after this.
-        jobs.and("? <= j.key AND j.key < ?", [text(prefix), text(&format!("{prefix}\u{7f}"))]);
-    }
-    if let Some(part) = &filter.key_text {
-        jobs.and("instr(lower(j.key), ?) <> 0", [text(&part.to_lowercase())]);
-    }
-    for (name, value) in &filter.labels {
-        jobs.and(
-            "EXISTS (SELECT 1 FROM label l WHERE l.name = ? AND l.value = ? AND l.job_id = j.id)",
-            [text(name), text(value)],
-        );
-    }
-    if let Some(pool) = &filter.pool {
-        jobs.and("j.pool = ?", [text(pool.as_str())]);
-    }
-    if let Some(site) = &filter.site {
-        jobs.and("j.site = ?", [text(site.as_str())]);
-    }
-    if let Some(tenant) = &filter.tenant {
-        jobs.and("j.tenant = ?", [text(tenant.as_str())]);
-    }
-    jobs.and_if(filter.is_paused, "m.paused_by IS NOT NULL");
-    jobs.and_if(filter.is_enabled, "j.is_enabled");
-    jobs.and_if(filter.is_running, "0 < m.n_open");
-    jobs
+fn values(args: &[Arg]) -> impl Params + use<> {
+    params_from_iter(
+        args.iter()
+            .map(|arg| match arg {
+                Arg::Text(text) => Value::Text(text.clone()),
+                Arg::Number(number) => Value::Integer(*number),
+                Arg::Id(id) => Value::Blob(id.to_be_bytes().to_vec()),
+            })
+            .collect::<Vec<_>>(),
+    )
 }
 
 impl Reader<'_> {
-    /// Jobs by key, after one of them, at most so many.
+    /// Jobs by key, after one of them, at most so many; fewer, with a `next`, if those that were asked for lie too far
+    /// apart.
     pub fn list_jobs(
         &self,
         filter: &JobFilter,
@@ -85,31 +47,50 @@ impl Reader<'_> {
     }
 
     fn find_job_page(&self, filter: &JobFilter, after: Option<&JobKey>, most: usize) -> Result<JobPage> {
-        let mut jobs = jobs_where(filter);
-        if let Some(after) = after {
-            jobs.and("? < j.key", [text(after.as_str())]);
-        }
-        let sql = format!("{}{} ORDER BY j.key LIMIT {}", job_sql!(""), jobs.sql, limit(most) + 1);
-        let mut rows = self.many(&sql, params_from_iter(jobs.args), |row| Ok(self.stored_job(row)?.row))?;
+        let jobs = Jobs::new(filter, after, &SQLITE);
+        let (way, horizon) = self.way(&jobs)?;
+        let keys = jobs.keys(way, horizon.as_deref(), most + 1);
+        let sql = keys.within(concat!("SELECT ", job_columns!(), " FROM ("), FETCH);
+        let mut rows = self.listed(&sql, |row| Ok(self.stored_job(row)?.row))?;
         let is_more = most < rows.len();
         rows.truncate(most);
-        let next = rows.last().filter(|_| is_more).map(|row| row.job.key.clone());
+        let next = match rows.last() {
+            Some(last) if is_more => Some(last.job.key.clone()),
+            _ => horizon.map(|key| rows::parsed_key(&key, 0)).transpose()?,
+        };
         Ok(JobPage { rows, next })
     }
 
-    /// How many jobs there are of those.
-    pub fn count_jobs(&self, filter: &JobFilter) -> Result<u64, StoreDown> {
-        let jobs = jobs_where(filter);
-        // Half of the work, and every job has one.
-        let memory = match (filter.is_paused, filter.is_running) {
-            (None, None) => "",
-            _ => "JOIN memory m ON m.job_id = j.id",
-        };
-        let sql = format!("SELECT count(*) FROM job j {memory} {}", jobs.sql);
-        self.told(self.one(&sql, params_from_iter(jobs.args), |row| Ok(number(row.get(0)?))))
+    /// How many jobs there are of those, as far as that can be told soon.
+    pub fn count_jobs(&self, filter: &JobFilter) -> Result<Count, StoreDown> {
+        self.told(self.find_count(filter))
     }
 
-    /// Runs that are over, the latest id first, before one of them, at most so many.
+    fn find_count(&self, filter: &JobFilter) -> Result<Count> {
+        let jobs = Jobs::new(filter, None, &SQLITE);
+        let (way, horizon) = self.way(&jobs)?;
+        let n = self.first(&jobs.count(way, horizon.as_deref()), |row| Ok(number(row.get(0)?)))?.unwrap_or(0);
+        Ok(Count { n: n.min(COUNT_MAX), is_more: horizon.is_some() || COUNT_MAX < n })
+    }
+
+    /// Which way to go, and how far it comes.
+    fn way(&self, jobs: &Jobs<'_>) -> Result<(JobsWay, Option<String>)> {
+        for way in jobs.rare_ways() {
+            let n_rare = self.first(&jobs.n_rare(way), |row| row.get::<_, i64>(0))?;
+            if n_rare.is_some_and(|n| n <= limit(RARE_MAX)) {
+                return Ok((way, None));
+            }
+        }
+        let ways = jobs.ways();
+        if let Some(way) = ways.iter().find(|way| jobs.is_straight(**way)) {
+            return Ok((*way, None));
+        }
+        let horizon = |way: JobsWay| Ok((way, self.first(&jobs.horizon(way), |row| row.get(0))?));
+        Ok(furthest(ways.into_iter().map(horizon).collect::<Result<Vec<_>>>()?))
+    }
+
+    /// Runs that are over, before one of them, at most so many; fewer, with a `next`, if those that were asked for lie
+    /// too far apart.
     pub fn list_runs(
         &self,
         query: &RunQuery,
@@ -120,26 +101,37 @@ impl Reader<'_> {
     }
 
     fn find_run_page(&self, query: &RunQuery, before: Option<RunId>, most: usize) -> Result<RunPage> {
-        let mut runs = Where::default();
-        runs.and("r.id < ?", [Value::Blob(rows::before_or_all(before.map(|it| it.0)))]);
-        if let Some(key) = &query.key {
-            runs.and("r.job_id = (SELECT id FROM job WHERE key = ?)", [text(key.as_str())]);
-        }
-        if let Some(outcome) = query.outcome {
-            runs.and("r.outcome = ?", [text(outcome.word())]);
-        }
-        if let Some(since) = query.since {
-            runs.and("? <= r.ended_at", [Value::Integer(since.as_millis())]);
-        }
-        if let Some(until) = query.until {
-            runs.and("r.ended_at < ?", [Value::Integer(until.as_millis())]);
-        }
-        let sql = format!("{}{} ORDER BY r.id DESC LIMIT {}", run_sql!(""), runs.sql, limit(most) + 1);
-        let mut rows = self.many(&sql, params_from_iter(runs.args), rows::run)?;
+        let before = match before {
+            None => None,
+            Some(run) => match self.first(&ended_at(run), |row| row.get(0))? {
+                Some(ended_at) => Some((run, ended_at)),
+                // It was old enough to go, and so is whatever comes behind it.
+                None => return Ok(RunPage { rows: Vec::new(), next: None }),
+            },
+        };
+        let runs = Runs::new(query, before, &SQLITE);
+        let horizon = if runs.is_straight() {
+            None
+        } else {
+            self.first(&runs.horizon(), |row| Ok((RunId(rows::id(row, 0)?), row.get(1)?)))?
+        };
+        let select = concat!("SELECT ", run_columns!(), run_over_columns!(), " FROM ");
+        let mut rows = self.listed(&runs.page(horizon, most + 1).within(select, ""), rows::run)?;
         let is_more = most < rows.len();
         rows.truncate(most);
-        let next = rows.last().filter(|_| is_more).map(|row| row.run);
+        let next = match rows.last() {
+            Some(last) if is_more => Some(last.run),
+            _ => horizon.map(|(run, _)| run),
+        };
         Ok(RunPage { rows, next })
+    }
+
+    fn listed<T>(&self, sql: &Sql, read: impl FnMut(&Row<'_>) -> Result<T>) -> Result<Vec<T>> {
+        self.many(&sql.with_placeholders(|_| "?".to_owned()), values(&sql.args), read)
+    }
+
+    fn first<T>(&self, sql: &Sql, read: impl FnOnce(&Row<'_>) -> Result<T>) -> Result<Option<T>> {
+        self.one(&sql.with_placeholders(|_| "?".to_owned()), values(&sql.args), read).optional()
     }
 
     /// One run, open or over.
@@ -175,5 +167,147 @@ impl Desk<'_> {
             .run(put, params![point.at.as_millis(), point.score, peak, n_jobs])
             .and_then(|_| self.run("DELETE FROM score WHERE at < ?1", [keep_since.as_millis()]));
         self.tell(written).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenbeat_core::run::Outcome;
+    use rusqlite::Connection;
+
+    use super::*;
+
+    /// How SQLite would go about it, a line for each table.
+    fn plan(sql: &Sql) -> Vec<String> {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(include_str!("migrations/0001_begin.sql")).unwrap();
+        let text = format!("EXPLAIN QUERY PLAN {}", sql.with_placeholders(|_| "?".to_owned()));
+        let mut statement = conn.prepare(&text).unwrap();
+        let lines = statement.query_map(values(&sql.args), |row| row.get(3)).unwrap();
+        lines.collect::<Result<_>>().unwrap()
+    }
+
+    /// All that is read is what a search in an index finds, but for the index that is walked; and nothing is sorted.
+    #[track_caller]
+    fn check(sql: &Sql, walked: &str) {
+        let plan = plan(sql);
+        assert!(plan.iter().any(|line| line.contains(walked)), "`{walked}` is not in {plan:#?}");
+        for line in plan.iter().filter(|line| !line.contains(walked)) {
+            assert!(!line.starts_with("SCAN") || *line == "SCAN c", "{line}: {plan:#?}");
+            assert!(!line.contains("TEMP B-TREE"), "{line}: {plan:#?}");
+        }
+    }
+
+    #[track_caller]
+    fn check_jobs(change: impl FnOnce(&mut JobFilter), way: JobsWay, walked: &str) {
+        let mut filter = JobFilter::default();
+        change(&mut filter);
+        let after = "m".parse().unwrap();
+        let jobs = Jobs::new(&filter, Some(&after), &SQLITE);
+        assert!([jobs.rare_ways(), jobs.ways()].concat().contains(&way), "{filter:?}");
+        check(&jobs.horizon(way), walked);
+        check(&jobs.keys(way, Some("z"), 50), walked);
+        check(&jobs.count(way, Some("z")), walked);
+    }
+
+    #[test]
+    fn jobs_are_found_by_index_and_in_its_order() {
+        let label = |it: &mut JobFilter, name: &str| it.labels.push((name.to_owned(), "x".to_owned()));
+        let of_label = "SEARCH d USING PRIMARY KEY (name=? AND value=? AND key>?";
+        check_jobs(|_| {}, JobsWay::Key, "SEARCH j USING COVERING INDEX job_by_key (key>?");
+        check_jobs(
+            |it| it.key_text = Some("x".to_owned()),
+            JobsWay::Key,
+            "SEARCH j USING COVERING INDEX job_by_key (key>?",
+        );
+        check_jobs(|it| label(it, "a"), JobsWay::Label(0), of_label);
+        check_jobs(
+            |it| {
+                label(it, "a");
+                label(it, "b");
+                it.is_paused = Some(false);
+                it.is_enabled = Some(true);
+            },
+            JobsWay::Label(1),
+            of_label,
+        );
+        check_jobs(
+            |it| it.pool = Some("p".parse().unwrap()),
+            JobsWay::Pool,
+            "COVERING INDEX job_by_pool (pool=? AND key>?",
+        );
+        check_jobs(
+            |it| it.site = Some("s".parse().unwrap()),
+            JobsWay::Site,
+            "COVERING INDEX job_by_site (site=? AND key>?",
+        );
+        check_jobs(
+            |it| {
+                it.tenant = Some("t".parse().unwrap());
+                it.is_running = Some(false);
+                label(it, "a");
+            },
+            JobsWay::Tenant,
+            "INDEX job_by_tenant (tenant=? AND key>?",
+        );
+        check_jobs(|it| it.is_enabled = Some(false), JobsWay::Disabled, "COVERING INDEX job_disabled (key>?");
+    }
+
+    #[test]
+    fn what_is_rare_is_found_by_itself() {
+        let (running, paused) =
+            (|it: &mut JobFilter| it.is_running = Some(true), |it: &mut JobFilter| it.is_paused = Some(true));
+        let lines = |change: &dyn Fn(&mut JobFilter), way: JobsWay| {
+            let mut filter = JobFilter::default();
+            change(&mut filter);
+            let jobs = Jobs::new(&filter, None, &SQLITE);
+            [jobs.n_rare(way), jobs.keys(way, None, 50)].iter().flat_map(plan).collect::<Vec<_>>().join("\n")
+        };
+        let running = lines(&running, JobsWay::Running);
+        for found in ["SCAN open_run USING COVERING INDEX", "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"] {
+            assert!(running.contains(found), "{running}");
+        }
+        let paused = lines(&paused, JobsWay::Paused);
+        assert!(paused.contains("SCAN m USING COVERING INDEX memory_paused"), "{paused}");
+        for lines in [running, paused] {
+            assert!(!lines.contains("SCAN j") && !lines.contains("SCAN memory"), "{lines}");
+        }
+    }
+
+    #[test]
+    fn the_rows_of_a_page_are_looked_up_one_by_one() {
+        let filter = JobFilter::default();
+        let keys = Jobs::new(&filter, None, &SQLITE).keys(JobsWay::Key, None, 50);
+        let plan = plan(&keys.within("SELECT j.id, m.version FROM (", FETCH));
+        for found in ["SEARCH j USING COVERING INDEX", "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)"] {
+            assert!(plan.iter().any(|line| line.starts_with(found)), "`{found}` is not in {plan:#?}");
+        }
+    }
+
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a table of values reads better")]
+    fn check_runs(query: RunQuery, walked: &str) {
+        let at = Some((RunId(5), 1_000));
+        let runs = Runs::new(&query, at, &SQLITE);
+        check(&runs.horizon(), walked);
+        check(&runs.page(at, 50).within("SELECT r.id, j.key FROM ", ""), walked);
+    }
+
+    #[test]
+    fn runs_are_found_by_index_and_in_its_order() {
+        let (any, at) = (RunQuery::default, Timestamp::from_millis);
+        let hour = || RunQuery { since: Some(at(500)), until: Some(at(900)), ..any() };
+        let key: Option<JobKey> = Some("a".parse().unwrap());
+        check_runs(any(), "INDEX run_by_end (ended_at");
+        check_runs(hour(), "INDEX run_by_end (ended_at");
+        let succeeded = Some(Outcome::Succeeded);
+        check_runs(RunQuery { outcome: succeeded, ..hour() }, "INDEX run_by_end (ended_at");
+        let by_outcome = "INDEX run_by_outcome (outcome=? AND ended_at";
+        check_runs(RunQuery { outcome: Some(Outcome::Lost), ..hour() }, by_outcome);
+        check_runs(RunQuery { outcome: Some(Outcome::Lost), ..any() }, by_outcome);
+        check_runs(
+            RunQuery { key, outcome: Some(Outcome::Lost), ..hour() },
+            "INDEX run_by_job (job_id=? AND id",
+        );
     }
 }

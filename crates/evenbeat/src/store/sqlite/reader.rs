@@ -14,7 +14,9 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, R
 use super::feed::limit;
 use super::rows::{self, Id};
 use super::shared::Shared;
-use super::sql::{job_sql, memory_columns, open_run_sql, run_columns, run_sql, session_sql};
+use super::sql::{
+    job_columns, job_sql, memory_columns, open_run_sql, run_columns, run_over_columns, run_sql, session_sql,
+};
 use crate::store::columns::{counter_of, number, small_number};
 use crate::store::definition::broken_state;
 

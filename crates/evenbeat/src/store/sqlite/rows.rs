@@ -42,7 +42,11 @@ pub(super) fn word<W: Word>(row: &Row<'_>, idx: usize) -> Result<Option<W>> {
 }
 
 pub(super) fn key(row: &Row<'_>, idx: usize) -> Result<JobKey> {
-    let text = row.get_ref(idx)?.as_str()?;
+    parsed_key(row.get_ref(idx)?.as_str()?, idx)
+}
+
+/// The key that a text of this column says.
+pub(super) fn parsed_key(text: &str, idx: usize) -> Result<JobKey> {
     text.parse().map_err(|fault| {
         rusqlite::Error::FromSqlConversionFailure(idx, rusqlite::types::Type::Text, Box::new(fault))
     })
@@ -106,6 +110,7 @@ fn run_columns(row: &Row<'_>) -> Result<RunColumns> {
         is_cancel_asked: row.get(14)?,
         takes: row.get(15)?,
         ended: None,
+        report: None,
     })
 }
 
@@ -125,7 +130,7 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
         late_outcome: word(row, 20)?,
         late_ended_at: row.get(21)?,
     };
-    Ok(RunColumns { ended: Some(ended), ..run_columns(row)? }.row())
+    Ok(RunColumns { ended: Some(ended), report: row.get(22)?, ..run_columns(row)? }.row())
 }
 
 /// A row of `session_sql!`.

@@ -12,14 +12,19 @@ macro_rules! memory_columns {
 }
 
 /// A job with its memory.
+macro_rules! job_columns {
+    () => {
+        concat!(
+            "j.id, j.key, j.definition, j.is_deleted, j.revision, m.version, m.fence, m.n_open, ",
+            memory_columns!()
+        )
+    };
+}
+
+/// The same with its tables.
 macro_rules! job_sql {
     ($rest:literal) => {
-        concat!(
-            "SELECT j.id, j.key, j.definition, j.is_deleted, j.revision, m.version, m.fence, m.n_open, ",
-            memory_columns!(),
-            " FROM job j JOIN memory m ON m.job_id = j.id ",
-            $rest
-        )
+        concat!("SELECT ", job_columns!(), " FROM job j JOIN memory m ON m.job_id = j.id ", $rest)
     };
 }
 
@@ -38,14 +43,21 @@ macro_rules! open_run_sql {
     };
 }
 
+/// What a run that is over has besides.
+macro_rules! run_over_columns {
+    () => {
+        ", r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at, r.report"
+    };
+}
+
 /// A run that is over.
 macro_rules! run_sql {
     ($rest:literal) => {
         concat!(
             "SELECT ",
             run_columns!(),
-            ", r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at \
-             FROM run r JOIN job j ON j.id = r.job_id ",
+            run_over_columns!(),
+            " FROM run r JOIN job j ON j.id = r.job_id ",
             $rest
         )
     };
@@ -61,4 +73,6 @@ macro_rules! session_sql {
     };
 }
 
-pub(super) use {job_sql, memory_columns, open_run_sql, run_columns, run_sql, session_sql};
+pub(super) use {
+    job_columns, job_sql, memory_columns, open_run_sql, run_columns, run_over_columns, run_sql, session_sql,
+};

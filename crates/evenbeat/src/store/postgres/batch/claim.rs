@@ -15,15 +15,15 @@ use super::counters::{
 };
 use super::opened::{OPEN_RUNS, OUTBOX, Opened};
 use super::records::{WRITE_RECORDS, write_records};
-use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
+use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys, short_claim};
 use crate::store::columns::number;
-use crate::store::postgres::PgStore;
 use crate::store::postgres::connect::Lane;
 use crate::store::postgres::epoch::{REIGN, reign};
 use crate::store::postgres::fail::Fail;
-use crate::store::postgres::rows::{Reader, by};
+use crate::store::postgres::rows::by;
 use crate::store::postgres::sessions::LIVING;
 use crate::store::postgres::tx::{Query, Tx, transact};
+use crate::store::postgres::{Inner, PgStore};
 use tokio_postgres::types::Type;
 
 /// Run ids that are known already. Ids are drawn by chance, so only those that were used a short while ago are worth
@@ -38,17 +38,36 @@ static KNOWN_RUNS: Query = Query {
 impl PgStore {
     /// Opens runs: each a compare-and-set on its job's version, within the limits of its counters.
     pub async fn claim(&self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims, StoreDown> {
-        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner.reader, me, epoch, claims))
+        // Many steps, each with its own room: not on the stack of whoever asks.
+        let asked = Box::pin(async {
+            let mut answers = short_claim::run(self, me, epoch, claims).await?;
+            let rest: Vec<&Claim> =
+                claims.iter().zip(&answers).filter(|(_, it)| it.is_none()).map(|(it, _)| it).collect();
+            self.inner.ways.add(claims.len() - rest.len(), rest.len());
+            if rest.is_empty() && !claims.is_empty() {
+                return Ok(Claims::Answered(answers.into_iter().flatten().collect()));
+            }
+            // Apart, because it is large and seldom needed.
+            match Box::pin(self.claim_long(me, epoch, &rest)).await? {
+                Claims::Answered(long) => {
+                    for (answer, found) in answers.iter_mut().filter(|it| it.is_none()).zip(long) {
+                        *answer = Some(found);
+                    }
+                    Ok(Claims::Answered(answers.into_iter().flatten().collect()))
+                }
+                // It holds for all: what was granted a moment ago is no longer the asker's.
+                refusal @ (Claims::Closed | Claims::SessionDead) => Ok(refusal),
+            }
+        });
+        self.within(self.inner.config.deadline, asked).await
+    }
+
+    async fn claim_long(&self, me: SessionId, epoch: Epoch, claims: &[&Claim]) -> Result<Claims, StoreDown> {
+        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner, me, epoch, claims))
     }
 }
 
-async fn run(
-    tx: &Tx,
-    reader: &Reader,
-    me: SessionId,
-    epoch: Epoch,
-    claims: &[Claim],
-) -> Result<Claims, Fail> {
+async fn run(tx: &Tx, store: &Inner, me: SessionId, epoch: Epoch, claims: &[&Claim]) -> Result<Claims, Fail> {
     let keys = keys(claims.iter().map(|it| &it.bid.key));
     let runs: Vec<Uuid> = claims.iter().map(|it| Uuid::from_u128(it.run.0)).collect();
     let wanted = Counters::wanted(claims.iter().flat_map(|it| &it.bid.takes));
@@ -93,7 +112,7 @@ async fn run(
         name: session.try_get(1)?,
         epoch,
         now: reign.now,
-        jobs: Jobs::read(reader, &rows, &reign)?,
+        jobs: Jobs::read(&store.reader, &rows, &reign)?,
         known: by(&known, known_run)?,
         counters: Counters::read(&counted, &hourly, reign.now)?,
         opened: Opened::default(),
@@ -108,6 +127,8 @@ async fn run(
         write_records(tx, &batch.jobs),
         tx.commit(),
     )?;
+    let counted = claims.iter().filter(|it| !it.bid.takes.is_empty()).map(|it| &it.bid.key).collect();
+    batch.jobs.remember(&store.known, &counted);
     Ok(Claims::Answered(answers))
 }
 

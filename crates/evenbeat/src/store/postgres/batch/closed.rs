@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::job::RunEnd;
+use evenbeat_core::run::RunReport;
 use evenbeat_core::store::CounterKey;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::stored_fence;
+use crate::store::columns::report_to_text;
 use crate::store::postgres::fail::Fail;
 use crate::store::postgres::tx::{Query, Tx};
 use crate::store::word::Word;
@@ -18,15 +20,15 @@ use crate::store::word::Word;
 pub(super) static CLOSE_RUNS: Query = Query {
     sql: "WITH gone AS (\
             DELETE FROM open_run o USING unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], \
-              $6::bigint[]) AS u(id, fence, outcome, ended_at, exit_code, frozen_for) \
+              $6::bigint[], $7::text[]) AS u(id, fence, outcome, ended_at, exit_code, frozen_for, report) \
             WHERE o.id = u.id AND o.fence = u.fence \
-            RETURNING o.*, u.outcome, u.ended_at, u.exit_code, u.frozen_for), \
+            RETURNING o.*, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report), \
           kept AS (\
             INSERT INTO run (id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, \
               losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
-              frozen_for) \
+              frozen_for, report) \
             SELECT id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, losses, \
-              last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, frozen_for \
+              last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, frozen_for, report \
             FROM gone WHERE outcome IS NOT NULL) \
           SELECT 1 / (count(*) = cardinality($1::uuid[]))::int FROM gone",
     types: &[
@@ -36,6 +38,7 @@ pub(super) static CLOSE_RUNS: Query = Query {
         Type::INT8_ARRAY,
         Type::INT8_ARRAY,
         Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
     ],
 };
 
@@ -66,19 +69,28 @@ pub(super) struct Closed {
     ended_at: Vec<Option<i64>>,
     exit_code: Vec<Option<i64>>,
     frozen_for: Vec<Option<i64>>,
+    report: Vec<Option<String>>,
     freed: BTreeMap<CounterKey, i64>,
     /// Only the first result of each counts.
     late: BTreeMap<(RunId, Fence), (&'static str, i64)>,
 }
 
 impl Closed {
-    pub(super) fn push(&mut self, run: RunId, fence: Fence, end: Option<RunEnd>, takes: &[CounterKey]) {
+    pub(super) fn push(
+        &mut self,
+        run: RunId,
+        fence: Fence,
+        end: Option<RunEnd>,
+        report: Option<&RunReport>,
+        takes: &[CounterKey],
+    ) {
         self.id.push(Uuid::from_u128(run.0));
         self.fence.push(stored_fence(fence));
         self.outcome.push(end.map(|it| it.outcome.word()));
         self.ended_at.push(end.map(|it| it.ended_at.as_millis()));
         self.exit_code.push(end.and_then(|it| it.exit_code).map(i64::from));
         self.frozen_for.push(end.map(|it| it.frozen_for.as_millis()));
+        self.report.push(report_to_text(report));
         for counter in takes {
             *self.freed.entry(counter.clone()).or_default() += 1;
         }
@@ -103,7 +115,15 @@ impl Closed {
             tx.query_if(
                 is_any,
                 &CLOSE_RUNS,
-                [&self.id, &self.fence, &self.outcome, &self.ended_at, &self.exit_code, &self.frozen_for],
+                [
+                    &self.id,
+                    &self.fence,
+                    &self.outcome,
+                    &self.ended_at,
+                    &self.exit_code,
+                    &self.frozen_for,
+                    &self.report,
+                ],
             ),
             tx.query_if(is_any, &CLEAR_OUTBOX, [&self.id]),
             tx.query_if(

@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 use super::closed::{CLEAR_OUTBOX, CLOSE_RUNS, Closed, FREE_COUNTERS, KEEP_LATE};
 use super::records::{WRITE_RECORDS, write_records};
-use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
+use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys, short_end};
 use crate::store::columns::{number, takes_from_text};
-use crate::store::postgres::PgStore;
 use crate::store::postgres::connect::Lane;
 use crate::store::postgres::epoch::{REIGN, Reign, reign};
 use crate::store::postgres::fail::Fail;
-use crate::store::postgres::rows::{Reader, by, ids};
+use crate::store::postgres::rows::{by, ids};
 use crate::store::postgres::tx::{Query, Tx, transact};
+use crate::store::postgres::{Inner, PgStore};
 
 /// Locks the counters that these runs hold, in order. What a run holds never changes, so it may be read before the
 /// run is locked.
@@ -45,14 +45,34 @@ static DEAD: Query =
 impl PgStore {
     /// Ends runs: by their owner, or because their owner is dead. Frees jobs and counters with it.
     pub async fn end(&self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner.reader, epoch, ends))
+        // Many steps, each with its own room: not on the stack of whoever asks.
+        let asked = Box::pin(async {
+            let mut answers = short_end::run(self, ends).await?;
+            let rest: Vec<&End> =
+                ends.iter().zip(&answers).filter(|(_, it)| it.is_none()).map(|(it, _)| it).collect();
+            self.inner.ways.add(ends.len() - rest.len(), rest.len());
+            if !rest.is_empty() || ends.is_empty() {
+                // Apart, because it is large and seldom needed.
+                let long = Box::pin(self.end_long(epoch, &rest)).await?;
+                for (answer, found) in answers.iter_mut().filter(|it| it.is_none()).zip(long) {
+                    *answer = Some(found);
+                }
+            }
+            Ok(answers.into_iter().flatten().collect())
+        });
+        self.within(self.inner.config.deadline, asked).await
+    }
+
+    async fn end_long(&self, epoch: Epoch, ends: &[&End]) -> Result<Vec<EndAnswer>, StoreDown> {
+        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner, epoch, ends))
     }
 }
 
-async fn run(tx: &Tx, reader: &Reader, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>, Fail> {
+async fn run(tx: &Tx, store: &Inner, epoch: Epoch, ends: &[&End]) -> Result<Vec<EndAnswer>, Fail> {
     let keys = keys(ends.iter().map(|it| &it.key));
     let runs: Vec<Uuid> = ends.iter().map(|it| Uuid::from_u128(it.run.0)).collect();
-    let owners: Vec<Uuid> = ends.iter().filter_map(dead_owner).map(|it| Uuid::from_u128(it.0)).collect();
+    let owners: Vec<Uuid> =
+        ends.iter().filter_map(|it| dead_owner(it)).map(|it| Uuid::from_u128(it.0)).collect();
     tx.ready(&[&LOCK_COUNTERS_OF_RUNS, &LOCK_JOBS, &LOCK_RUNS, &READ_JOBS, &DEAD, &REIGN]).await?;
     tx.ready(&[&WRITE_JOBS, &CLOSE_RUNS, &FREE_COUNTERS, &CLEAR_OUTBOX, &KEEP_LATE, &WRITE_RECORDS]).await?;
     let ((), _, _, open, rows, dead, reigning) = tokio::try_join!(
@@ -69,11 +89,13 @@ async fn run(tx: &Tx, reader: &Reader, epoch: Epoch, ends: &[End]) -> Result<Vec
     let mut batch = Batch {
         epoch,
         reign,
-        jobs: Jobs::read(reader, &rows, &reign)?,
+        jobs: Jobs::read(&store.reader, &rows, &reign)?,
         open: by(&open, open_run)?,
         dead: ids(&dead)?.into_iter().map(SessionId).collect(),
         closed: Closed::default(),
     };
+    let is_counted = |end: &&&End| batch.open.get(&end.run).is_some_and(|run| !run.takes.is_empty());
+    let counted = ends.iter().filter(is_counted).map(|it| &it.key).collect();
     let answers: Vec<EndAnswer> = ends.iter().map(|end| batch.end_run(end)).collect();
     let changed = batch.jobs.changed();
     tokio::try_join!(
@@ -83,6 +105,8 @@ async fn run(tx: &Tx, reader: &Reader, epoch: Epoch, ends: &[End]) -> Result<Vec
         write_records(tx, &batch.jobs),
         tx.commit(),
     )?;
+    batch.jobs.remember(&store.known, &counted);
+    store.known.end(ends.iter().map(|it| it.run));
     Ok(answers)
 }
 
@@ -152,19 +176,19 @@ impl Batch {
         if row.version != end.seen {
             return EndAnswer::Stale(row);
         }
-        self.close(end.run, end.by);
+        self.close(end);
         EndAnswer::Ended(self.free(end, row))
     }
 
     /// The one place where a run leaves the open phases.
-    fn close(&mut self, id: RunId, by: EndBy) {
-        let Some(run) = self.open.remove(&id) else { return };
-        let ended = match by {
+    fn close(&mut self, end: &End) {
+        let Some(run) = self.open.remove(&end.run) else { return };
+        let ended = match end.by {
             EndBy::Unstarted => None,
             EndBy::Owner(end) => Some(end),
             EndBy::Release { end, .. } => Some(RunEnd { outcome: Outcome::Lost, ..end }),
         };
-        self.closed.push(id, run.fence, ended, &run.takes);
+        self.closed.push(end.run, run.fence, ended, end.report.as_deref(), &run.takes);
     }
 
     fn free(&mut self, end: &End, mut row: JobRow) -> JobRow {

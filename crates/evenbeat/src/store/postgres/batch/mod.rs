@@ -8,13 +8,21 @@ mod claim;
 mod closed;
 mod counters;
 mod end;
+mod known;
 mod opened;
 mod put;
 mod records;
 mod settle;
+mod short;
+mod short_claim;
+mod short_end;
 mod written;
 
-use std::collections::BTreeMap;
+pub(super) use known::KnownJobs;
+pub use short::Ways;
+pub(super) use short::WaysCounted;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::ids::{Fence, JobKey};
 use evenbeat_core::lease::Epoch;
@@ -30,6 +38,7 @@ use super::memory::{MemoryArrays, memory_types};
 use super::rows::{Reader, select_job};
 use super::tx::{Param, Query, Tx};
 use crate::store::columns::{MemoryColumns, stored_number};
+use known::KnownJob;
 
 /// Locks the jobs of these keys, in order. Only their memories: definitions change under the same lock.
 pub(super) static LOCK_JOBS: Query = Query {
@@ -75,7 +84,7 @@ static WRITE_JOBS: Query = Query {
             WHERE m.job_id = u.job_id AND m.version = u.seen RETURNING m.job_id), \
           told AS (\
             INSERT INTO change (position, job_id, changed_at) \
-            SELECT pg_current_xact_id(), job_id, now_ms() FROM written ON CONFLICT DO NOTHING) \
+            SELECT pg_current_xact_id(), job_id, now_ms() FROM written) \
           SELECT 1 / (count(*) = cardinality($1::bigint[]))::int FROM written",
     types: memory_types!(
         Type::INT8_ARRAY,
@@ -135,6 +144,19 @@ impl Jobs {
         let (id, seen) = before.map_or((None, Version(0)), |it| (it.id, it.seen));
         self.held.insert(key.clone(), HeldJob { id, row: row.clone(), seen, is_changed: true });
         row
+    }
+
+    /// Remembers jobs as they are now, but those with runs that hold counters; to be called when all is committed.
+    fn remember(&self, known: &KnownJobs, counted: &BTreeSet<&JobKey>) {
+        let job = |(key, HeldJob { id, row, .. }): (&JobKey, &HeldJob)| {
+            if counted.contains(key) {
+                return None;
+            }
+            let JobRow { job, version, revision, is_deleted, .. } = row;
+            let (version, revision, is_deleted) = (*version, *revision, *is_deleted);
+            Some((key.clone(), KnownJob { id: (*id)?, version, revision, is_deleted, job: job.clone() }))
+        };
+        known.remember(self.held.iter().filter_map(job));
     }
 
     /// Those that were there before and have changed, column by column.

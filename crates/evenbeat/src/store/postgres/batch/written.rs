@@ -85,7 +85,7 @@ pub(super) static CLEAR_LABELS: Query = Query {
 };
 
 pub(super) static ADD_LABELS: Query = Query {
-    sql: "INSERT INTO label (name, value, job_id) SELECT u.name, u.value, j.id \
+    sql: "INSERT INTO label (name, value, key, job_id) SELECT u.name, u.value, j.key, j.id \
           FROM unnest($1::text[], $2::text[], $3::text[]) AS u(key, name, value) \
           JOIN job j ON j.key = u.key COLLATE \"C\"",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::TEXT_ARRAY],

@@ -48,15 +48,21 @@ CREATE TABLE job (
     is_deleted boolean NOT NULL,
     revision bigint NOT NULL
 );
-CREATE INDEX job_by_pool ON job (pool, key);
-CREATE INDEX job_by_site ON job (site, key) WHERE site IS NOT NULL;
-CREATE INDEX job_by_tenant ON job (tenant, key) WHERE tenant IS NOT NULL;
+-- What lists walk, each in the order of keys and without removed jobs: a page begins anywhere and reads little more than
+-- it shows.
+CREATE INDEX job_by_key ON job (key) WHERE NOT is_deleted;
+CREATE INDEX job_by_pool ON job (pool, key) WHERE NOT is_deleted;
+CREATE INDEX job_by_site ON job (site, key) WHERE site IS NOT NULL AND NOT is_deleted;
+CREATE INDEX job_by_tenant ON job (tenant, key) WHERE tenant IS NOT NULL AND NOT is_deleted;
+CREATE INDEX job_disabled ON job (key) WHERE NOT is_enabled AND NOT is_deleted;
 
+-- Of jobs that are not removed. The key is here once more because lists are in its order.
 CREATE TABLE label (
     name text NOT NULL,
     value text NOT NULL,
+    key text COLLATE "C" NOT NULL,
     job_id bigint NOT NULL,
-    PRIMARY KEY (name, value, job_id)
+    PRIMARY KEY (name, value, key) INCLUDE (job_id)
 );
 CREATE INDEX label_by_job ON label (job_id);
 
@@ -94,14 +100,18 @@ CREATE TABLE memory (
     owner_name text,
     owned_since bigint
 ) WITH (fillfactor = 50);
+-- Few are. Of columns that a run changes there must be no index, not even in a condition: each run would then write to
+-- all indexes.
+CREATE INDEX memory_paused ON memory (job_id) WHERE paused_by IS NOT NULL;
 
--- Which job changed when: appended to by every transaction that changes a job or its memory.
+-- Which job changed when: appended to by every transaction that changes a job or its memory. No row is looked for by
+-- itself, so nothing keeps them apart: that would cost more than to write them.
 CREATE TABLE change (
     position xid8 NOT NULL,
     job_id bigint NOT NULL,
-    changed_at bigint NOT NULL,
-    PRIMARY KEY (position, job_id)
+    changed_at bigint NOT NULL
 );
+CREATE INDEX change_by_position ON change (position);
 
 -- Runs that are not over. A run moves from here to `run` once, and never back.
 CREATE TABLE open_run (
@@ -150,11 +160,14 @@ CREATE TABLE run (
     frozen_for bigint NOT NULL,
     late_outcome text,
     late_ended_at bigint,
+    report text,
     PRIMARY KEY (ended_at, id)
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX run_by_id ON run (id);
 CREATE INDEX run_by_job ON run (job_id, id);
 CREATE INDEX run_by_session ON run (session_id);
+-- What went well is nearly all there is, and is found by its end.
+CREATE INDEX run_by_outcome ON run (outcome, ended_at, id) WHERE outcome <> 'succeeded';
 -- For days that no partition was made for in time.
 CREATE TABLE run_of_other_days PARTITION OF run DEFAULT;
 

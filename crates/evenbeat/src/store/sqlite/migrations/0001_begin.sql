@@ -44,15 +44,21 @@ CREATE TABLE job (
     is_deleted INTEGER NOT NULL,
     revision INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX job_by_pool ON job (pool, key);
-CREATE INDEX job_by_site ON job (site, key) WHERE site IS NOT NULL;
-CREATE INDEX job_by_tenant ON job (tenant, key) WHERE tenant IS NOT NULL;
+-- What lists walk, each in the order of keys and without removed jobs: a page begins anywhere and reads little more than
+-- it shows. What the conditions name is in the index too: else the row is looked up for it.
+CREATE INDEX job_by_key ON job (key, is_deleted) WHERE NOT is_deleted;
+CREATE INDEX job_by_pool ON job (pool, key, is_deleted) WHERE NOT is_deleted;
+CREATE INDEX job_by_site ON job (site, key, is_deleted) WHERE site IS NOT NULL AND NOT is_deleted;
+CREATE INDEX job_by_tenant ON job (tenant, key, is_deleted) WHERE tenant IS NOT NULL AND NOT is_deleted;
+CREATE INDEX job_disabled ON job (key, is_enabled, is_deleted) WHERE NOT is_enabled AND NOT is_deleted;
 
+-- Of jobs that are not removed. The key is here once more because lists are in its order.
 CREATE TABLE label (
     name TEXT NOT NULL,
     value TEXT NOT NULL,
+    key TEXT NOT NULL,
     job_id INTEGER NOT NULL REFERENCES job (id),
-    PRIMARY KEY (name, value, job_id)
+    PRIMARY KEY (name, value, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX label_by_job ON label (job_id);
 
@@ -90,6 +96,8 @@ CREATE TABLE memory (
     owner_name TEXT,
     owned_since INTEGER
 ) STRICT;
+-- Few are.
+CREATE INDEX memory_paused ON memory (job_id, paused_by) WHERE paused_by IS NOT NULL;
 
 -- Which job changed when: appended to by every transaction that changes a job or its memory.
 CREATE TABLE change (
@@ -146,10 +154,13 @@ CREATE TABLE run (
     frozen_for INTEGER NOT NULL,
     late_outcome TEXT,
     late_ended_at INTEGER,
+    report TEXT,
     PRIMARY KEY (id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_by_job ON run (job_id, id);
-CREATE INDEX run_by_end ON run (ended_at);
+CREATE INDEX run_by_end ON run (ended_at, id);
+-- What went well is nearly all there is, and is found by its end.
+CREATE INDEX run_by_outcome ON run (outcome, ended_at, id) WHERE outcome <> 'succeeded';
 -- A dead session goes with its last run: it must be quick to see whether there is one.
 CREATE INDEX run_by_session ON run (session_id);
 

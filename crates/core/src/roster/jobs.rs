@@ -1,0 +1,59 @@
+//! Where a roster reads the jobs that it judges.
+
+use crate::engine::Engine;
+use crate::ids::JobKey;
+use crate::job::{JobState, Terms};
+use crate::urgency::Outlook;
+
+/// One job, as whoever knows it holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// Which. Copies share its text.
+    pub key: &'a JobKey,
+    /// When, where and within which limits.
+    pub terms: &'a Terms,
+    /// What is remembered of it.
+    pub state: &'a JobState,
+}
+
+/// A whole fleet: whoever is not in it has been removed.
+pub trait Jobs {
+    /// One of them.
+    fn job(&self, key: &JobKey) -> Option<Known<'_>>;
+
+    /// All of them, each once; fastest in the order of their keys.
+    fn jobs(&self) -> impl Iterator<Item = Known<'_>>;
+
+    /// The world around a job of these terms.
+    fn outlook(&self, terms: &Terms) -> Outlook;
+}
+
+/// The fleet as an engine knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineJobs<'a>(&'a Engine);
+
+impl Engine {
+    /// All jobs, to be read. None while the fleet is being read, for the first time or again: after that a roster
+    /// must [reassess](super::Roster::reassess) it.
+    pub fn jobs(&self) -> Option<EngineJobs<'_>> {
+        self.is_loaded.then_some(EngineJobs(self))
+    }
+}
+
+impl Jobs for EngineJobs<'_> {
+    fn job(&self, key: &JobKey) -> Option<Known<'_>> {
+        let (key, entry) = self.0.view.find_with_key(key)?;
+        Some(Known { key, terms: &entry.terms, state: &entry.state })
+    }
+
+    fn jobs(&self) -> impl Iterator<Item = Known<'_>> {
+        let all = self.0.view.entries();
+        all.map(|(key, entry)| Known { key, terms: &entry.terms, state: &entry.state })
+    }
+
+    fn outlook(&self, terms: &Terms) -> Outlook {
+        let engine = self.0;
+        let no_node = !engine.peers.is_empty() && engine.n_able(terms) == 0;
+        Outlook { no_node, ..engine.outlook(terms) }
+    }
+}

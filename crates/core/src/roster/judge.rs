@@ -1,0 +1,49 @@
+//! The verdict about one job.
+
+use super::Known;
+use crate::condition::{Reason, assess, next_change_at};
+use crate::job::Status;
+use crate::time::{Duration, Timestamp};
+use crate::urgency::Outlook;
+
+/// How a job stands at an instant, and until when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdict {
+    pub(super) status: Status,
+    /// None while it is not tracked.
+    pub(super) reason: Option<Reason>,
+    /// When the clock may turn it next; strictly later.
+    pub(super) next_at: Option<Timestamp>,
+    /// Since when the reason holds, where that follows from the job itself: the same on every node, and after
+    /// every restart.
+    holds_since: Option<Timestamp>,
+}
+
+/// Judges a job.
+pub(super) fn judge(known: &Known<'_>, outlook: &Outlook, at: Timestamp) -> Verdict {
+    let Known { key, terms, state } = known;
+    let status = state.status(terms);
+    if !status.is_tracked() {
+        return Verdict { status, reason: None, next_at: None, holds_since: None };
+    }
+    let assessment = assess(key, terms, state, at, outlook);
+    let reason = assessment.reason();
+    let holds_since = match reason {
+        Reason::DeadlinePassed => assessment.deadline,
+        Reason::Overrunning => {
+            let longest = assessment.running_since.zip(terms.limits.max_expected);
+            longest.map(|(started_at, longest)| started_at + longest + Duration::from_millis(1))
+        }
+        _ => None,
+    };
+    let next_at = next_change_at(terms, state, at, outlook);
+    Verdict { status, reason: Some(reason), next_at, holds_since }
+}
+
+impl Verdict {
+    /// Since when this verdict holds, after an old one with its own beginning.
+    pub(super) fn since(&self, old: Option<(Option<Reason>, Timestamp)>, at: Timestamp) -> Timestamp {
+        let kept = old.filter(|(reason, _)| *reason == self.reason).map(|(_, since)| since);
+        self.holds_since.or(kept).unwrap_or(at)
+    }
+}

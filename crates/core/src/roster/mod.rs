@@ -1,0 +1,280 @@
+//! How all jobs stand: counted and listed by condition, at any moment, for a million of them.
+//!
+//! A condition depends on the time, so no query of a store can count it, and judging everybody whenever
+//! somebody asks would take a second. A [`Roster`] judges a job when it changes and at the instants at which
+//! the clock alone can turn its condition ([`condition::next_change_at`]), and never in between.
+//!
+//! # One copy of the fleet
+//!
+//! It keeps no terms and no memories: it reads them where they are ([`Jobs`]), which for a node is its engine.
+//! Of each job it has the verdict, since when it holds and when it is looked at next, in the one list of its
+//! reason; and its place in one queue by that next instant.
+//!
+//! # Whose time
+//!
+//! Everything that a roster says is of one instant, [`Roster::now`]. A clock that steps back a little is waited
+//! for: clocks are put right by such steps all the time. One that steps back by more than [`HELD_BACK_MAX`]
+//! or ahead by more than [`WALKED_MAX`] was wrong, or the machine slept; then all jobs are judged anew.
+//!
+//! # What it does not see
+//!
+//! The world around a job ([`crate::urgency::Outlook`]) is that of when the job was last looked at. Who comes and goes
+//! among the nodes, and what is usual in a pool, changes without news of the job:
+//! [`Roster::refresh`] goes round the fleet a few jobs at a time, [`Roster::reassess`] takes all at once. And
+//! no queue is foreseen: a job that waits for room is at risk from its latest start on, where
+//! [`crate::explain`], which looks at one job at a time, may know it earlier.
+
+mod judge;
+mod jobs;
+mod lists;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+pub use jobs::{EngineJobs, Jobs, Known};
+pub use lists::Which;
+pub use tally::Counts;
+
+#[cfg(doc)]
+use crate::condition;
+use crate::condition::{Condition, Reason};
+use crate::ids::{JobKey, Pool};
+use crate::job::Status;
+use crate::time::{Duration, Timestamp};
+use judge::judge;
+use lists::{Entry, Lists};
+use tally::Tally;
+
+/// A clock that steps back by no more than this is waited for.
+pub const HELD_BACK_MAX: Duration = Duration::from_secs(10);
+
+/// Time that passes between two looks is walked through, change by change, if it is no more than this.
+pub const WALKED_MAX: Duration = Duration::from_hours(1);
+
+/// How all jobs stand at one instant.
+#[derive(Debug)]
+pub struct Roster {
+    now: Timestamp,
+    lists: Lists,
+    /// Who is looked at next.
+    queue: BTreeSet<(Timestamp, JobKey)>,
+    tally: Tally,
+    /// The last job that was refreshed.
+    refreshed_to: Option<JobKey>,
+}
+
+/// How one job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// What it is doing.
+    pub status: Status,
+    /// The reason that weighs most, which makes the condition; none while the job is not tracked.
+    pub reason: Option<Reason>,
+    /// Since when that reason holds: exactly, where the clock alone brought it about, else since it was
+    /// noticed. For a job that is not tracked, since it is not.
+    pub since: Timestamp,
+}
+
+/// A job's reason has changed, and perhaps its condition with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turned {
+    /// Of which job.
+    pub key: JobKey,
+    /// When: at this very instant, where the clock did it, else when it was noticed.
+    pub at: Timestamp,
+    /// The reason before; none if the job was not tracked, or not known.
+    pub from: Option<Reason>,
+    /// The reason now; none if the job is no longer tracked, or gone.
+    pub to: Option<Reason>,
+}
+
+impl Standing {
+    /// The condition; none while the job is not tracked.
+    pub fn condition(&self) -> Option<Condition> {
+        self.reason.map(Reason::condition)
+    }
+}
+
+impl Turned {
+    /// Whether the condition is another one, and not its reason alone. Not being tracked is as good as ok.
+    pub fn is_of_condition(&self) -> bool {
+        let [from, to] = [self.from, self.to].map(|it| it.map_or(Condition::Ok, Reason::condition));
+        from != to
+    }
+}
+
+impl Roster {
+    /// A roster of nobody. [`Roster::reassess`] fills it.
+    pub fn new(now: Timestamp) -> Roster {
+        Roster {
+            now,
+            lists: Lists::default(),
+            queue: BTreeSet::new(),
+            tally: Tally::default(),
+            refreshed_to: None,
+        }
+    }
+
+    /// Judges all jobs anew, and forgets those that are gone. To be called when the whole fleet was read, for
+    /// the first time or again.
+    pub fn reassess(&mut self, now: Timestamp, jobs: &impl Jobs) -> Vec<Turned> {
+        let mut turned = Vec::new();
+        self.judge_all(now, jobs, &mut turned);
+        turned
+    }
+
+    /// Takes in what changed: new jobs, others, removed ones. Time passes first.
+    pub fn apply<'a>(
+        &mut self,
+        now: Timestamp,
+        jobs: &impl Jobs,
+        changed: impl IntoIterator<Item = &'a JobKey>,
+    ) -> Vec<Turned> {
+        let mut turned = self.advance(now, jobs);
+        for key in changed {
+            self.look(self.now, key, jobs, &mut turned);
+        }
+        turned
+    }
+
+    /// Lets time pass: looks at those whose condition may have turned by now, and at nobody else. Turns come in
+    /// the order of their instants.
+    pub fn advance(&mut self, now: Timestamp, jobs: &impl Jobs) -> Vec<Turned> {
+        let mut turned = Vec::new();
+        if now + HELD_BACK_MAX < self.now || self.now + WALKED_MAX < now {
+            self.judge_all(now, jobs, &mut turned);
+            return turned;
+        }
+        self.now = self.now.max(now);
+        while let Some((at, key)) = self.pop_due() {
+            // As of when it turned, not as of now: then it does not matter how often anybody looks. The next
+            // change is strictly later, so this comes to an end.
+            self.look(at, &key, jobs, &mut turned);
+        }
+        turned
+    }
+
+    /// Looks at so many jobs, going on where it stopped the last time: for what changes around them. Time
+    /// passes first.
+    pub fn refresh(&mut self, now: Timestamp, jobs: &impl Jobs, most: usize) -> Vec<Turned> {
+        let mut turned = self.advance(now, jobs);
+        let next = self.lists.page(Which::All, self.refreshed_to.as_ref(), most);
+        let next: Vec<JobKey> = next.into_iter().cloned().collect();
+        for key in &next {
+            self.look(self.now, key, jobs, &mut turned);
+        }
+        // A page that is not full was the last one.
+        self.refreshed_to = if next.len() < most { None } else { next.last().cloned() };
+        turned
+    }
+
+    /// The instant that all it says is of.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// When the clock may next turn something; none if only news can.
+    pub fn next_change_at(&self) -> Option<Timestamp> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
+    /// How one job stands; none if it is not known.
+    pub fn of(&self, key: &JobKey) -> Option<Standing> {
+        let (reason, entry) = self.lists.find(key)?;
+        Some(Standing { status: entry.status, reason, since: entry.since })
+    }
+
+    /// All jobs, counted.
+    pub fn counts(&self) -> &Counts {
+        self.tally.all()
+    }
+
+    /// The same by pool, in the order of their names; pools without jobs are not there.
+    pub fn counts_by_pool(&self) -> impl Iterator<Item = (&Pool, &Counts)> {
+        self.tally.by_pool()
+    }
+
+    /// The first keys of those after that one, in their order; so many at most. A page that is not full is
+    /// the last one.
+    pub fn page(&self, which: Which, after: Option<&JobKey>, most: usize) -> Vec<&JobKey> {
+        self.lists.page(which, after, most)
+    }
+
+    fn pop_due(&mut self) -> Option<(Timestamp, JobKey)> {
+        if self.now < self.next_change_at()? {
+            return None;
+        }
+        self.queue.pop_first()
+    }
+
+    /// Judges one job as of an instant.
+    fn look(&mut self, at: Timestamp, key: &JobKey, jobs: &impl Jobs, turned: &mut Vec<Turned>) {
+        let before = self.lists.take(key);
+        if let Some((key, reason, entry)) = &before {
+            self.tally.remove(entry.pool, *reason, entry.status);
+            if let Some(next_at) = entry.next_at {
+                self.queue.remove(&(next_at, key.clone()));
+            }
+        }
+        let from = before.as_ref().and_then(|(_, reason, _)| *reason);
+        let Some(known) = jobs.job(key) else {
+            turned.extend(turn(key, at, from, None));
+            return;
+        };
+        let verdict = judge(&known, &jobs.outlook(known.terms), at);
+        turned.extend(turn(known.key, at, from, verdict.reason));
+        let old = before.as_ref().map(|(_, reason, entry)| (*reason, entry.since));
+        let entry = Entry {
+            since: verdict.since(old, at),
+            next_at: verdict.next_at,
+            pool: self.tally.add(&known.terms.place.pool, verdict.reason, verdict.status),
+            status: verdict.status,
+        };
+        if let Some(next_at) = entry.next_at {
+            self.queue.insert((next_at, known.key.clone()));
+        }
+        self.lists.put(known.key.clone(), verdict.reason, entry);
+    }
+
+    /// Judges all jobs as of an instant. What is built in one go is packed closer than what grows.
+    fn judge_all(&mut self, now: Timestamp, jobs: &impl Jobs, turned: &mut Vec<Turned>) {
+        let before = std::mem::take(&mut self.lists);
+        self.tally = Tally::default();
+        self.queue.clear();
+        self.refreshed_to = None;
+        self.now = now;
+        let mut queue = Vec::new();
+        let judged = jobs.jobs().map(|known| {
+            let verdict = judge(&known, &jobs.outlook(known.terms), now);
+            let old = before.find(known.key);
+            turned.extend(turn(known.key, now, old.and_then(|(reason, _)| reason), verdict.reason));
+            queue.extend(verdict.next_at.map(|next_at| (next_at, known.key.clone())));
+            let entry = Entry {
+                // What was noticed in a future that is none was noticed now.
+                since: verdict.since(old.map(|(reason, entry)| (reason, entry.since)), now).min(now),
+                next_at: verdict.next_at,
+                pool: self.tally.add(&known.terms.place.pool, verdict.reason, verdict.status),
+                status: verdict.status,
+            };
+            (verdict.reason, known.key.clone(), entry)
+        });
+        self.lists = judged.collect();
+        self.queue = queue.into_iter().collect();
+        for (reason, key) in before.all().filter(|(_, key)| self.lists.find(key).is_none()) {
+            turned.extend(turn(key, now, reason, None));
+        }
+    }
+}
+
+/// A turn, if there is anything to tell: whoever comes or goes and is well, comes and goes quietly.
+fn turn(key: &JobKey, at: Timestamp, from: Option<Reason>, to: Option<Reason>) -> Option<Turned> {
+    let is_worth_telling = match (from, to) {
+        (Some(from), Some(to)) => from != to,
+        (Some(only), None) | (None, Some(only)) => only.condition() != Condition::Ok,
+        (None, None) => false,
+    };
+    is_worth_telling.then(|| Turned { key: key.clone(), at, from, to })
+}

@@ -1,0 +1,264 @@
+//! How runs are opened on the [short way](super::short).
+
+use evenbeat_core::ids::{Fence, NodeName, SessionId};
+use evenbeat_core::job::Owner;
+use evenbeat_core::lease::Epoch;
+use evenbeat_core::run::Trigger;
+use evenbeat_core::store::{Claim, ClaimAnswer, JobRow, Revision, Version};
+use evenbeat_core::time::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::known::KnownJob;
+use super::short::{Repeat, ask, ask_parts, by_key};
+use crate::store::columns::{DueColumns, MemoryColumns, number, small_number, stored_number};
+use crate::store::postgres::PgStore;
+use crate::store::postgres::epoch::timeline;
+use crate::store::postgres::fail::Fail;
+use crate::store::postgres::memory::{
+    MemoryArrays, leave_blanks_out, set_state, state_arrays, state_names, state_types,
+};
+use crate::store::postgres::tx::{Param, Query};
+use crate::store::word::{ServesKind, Word};
+
+/// Opens runs of those jobs that are as they were seen. A job that is known is found by its id, and not read.
+/// Nothing is done if the session or the epoch is not as it should be. An
+/// id that is open cannot be used twice: the table refuses it, and with it the whole statement. Nobody looks into
+/// history: a claim that is asked again after its run has ended names a version that is another by now, and an id that
+/// is given to a second bid goes the long way wherever that can be known.
+static CLAIM: Query = Query {
+    sql: concat!(
+        "WITH here AS MATERIALIZED (\
+           SELECT s.node, s.name, now_ms() AS now FROM session s CROSS JOIN epoch e \
+           WHERE s.id = $37 AND NOT s.is_dead AND e.no = $38 AND e.is_open AND e.no = (SELECT max(no) FROM epoch) \
+             AND e.timeline = ",
+        timeline!(),
+        "), \
+         held AS (\
+           UPDATE memory m SET version = greatest(m.version + 1, $38 << 32), \
+             fence = greatest(m.fence + 1, $38 << 32), n_open = m.n_open + 1, ",
+        set_state!(),
+        ", owner_run = u.run, owner_node = here.node, owner_name = here.name, owned_since = here.now \
+           FROM here CROSS JOIN unnest(",
+        state_arrays!(),
+        ", $24::text[], $25::bigint[], $26::uuid[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], \
+             $31::text[], $32::text[], $33::uuid[], $34::bigint[], $35::text[], $36::text[], $39::bigint[]) \
+             WITH ORDINALITY AS u(",
+        state_names!(),
+        ", key, seen, run, max_open, not_before, due_at, due_attempt, due_trigger, serves, extra_id, due_losses, \
+             due_last_outcome, params, known_id, no) LEFT JOIN job j ON j.key = ANY(ARRAY[u.key]) \
+           WHERE m.job_id = ANY(ARRAY[coalesce(u.known_id, j.id)]) AND m.version = u.seen AND m.n_open < coalesce(u.max_open, 1) \
+             AND u.not_before <= here.now AND j.is_deleted IS NOT TRUE \
+           RETURNING m.job_id, m.version, m.fence, m.n_open, u.no, u.run, u.due_at, u.due_attempt, u.due_trigger, \
+             u.serves, u.extra_id, u.due_losses, u.due_last_outcome, u.params, j.definition, j.revision, here.now, \
+             here.node, here.name), \
+         opened AS (\
+           INSERT INTO open_run (id, job_id, session_id, fence, phase, due_at, attempt, \"trigger\", serves, extra_id, \
+             losses, last_outcome, params, claimed_at, is_cancel_asked) \
+           SELECT run, job_id, $37, fence, 'claimed', due_at, coalesce(due_attempt, 1), \
+             coalesce(due_trigger, 'scheduler'), coalesce(serves, 'pending'), extra_id, coalesce(due_losses, 0), \
+             due_last_outcome, params, now, false FROM held), \
+         told AS (INSERT INTO change (position, job_id, changed_at) SELECT pg_current_xact_id(), job_id, now FROM held) \
+         SELECT no, job_id, version, fence, n_open, revision, definition, now, node, name FROM held"
+    ),
+    types: state_types!(
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::UUID_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::UUID_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::UUID,
+        Type::INT8,
+        Type::INT8_ARRAY,
+    ),
+};
+
+/// The answers that were found on the short way, each at the place of its claim.
+pub(super) async fn run(
+    store: &PgStore,
+    me: SessionId,
+    epoch: Epoch,
+    claims: &[Claim],
+) -> Result<Vec<Option<ClaimAnswer>>, Fail> {
+    let plain = plain(store, claims);
+    let mut answers = vec![None; claims.len()];
+    for (place, row) in ask_parts(&plain, |part| ask_part(store, me, epoch, part)).await? {
+        if let Some(answer) = answers.get_mut(place) {
+            *answer = Some(ClaimAnswer::Granted(row));
+        }
+    }
+    Ok(answers)
+}
+
+/// What was granted, and to which claims.
+async fn ask_part(
+    store: &PgStore,
+    me: SessionId,
+    epoch: Epoch,
+    plain: &[(usize, &Claim)],
+) -> Result<Vec<(usize, JobRow)>, Fail> {
+    if plain.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut known = store.inner.known.of(plain.iter().map(|(_, it)| (&it.bid.key, it.bid.seen)));
+    for it in &mut known {
+        // Whether it still is removed, the server shall say.
+        *it = it.take().filter(|job| !job.is_deleted);
+    }
+    let mut asked = Asked::default();
+    for ((_, claim), known) in plain.iter().zip(&known) {
+        asked.push(claim, known.as_ref());
+    }
+    let (session, no) = (Uuid::from_u128(me.0), stored_number(epoch.0));
+    let Some(rows) = asked.ask(store, &session, &no).await? else { return Ok(Vec::new()) };
+    let mut granted = Vec::with_capacity(rows.len());
+    let mut remembered = Vec::with_capacity(rows.len());
+    let mut node: Option<NodeName> = None;
+    for row in &rows {
+        let no = usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or(usize::MAX);
+        let (Some((place, claim)), Some(known)) = (plain.get(no), known.get(no)) else {
+            return Err(Fail::Told("a claim was answered that nobody made".to_owned()));
+        };
+        let node = match &node {
+            Some(node) => node.clone(),
+            None => node.insert(session_node(row)?).clone(),
+        };
+        let (job, row) = grant(store, claim, known.as_ref(), row, node)?;
+        remembered.push((claim.bid.key.clone(), job));
+        granted.push((*place, row));
+    }
+    store.inner.known.remember(remembered.into_iter());
+    Ok(granted)
+}
+
+/// Those claims that need nothing but the compare-and-set, with their places.
+fn plain<'a>(store: &PgStore, claims: &'a [Claim]) -> Vec<(usize, &'a Claim)> {
+    let are_over = store.inner.known.are_over(claims.iter().map(|it| it.run));
+    let is_plain = |(place, Claim { bid, .. }): &(usize, &Claim)| {
+        let is_over = are_over.get(*place) == Some(&true);
+        !is_over && bid.takes.is_empty() && bid.records.is_empty() && !bid.is_published
+    };
+    by_key(claims, |it| &it.bid.key, |it| it.run).filter(is_plain).collect()
+}
+
+fn session_node(row: &Row) -> Result<NodeName, Fail> {
+    let node: &str = row.try_get(8)?;
+    node.parse().map_err(|error| Fail::Told(format!("the session's node is wrong: {error}")))
+}
+
+/// What an answer says: the bid is what is written now, and the store adds only what the bid cannot know.
+fn grant(
+    store: &PgStore,
+    Claim { run, bid }: &Claim,
+    known: Option<&KnownJob>,
+    row: &Row,
+    node: NodeName,
+) -> Result<(KnownJob, JobRow), Fail> {
+    let (job, revision) = match known {
+        Some(known) => (known.job.clone(), known.revision),
+        None => {
+            let job = store.inner.reader.job_or_broken(&bid.key, row.try_get(6)?);
+            (job, Revision(number(row.try_get(5)?)))
+        }
+    };
+    let version = Version(number(row.try_get(2)?));
+    let now = Timestamp::from_millis(row.try_get(7)?);
+    let mut state = bid.state.clone();
+    state.owner = Some(Box::new(Owner {
+        node,
+        name: row.try_get(9)?,
+        tag: *run,
+        started_at: now,
+        last_ping_at: now,
+        steal_start_at: None,
+    }));
+    let known = KnownJob { id: row.try_get(1)?, version, revision, is_deleted: false, job: job.clone() };
+    let fence = Fence(number(row.try_get(3)?));
+    let n_open = small_number(row.try_get(4)?);
+    Ok((known, JobRow { job, state, revision, version, fence, n_open, is_deleted: false }))
+}
+
+/// Column by column; what most claims have in common is left out.
+#[derive(Debug, Default)]
+struct Asked<'a> {
+    memory: MemoryArrays,
+    /// None for a job that is known.
+    key: Vec<Option<&'a str>>,
+    known_id: Vec<Option<i64>>,
+    seen: Vec<i64>,
+    run: Vec<Uuid>,
+    max_open: Vec<Option<i64>>,
+    not_before: Vec<i64>,
+    due_at: Vec<i64>,
+    attempt: Vec<Option<i64>>,
+    trigger: Vec<Option<&'static str>>,
+    serves: Vec<Option<&'static str>>,
+    extra_id: Vec<Option<Uuid>>,
+    losses: Vec<i64>,
+    last_outcome: Vec<Option<&'static str>>,
+    params: Vec<Option<String>>,
+}
+
+impl<'a> Asked<'a> {
+    fn push(&mut self, Claim { run, bid }: &'a Claim, known: Option<&KnownJob>) {
+        let due = DueColumns::of(&bid.due);
+        self.memory.push(MemoryColumns::of(&bid.state));
+        self.key.push(known.is_none().then(|| bid.key.as_str()));
+        self.known_id.push(known.map(|it| it.id));
+        self.seen.push(stored_number(bid.seen.0));
+        self.run.push(Uuid::from_u128(run.0));
+        self.max_open.push(Some(bid.max_open.into()).filter(|most| *most != 1));
+        self.not_before.push(bid.not_before.as_millis());
+        self.due_at.push(due.due_at);
+        self.attempt.push(Some(due.attempt).filter(|attempt| *attempt != 1));
+        self.trigger.push((due.trigger != Trigger::Scheduler).then(|| due.trigger.word()));
+        self.serves.push((due.serves != ServesKind::Pending).then(|| due.serves.word()));
+        self.extra_id.push(due.extra_id.map(Uuid::from_u128));
+        self.losses.push(due.losses);
+        self.last_outcome.push(due.last_outcome.map(Word::word));
+        self.params.push(due.params);
+    }
+
+    async fn ask(mut self, store: &PgStore, session: &Uuid, epoch: &i64) -> Result<Option<Vec<Row>>, Fail> {
+        self.memory.leave_blanks_out();
+        leave_blanks_out(&mut self.key);
+        leave_blanks_out(&mut self.known_id);
+        leave_blanks_out(&mut self.max_open);
+        leave_blanks_out(&mut self.attempt);
+        leave_blanks_out(&mut self.trigger);
+        leave_blanks_out(&mut self.serves);
+        leave_blanks_out(&mut self.extra_id);
+        leave_blanks_out(&mut self.losses);
+        leave_blanks_out(&mut self.last_outcome);
+        leave_blanks_out(&mut self.params);
+        let mut params: Vec<Param<'_>> = self.memory.state_params().collect();
+        params.extend([
+            &self.key as Param<'_>,
+            &self.seen,
+            &self.run,
+            &self.max_open,
+            &self.not_before,
+            &self.due_at,
+            &self.attempt,
+            &self.trigger,
+            &self.serves,
+            &self.extra_id,
+            &self.losses,
+            &self.last_outcome,
+            &self.params,
+            session,
+            epoch,
+            &self.known_id,
+        ]);
+        ask(store, Repeat::Harmless, &CLAIM, &params).await
+    }
+}

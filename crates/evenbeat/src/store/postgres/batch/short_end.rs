@@ -1,0 +1,227 @@
+//! How runs end on the [short way](super::short).
+
+use evenbeat_core::ids::{Fence, RunId, SessionId};
+use evenbeat_core::job::{Owner, RunEnd};
+use evenbeat_core::store::{End, EndAnswer, EndBy, JobRow, Version};
+use evenbeat_core::time::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::known::KnownJob;
+use super::short::{Repeat, ask, ask_parts, by_key};
+use super::stored_fence;
+use crate::store::columns::{MemoryColumns, number, report_to_text, small_number, stored_number};
+use crate::store::postgres::PgStore;
+use crate::store::postgres::epoch::timeline;
+use crate::store::postgres::fail::Fail;
+use crate::store::postgres::memory::{
+    MemoryArrays, leave_blanks_out, set_state, state_arrays, state_names, state_types,
+};
+use crate::store::postgres::tx::{Param, Query};
+use crate::store::word::Word;
+
+/// Ends runs whose jobs are as they were seen. Jobs are locked first, by key, then runs, by id. All of it is undone if
+/// one of the runs is not the asker's under that lease, or holds a counter. That is rare: whoever ends a run changes its
+/// job too, and jobs whose runs hold counters are [not remembered](super::Jobs::remember).
+static END: Query = Query {
+    sql: concat!(
+        "WITH here AS MATERIALIZED (\
+           SELECT e.no AS epoch, now_ms() AS now FROM epoch e WHERE e.no = (SELECT max(no) FROM epoch) \
+             AND e.timeline = ",
+        timeline!(),
+        "), freed AS (\
+           UPDATE memory m SET version = greatest(m.version + 1, here.epoch << 32), \
+             n_open = greatest(m.n_open - 1, 0), ",
+        set_state!(),
+        ", owner_run = CASE WHEN 1 < m.n_open THEN m.owner_run END, \
+             owner_node = CASE WHEN 1 < m.n_open THEN m.owner_node END, \
+             owner_name = CASE WHEN 1 < m.n_open THEN m.owner_name END, \
+             owned_since = CASE WHEN 1 < m.n_open THEN m.owned_since END \
+           FROM here CROSS JOIN unnest(",
+        state_arrays!(),
+        ", $24::bigint[], $25::bigint[], $26::uuid[], $27::bigint[], $28::text[], $29::bigint[], $30::bigint[], \
+             $31::bigint[], $32::text[]) WITH ORDINALITY AS u(",
+        state_names!(),
+        ", job_id, seen, run, run_fence, outcome, ended_at, exit_code, frozen_for, report, no) \
+           WHERE m.job_id = ANY(ARRAY[u.job_id]) AND m.version = u.seen \
+           RETURNING u.no, u.run, u.run_fence, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report, m.job_id, \
+             m.version, m.fence, m.n_open, m.owner_run, m.owner_node, m.owner_name, m.owned_since, here.now), \
+         gone AS (\
+           DELETE FROM open_run o USING (\
+             SELECT run, run_fence, job_id, outcome, ended_at, exit_code, frozen_for, report FROM freed ORDER BY run) f \
+           WHERE o.id = ANY(ARRAY[f.run]) AND o.fence = f.run_fence AND o.session_id IS NOT DISTINCT FROM $33 \
+             AND o.job_id IS NOT DISTINCT FROM f.job_id AND o.takes IS NULL \
+           RETURNING o.*, f.outcome, f.ended_at, f.exit_code, f.frozen_for, f.report), \
+         kept AS (\
+           INSERT INTO run (id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, \
+             losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
+             frozen_for, report) \
+           SELECT id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, losses, \
+             last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
+             coalesce(frozen_for, 0), report FROM gone), \
+         sent AS (DELETE FROM outbox x USING gone WHERE x.run_id = ANY(ARRAY[gone.id])), \
+         told AS (INSERT INTO change (position, job_id, changed_at) SELECT pg_current_xact_id(), job_id, now FROM freed) \
+         SELECT no, version, fence, n_open, owner_run, owner_node, owner_name, owned_since, \
+           1 / ((SELECT count(*) FROM gone) = (SELECT count(*) FROM freed))::int FROM freed"
+    ),
+    types: state_types!(
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::UUID_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::UUID,
+    ),
+};
+
+/// An end that needs nothing but the two compare-and-sets.
+struct Plain<'a> {
+    place: usize,
+    end: &'a End,
+    by: RunEnd,
+    job: KnownJob,
+}
+
+/// The answers that were found on the short way, each at the place of its end.
+pub(super) async fn run(store: &PgStore, ends: &[End]) -> Result<Vec<Option<EndAnswer>>, Fail> {
+    let plain = plain(store, ends);
+    let mut answers = vec![None; ends.len()];
+    for (place, row) in ask_parts(&plain, |part| ask_part(store, part)).await? {
+        if let Some(answer) = answers.get_mut(place) {
+            *answer = Some(EndAnswer::Ended(row));
+        }
+    }
+    Ok(answers)
+}
+
+/// The jobs that were freed, and by which ends.
+async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, JobRow)>, Fail> {
+    let Some(me) = plain.first().map(|it| it.end.me) else { return Ok(Vec::new()) };
+    let mut asked = Asked::default();
+    for it in plain {
+        asked.push(it);
+    }
+    let Some(rows) = asked.ask(store, me).await? else { return Ok(Vec::new()) };
+    let mut freed = Vec::with_capacity(rows.len());
+    let mut remembered = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let no = usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or(usize::MAX);
+        let Some(Plain { place, end, job, .. }) = plain.get(no) else {
+            return Err(Fail::Told("an end was answered that nobody asked for".to_owned()));
+        };
+        let row = free(end, job, row)?;
+        remembered.push((end.run, end.key.clone(), KnownJob { version: row.version, ..job.clone() }));
+        freed.push((*place, row));
+    }
+    store.inner.known.end(remembered.iter().map(|(run, _, _)| *run));
+    store.inner.known.remember(remembered.into_iter().map(|(_, key, job)| (key, job)));
+    Ok(freed)
+}
+
+/// All are of one session; another's go the long way.
+fn plain<'a>(store: &PgStore, ends: &'a [End]) -> Vec<Plain<'a>> {
+    let Some(me) = ends.first().map(|it| it.me) else { return Vec::new() };
+    let ends: Vec<(usize, &End)> = by_key(ends, |it| &it.key, |it| it.run).collect();
+    let known = store.inner.known.of(ends.iter().map(|(_, it)| (&it.key, it.seen)));
+    let mut plain = Vec::with_capacity(ends.len());
+    for ((place, end), job) in ends.into_iter().zip(known) {
+        if let (EndBy::Owner(by), Some(job)) = (end.by, job)
+            && end.me == me
+            && end.records.is_empty()
+        {
+            plain.push(Plain { place, end, by, job });
+        }
+    }
+    plain
+}
+
+/// What an answer says: the end is what is written now, and whose the job is, the store knows.
+fn free(end: &End, known: &KnownJob, row: &Row) -> Result<JobRow, Fail> {
+    let mut state = end.state.clone();
+    state.owner = owner(row)?;
+    Ok(JobRow {
+        job: known.job.clone(),
+        state,
+        revision: known.revision,
+        version: Version(number(row.try_get(1)?)),
+        fence: Fence(number(row.try_get(2)?)),
+        n_open: small_number(row.try_get(3)?),
+        is_deleted: known.is_deleted,
+    })
+}
+
+/// Another run of the job may still be open.
+fn owner(row: &Row) -> Result<Option<Box<Owner>>, Fail> {
+    let Some(run) = row.try_get::<_, Option<Uuid>>(4)? else { return Ok(None) };
+    let (node, name): (Option<&str>, Option<String>) = (row.try_get(5)?, row.try_get(6)?);
+    let (Some(node), Some(name), Some(since)) = (node, name, row.try_get::<_, Option<i64>>(7)?) else {
+        return Ok(None);
+    };
+    let started_at = Timestamp::from_millis(since);
+    let owner = |node| Owner {
+        node,
+        name,
+        tag: RunId(run.as_u128()),
+        started_at,
+        last_ping_at: started_at,
+        steal_start_at: None,
+    };
+    Ok(node.parse().ok().map(|node| Box::new(owner(node))))
+}
+
+/// Column by column; what most ends have in common is left out.
+#[derive(Debug, Default)]
+struct Asked {
+    memory: MemoryArrays,
+    job_id: Vec<i64>,
+    seen: Vec<i64>,
+    run: Vec<Uuid>,
+    fence: Vec<i64>,
+    outcome: Vec<&'static str>,
+    ended_at: Vec<i64>,
+    exit_code: Vec<Option<i64>>,
+    frozen_for: Vec<i64>,
+    report: Vec<Option<String>>,
+}
+
+impl Asked {
+    fn push(&mut self, Plain { end, by, job, .. }: &Plain<'_>) {
+        self.memory.push(MemoryColumns::of(&end.state));
+        self.job_id.push(job.id);
+        self.seen.push(stored_number(end.seen.0));
+        self.run.push(Uuid::from_u128(end.run.0));
+        self.fence.push(stored_fence(end.fence));
+        self.outcome.push(by.outcome.word());
+        self.ended_at.push(by.ended_at.as_millis());
+        self.exit_code.push(by.exit_code.map(i64::from));
+        self.frozen_for.push(by.frozen_for.as_millis());
+        self.report.push(report_to_text(end.report.as_deref()));
+    }
+
+    async fn ask(mut self, store: &PgStore, me: SessionId) -> Result<Option<Vec<Row>>, Fail> {
+        self.memory.leave_blanks_out();
+        leave_blanks_out(&mut self.exit_code);
+        leave_blanks_out(&mut self.frozen_for);
+        leave_blanks_out(&mut self.report);
+        let session = Uuid::from_u128(me.0);
+        let mut params: Vec<Param<'_>> = self.memory.state_params().collect();
+        params.extend([
+            &self.job_id as Param<'_>,
+            &self.seen,
+            &self.run,
+            &self.fence,
+            &self.outcome,
+            &self.ended_at,
+            &self.exit_code,
+            &self.frozen_for,
+            &self.report,
+            &session,
+        ]);
+        ask(store, Repeat::Never, &END, &params).await
+    }
+}
