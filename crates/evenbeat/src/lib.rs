@@ -3,8 +3,10 @@
 //! A library only so that tests can reach its rooms; the product is the binary `evenbeat`.
 
 pub mod cli;
+pub mod config;
 pub mod crontab;
 pub mod jobfile;
 pub mod runtime;
 pub mod statefile;
 pub mod store;
+pub mod target;

@@ -1,0 +1,108 @@
+//! Something that keeps a configuration from being used, and its place.
+
+use std::ops::Range;
+
+use super::kind::Trouble;
+use super::mask::masked;
+use crate::jobfile::{Diagnostic, Diagnostics, Note, Severity, SourceText};
+
+/// Where something was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere: it follows from the machine.
+    Machine,
+    /// In the file, at these bytes; about the file as a whole if there are none.
+    File(Option<Range<usize>>),
+    /// By a variable or a flag, called so.
+    Said {
+        /// The variable, or the flag.
+        by: String,
+        /// Some bytes of what it says, where a part of it is meant.
+        part: Option<(String, Range<usize>)>,
+    },
+    /// By a file that the configuration names.
+    Other(String),
+}
+
+/// Something that keeps a configuration from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where.
+    pub place: Place,
+    /// Another place that has to do with it.
+    pub other: Option<Place>,
+    /// What it is.
+    pub message: String,
+    /// A few words for under the place.
+    pub label: Option<String>,
+    /// The way out.
+    pub help: Option<String>,
+    /// The key that it is about.
+    pub key: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(place: Place, key: Option<String>, trouble: Trouble) -> Fault {
+        let Trouble { message, label, help } = trouble;
+        Fault { place, other: None, message, label, help, key }
+    }
+
+    /// Whether it is about the command line.
+    pub fn is_of_a_flag(&self) -> bool {
+        matches!(&self.place, Place::Said { by, .. } if by.starts_with('-'))
+    }
+}
+
+/// Faults as they are shown, with the lines of the file, in which secrets cannot be read.
+pub fn diagnostics(file: Option<&SourceText>, faults: &[Fault]) -> Diagnostics {
+    let mut list = Listing { sources: Vec::new() };
+    if let Some(file) = file {
+        list.sources.push(SourceText { name: file.name.clone(), text: masked(&file.text) });
+    }
+    let mut shown = Vec::new();
+    for fault in faults {
+        let (file_idx, span) = list.find(&fault.place);
+        let note = fault.other.as_ref().map(|other| list.find(other)).and_then(|(file_idx, span)| {
+            span.map(|span| Note { file_idx, span, label: "because of this".to_owned() })
+        });
+        shown.push(Diagnostic {
+            severity: Severity::Error,
+            file_idx,
+            // Two places are shown together or not at all.
+            note: note.filter(|_| span.is_some()),
+            span,
+            message: fault.message.clone(),
+            label: fault.label.clone(),
+            help: fault.help.clone(),
+            field: fault.key.clone(),
+        });
+    }
+    Diagnostics::new(&list.sources, shown)
+}
+
+/// Whatever stands for a file, by number.
+struct Listing {
+    sources: Vec<SourceText>,
+}
+
+impl Listing {
+    fn find(&mut self, place: &Place) -> (usize, Option<Range<usize>>) {
+        match place {
+            Place::Machine => (usize::MAX, None),
+            Place::File(span) => (0, span.clone()),
+            Place::Said { by, part } => {
+                let (text, span) = part.clone().map_or((String::new(), None), |(text, at)| (text, Some(at)));
+                (self.index_of(by, &masked(&text)), span)
+            }
+            Place::Other(name) => (self.index_of(name, ""), None),
+        }
+    }
+
+    fn index_of(&mut self, name: &str, text: &str) -> usize {
+        let is_same = |it: &SourceText| it.name == name && (it.text == text || text.is_empty());
+        self.sources.iter().position(is_same).unwrap_or_else(|| {
+            self.sources.push(SourceText { name: name.to_owned(), text: text.to_owned() });
+            self.sources.len() - 1
+        })
+    }
+}

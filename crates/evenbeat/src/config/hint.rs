@@ -1,0 +1,32 @@
+//! Ways out for those who wrote a name that means nothing.
+
+use super::env;
+use super::table::{self, KEYS, NAME};
+
+/// Where a key that stands in the wrong table belongs.
+pub(super) fn elsewhere(written: &str) -> Option<String> {
+    let leaf = written.rsplit('.').next().unwrap_or(written);
+    let homes = KEYS.iter().map(|key| key.path).filter(|path| path.contains('.') || *path == leaf);
+    let homes: Vec<String> = homes
+        .filter(|path| path.rsplit('.').next() == Some(leaf) && *path != written)
+        .map(|path| format!("`{}`", path.replace(NAME, "NAME")))
+        .collect();
+    if homes.is_empty() { None } else { Some(format!("write it as {}", homes.join(" or "))) }
+}
+
+pub(super) fn all_keys_help() -> String {
+    "`evenbeat config` prints every key".to_owned()
+}
+
+pub(super) fn inline_help(table: &str) -> String {
+    let key = table::children(&format!("{table}.{NAME}")).first().copied().unwrap_or_default();
+    let value = if key == "plan" { "\"free\"" } else { "8" };
+    format!("write it as `{{NAME = {{{key} = {value}}}}}`")
+}
+
+/// `EVENBEAT_POOLS_DEFAULT_CAPACITY`: tables of names are one variable.
+pub(super) fn named_table_help(name: &str) -> Option<String> {
+    let table =
+        table::named_tables().find(|table| name.starts_with(&format!("{}_", env::variable_of(table))))?;
+    Some(format!("all of `{table}` is one variable, `{}`: {}", env::variable_of(table), inline_help(table)))
+}

@@ -1,0 +1,397 @@
+//! What a key accepts, and what is said about anything else.
+
+use std::net::SocketAddr;
+
+use evenbeat_core::ids::NodeName;
+use evenbeat_core::nearest::{nearest, shortened};
+use evenbeat_core::slot::SlotWidth;
+use evenbeat_core::spec::SpecError;
+use evenbeat_core::time::Duration;
+use evenbeat_core::value::Value;
+
+use super::size::Size;
+use crate::store::place::{PlaceError, StorePlace};
+
+/// How that which is not set is written.
+pub(super) const NONE: &str = "none";
+
+/// Lists longer than this are no longer written by people.
+const LIST_MAX: usize = 1_000;
+
+/// What a key accepts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Text,
+    Path,
+    Store,
+    Address,
+    NodeName,
+    Truth,
+    Count {
+        min: u32,
+        max: u32,
+    },
+    /// A part of one.
+    Share,
+    Length {
+        min: Duration,
+        max: Duration,
+    },
+    /// At least so many bytes.
+    Size {
+        min: u64,
+    },
+    SlotMinutes,
+    Word(&'static [&'static str]),
+    Paths,
+    /// Names of variables.
+    VariableNames,
+    /// The same, or `"none"`.
+    Optional(&'static Kind),
+}
+
+/// A value that its key accepts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Setting {
+    Nothing,
+    Text(String),
+    Store(StorePlace),
+    Address(SocketAddr),
+    NodeName(NodeName),
+    Truth(bool),
+    Count(u32),
+    Share(f64),
+    Length(Duration),
+    Size(Size),
+    Slot(SlotWidth),
+    Word(&'static str),
+    Texts(Vec<String>),
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) message: String,
+    pub(super) label: Option<String>,
+    pub(super) help: Option<String>,
+}
+
+impl Trouble {
+    pub(super) fn new(message: impl Into<String>, label: &str, help: Option<String>) -> Trouble {
+        Trouble { message: message.into(), label: Some(label.to_owned()), help }
+    }
+}
+
+/// Said as job files say it.
+impl From<SpecError> for Trouble {
+    fn from(error: SpecError) -> Trouble {
+        let label = error.label().map(str::to_owned);
+        Trouble { message: error.to_string(), label, help: error.hint() }
+    }
+}
+
+impl Kind {
+    /// Reads a value; `field` is the key as it is shown.
+    pub(super) fn read(self, field: &str, value: &Value) -> Result<Setting, Trouble> {
+        match self {
+            Kind::Optional(_) if value.as_text() == Some(NONE) => Ok(Setting::Nothing),
+            Kind::Optional(inner) => inner.read(field, value),
+            Kind::Text => Ok(Setting::Text(text(field, "a text", value)?.to_owned())),
+            Kind::Path => Ok(Setting::Text(path(field, value)?)),
+            Kind::Store => store(field, value),
+            Kind::Address => address(field, value),
+            Kind::NodeName => {
+                let name = text(field, "a name", value)?.parse::<NodeName>();
+                Ok(Setting::NodeName(name.map_err(SpecError::from)?))
+            }
+            Kind::Truth => match value {
+                Value::Bool(truth) => Ok(Setting::Truth(*truth)),
+                _ => Err(wrong_kind(field, "`true` or `false`", value)),
+            },
+            Kind::Count { min, max } => Ok(Setting::Count(count(field, value, min, max)?)),
+            Kind::Share => share(field, value),
+            Kind::Length { min, max } => length(field, value, min, max),
+            Kind::Size { min } => size(field, value, min),
+            Kind::SlotMinutes => {
+                let minutes = count(field, value, 1, 60)?;
+                SlotWidth::from_mins(u16::try_from(minutes).unwrap_or(u16::MAX))
+                    .map(Setting::Slot)
+                    .map_err(|error| Trouble::new(error.to_string(), "does not divide an hour", None))
+            }
+            Kind::Word(words) => word(field, value, words),
+            Kind::Paths => Ok(Setting::Texts(list(field, value, path)?)),
+            Kind::VariableNames => Ok(Setting::Texts(list(field, value, variable_name)?)),
+        }
+    }
+
+    /// What a plain text says to this kind: a variable and a flag have no quotes to tell a number from a text.
+    pub(super) fn value_of(self, text: &str) -> Value {
+        let as_text = || Value::Text(text.to_owned());
+        match self {
+            Kind::Optional(_) if text == NONE => as_text(),
+            Kind::Optional(inner) => inner.value_of(text),
+            Kind::Truth => text.parse().map_or_else(|_| as_text(), Value::Bool),
+            Kind::Count { .. } | Kind::SlotMinutes => text.parse().map_or_else(|_| as_text(), Value::Int),
+            Kind::Share => text.parse().map_or_else(|_| as_text(), Value::Float),
+            Kind::Paths | Kind::VariableNames => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                Value::List(parts.map(Value::from).collect())
+            }
+            _ => as_text(),
+        }
+    }
+
+    pub(super) fn is_list(self) -> bool {
+        matches!(self, Kind::Paths | Kind::VariableNames)
+    }
+
+    /// For people.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Kind::Text => "text".to_owned(),
+            Kind::Path => "path".to_owned(),
+            Kind::Store => "`sqlite:PATH` or `postgres://…`".to_owned(),
+            Kind::Address => "address and port".to_owned(),
+            Kind::NodeName => "name".to_owned(),
+            Kind::Truth => "`true` or `false`".to_owned(),
+            Kind::Count { min, max: u32::MAX } => format!("whole number, at least {min}"),
+            Kind::Count { min, max } => format!("whole number, {min} to {max}"),
+            Kind::Share => "number, 0 to 1".to_owned(),
+            Kind::Length { min, max } => match (min == SHORTEST, max == Duration::LONGEST) {
+                (true, true) => "duration".to_owned(),
+                (false, true) => format!("duration, at least {min}"),
+                (true, false) => format!("duration, at most {max}"),
+                (false, false) => format!("duration, {min} to {max}"),
+            },
+            Kind::Size { min } => format!("size, at least {}", Size(min)),
+            Kind::SlotMinutes => "whole number that divides 60".to_owned(),
+            Kind::Word(words) => {
+                words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
+            }
+            Kind::Paths => "list of paths".to_owned(),
+            Kind::VariableNames => "list of names".to_owned(),
+            Kind::Optional(inner) => format!("{}, or `\"{NONE}\"`", inner.describe()),
+        }
+    }
+}
+
+/// The shortest length that can be written.
+pub(super) const SHORTEST: Duration = Duration::from_millis(1);
+
+impl Setting {
+    /// As it is written in a file. Of a store only what is no secret.
+    pub(super) fn value(&self) -> Value {
+        match self {
+            Setting::Nothing => Value::from(NONE),
+            Setting::Text(text) => Value::from(text.as_str()),
+            Setting::Word(text) => Value::from(*text),
+            Setting::Store(place) => Value::Text(shown_store(place).0),
+            Setting::Address(address) => Value::Text(address.to_string()),
+            Setting::NodeName(name) => Value::from(name.as_str()),
+            Setting::Truth(truth) => Value::Bool(*truth),
+            Setting::Count(number) => Value::Int(i64::from(*number)),
+            Setting::Share(number) => Value::Float(*number),
+            Setting::Length(length) => Value::Text(length.to_string()),
+            Setting::Size(size) => Value::Text(size.to_string()),
+            Setting::Slot(width) => Value::Int(i64::from(width.as_mins())),
+            Setting::Texts(texts) => {
+                Value::List(texts.iter().map(|text| Value::from(text.as_str())).collect())
+            }
+        }
+    }
+
+    /// Whether what is shown of it leaves something out.
+    pub(super) fn is_hidden(&self) -> bool {
+        matches!(self, Setting::Store(place) if shown_store(place).1)
+    }
+}
+
+/// A store as it may be shown, and whether something was left out.
+fn shown_store(place: &StorePlace) -> (String, bool) {
+    let url = match place {
+        StorePlace::Postgres(url) => url,
+        // Two slashes after the colon are no part of the path.
+        StorePlace::Sqlite(path) if path.to_string_lossy().starts_with("//") => {
+            return (format!("sqlite://{}", path.display()), false);
+        }
+        StorePlace::Sqlite(_) => return (place.to_string(), false),
+    };
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+    // A password, or parameters that may hold one.
+    let is_secret = user.contains([':', '%', '/']) || rest.contains('?');
+    if is_secret { (place.to_string(), true) } else { (url.clone(), false) }
+}
+
+fn text<'a>(field: &str, expected: &'static str, value: &'a Value) -> Result<&'a str, Trouble> {
+    let Some(text) = value.as_text() else { return Err(wrong_kind(field, expected, value)) };
+    if text.trim().is_empty() {
+        let way_out = "write a value, or leave the key out";
+        return Err(SpecError::Empty { field: field.to_owned(), way_out }.into());
+    }
+    match text.chars().find(|it| it.is_control()) {
+        Some(found) => {
+            let field = field.to_owned();
+            Err(SpecError::BadCharacter { field, what: "a value of the configuration", found }.into())
+        }
+        None => Ok(text),
+    }
+}
+
+fn path(field: &str, value: &Value) -> Result<String, Trouble> {
+    let text = text(field, "a path", value)?;
+    if text == "~" || text.starts_with("~/") {
+        let help = "only a shell knows what `~` is: write the whole path".to_owned();
+        return Err(Trouble::new(format!("`{field}` begins with `~`"), "not a path", Some(help)));
+    }
+    Ok(text.to_owned())
+}
+
+fn variable_name(field: &str, value: &Value) -> Result<String, Trouble> {
+    let name = text(field, "a name of a variable", value)?;
+    if name.contains(['=', ' ']) {
+        let message = format!("`{}` is no name of a variable", shortened(name));
+        let help = "write the name alone: its value is taken from the node's own environment".to_owned();
+        return Err(Trouble::new(message, "not a name", Some(help)));
+    }
+    Ok(name.to_owned())
+}
+
+fn store(field: &str, value: &Value) -> Result<Setting, Trouble> {
+    let place = text(field, "a store", value)?.parse::<StorePlace>();
+    place.map(Setting::Store).map_err(|error| {
+        let error = match error {
+            // Parameters may be secrets too.
+            PlaceError::Unknown(shown) => {
+                PlaceError::Unknown(shortened(shown.split('?').next().unwrap_or_default()))
+            }
+            PlaceError::NoPath => PlaceError::NoPath,
+        };
+        Trouble::new(error.to_string(), "not a store", None)
+    })
+}
+
+fn address(field: &str, value: &Value) -> Result<Setting, Trouble> {
+    let written = text(field, "an address and port", value)?;
+    written.parse().map(Setting::Address).map_err(|_| {
+        let port = written.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8060);
+        let help = match written.rsplit_once(':').map_or(written, |(host, _)| host) {
+            "*" | "0" => format!("to be reached from other machines, write `0.0.0.0:{port}`"),
+            _ => format!("write `127.0.0.1:{port}`, or `[::1]:{port}`: numbers, not names"),
+        };
+        let message = format!("`{}` is not an address and a port", shortened(written));
+        Trouble::new(message, "not an address", Some(help))
+    })
+}
+
+fn count(field: &str, value: &Value, min: u32, max: u32) -> Result<u32, Trouble> {
+    let Value::Int(number) = value else { return Err(wrong_kind(field, "a whole number", value)) };
+    if let Ok(number) = u32::try_from(*number)
+        && (min..=max).contains(&number)
+    {
+        return Ok(number);
+    }
+    let limits = if max == u32::MAX && *number < i64::from(min) {
+        format!("at least {min}")
+    } else {
+        format!("from {min} to {max}")
+    };
+    Err(out_of_range(field, number.to_string(), limits))
+}
+
+fn share(field: &str, value: &Value) -> Result<Setting, Trouble> {
+    let number = match value {
+        Value::Float(number) => *number,
+        Value::Int(0) => 0.0,
+        Value::Int(1) => 1.0,
+        Value::Int(number) => return Err(out_of_range(field, number.to_string(), "from 0 to 1".to_owned())),
+        _ => return Err(wrong_kind(field, "a number from 0 to 1", value)),
+    };
+    // Written so that what is not a number is refused too.
+    if (0.0..=1.0).contains(&number) {
+        return Ok(Setting::Share(number));
+    }
+    Err(out_of_range(field, number.to_string(), "from 0 to 1".to_owned()))
+}
+
+fn length(field: &str, value: &Value, min: Duration, max: Duration) -> Result<Setting, Trouble> {
+    let Value::Text(text) = value else { return Err(wrong_kind(field, "a duration", value)) };
+    let length: Duration = text.parse().map_err(SpecError::from)?;
+    if min <= length && length <= max {
+        return Ok(Setting::Length(length));
+    }
+    let limits = if length < min { format!("at least {min}") } else { format!("at most {max}") };
+    Err(out_of_range(field, length.to_string(), limits))
+}
+
+fn size(field: &str, value: &Value, min: u64) -> Result<Setting, Trouble> {
+    let size = match value {
+        Value::Text(text) => {
+            text.parse::<Size>().map_err(|error| Trouble::new(error.to_string(), "not a size", None))?
+        }
+        Value::Int(number) => match u64::try_from(*number) {
+            Ok(bytes) => Size(bytes),
+            Err(_) => return Err(out_of_range(field, number.to_string(), format!("at least {}", Size(min)))),
+        },
+        _ => return Err(wrong_kind(field, "a size", value)),
+    };
+    if size.0 < min {
+        return Err(out_of_range(field, size.to_string(), format!("at least {}", Size(min))));
+    }
+    Ok(Setting::Size(size))
+}
+
+fn word(field: &str, value: &Value, words: &'static [&'static str]) -> Result<Setting, Trouble> {
+    let written = text(field, "a text", value)?;
+    if let Some(word) = words.iter().find(|word| **word == written) {
+        return Ok(Setting::Word(word));
+    }
+    let nearest = nearest(written, words.iter().copied());
+    let (field, text, choices) = (field.to_owned(), shortened(written), words.to_vec());
+    Err(SpecError::UnknownWord { field, text, choices, nearest }.into())
+}
+
+fn list(
+    field: &str,
+    value: &Value,
+    read: impl Fn(&str, &Value) -> Result<String, Trouble>,
+) -> Result<Vec<String>, Trouble> {
+    let Value::List(values) = value else { return Err(wrong_kind(field, "a list of texts", value)) };
+    if LIST_MAX < values.len() {
+        let (field, n_found) = (field.to_owned(), values.len());
+        return Err(SpecError::TooMany { field, n_found, n_most: LIST_MAX }.into());
+    }
+    values.iter().enumerate().map(|(idx, value)| read(&format!("{field}[{idx}]"), value)).collect()
+}
+
+fn out_of_range(field: &str, found: String, limits: String) -> Trouble {
+    SpecError::OutOfRange { field: field.to_owned(), found, limits }.into()
+}
+
+pub(super) fn wrong_kind(field: &str, expected: &'static str, value: &Value) -> Trouble {
+    let found = match value {
+        Value::Int(number) => format!("the number `{number}`"),
+        Value::Float(number) => format!("the number `{number}`"),
+        Value::Bool(truth) => format!("`{truth}`"),
+        Value::Text(text) => format!("the text `{}`", shortened(text)),
+        other => other.kind().to_owned(),
+    };
+    let way_out = match (expected, value) {
+        ("a duration", Value::Int(number)) => Some(format!("write `\"{number}s\"` or `\"{number}m\"`")),
+        ("a list of texts", Value::Text(text)) if text.len() <= 60 => Some(format!("write `[{text:?}]`")),
+        ("a whole number", Value::Text(text)) if text.trim().parse::<i64>().is_ok() => {
+            Some(format!("write `{}` without quotes", text.trim()))
+        }
+        ("`true` or `false`", Value::Text(text)) if ["true", "false"].contains(&text.as_str()) => {
+            Some(format!("write `{text}` without quotes"))
+        }
+        ("`true` or `false`", Value::Text(text)) if ["yes", "on", "1"].contains(&text.as_str()) => {
+            Some("write `true`".to_owned())
+        }
+        ("`true` or `false`", Value::Text(text)) if ["no", "off", "0"].contains(&text.as_str()) => {
+            Some("write `false`".to_owned())
+        }
+        _ => None,
+    };
+    SpecError::WrongKind { field: field.to_owned(), expected, found, way_out }.into()
+}

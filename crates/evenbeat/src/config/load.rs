@@ -1,0 +1,182 @@
+//! The one place that looks for the file and at the environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::env::CONFIG_VARIABLE;
+use super::fault::{Fault, Place};
+use super::kind::Trouble;
+use super::show::Origins;
+use super::sources::{Flag, Machine, Sources};
+use super::values::Config;
+use crate::jobfile::{FILE_BYTES_MAX, SourceText};
+
+/// Where the file of a whole machine is.
+const SYSTEM_FILE: &str = "/etc/evenbeat/evenbeat.toml";
+
+/// Bits of a mode by which others than its owner can write to a file.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// `--config`.
+    pub file: Option<PathBuf>,
+    /// All other flags.
+    pub flags: Vec<Flag>,
+}
+
+/// A configuration, and where its values are from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The values.
+    pub config: Config,
+    /// Where they are from.
+    pub origins: Origins,
+    /// The file, if there is one.
+    pub file: Option<SourceText>,
+}
+
+/// Why there is no configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// The file, as far as it could be read.
+    pub file: Option<SourceText>,
+    /// Everything that is wrong.
+    pub faults: Vec<Fault>,
+    /// Whether the file could not be read at all.
+    pub is_unread: bool,
+}
+
+/// Finds the file, reads it with the environment and the flags, or says all that is wrong.
+pub fn load(asked: &Asked) -> Result<Loaded, Refused> {
+    let variables: BTreeMap<String, OsString> =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
+    load_with(asked, variables, machine())
+}
+
+fn load_with(
+    asked: &Asked,
+    variables: BTreeMap<String, OsString>,
+    machine: Machine,
+) -> Result<Loaded, Refused> {
+    let mut faults = Vec::new();
+    let found = find(asked, &variables);
+    let is_unread = matches!(found, Some((_, Err(_))));
+    let file = found.map(|(path, read)| {
+        let text = read.unwrap_or_else(|trouble| {
+            faults.push(Fault::new(Place::File(None), None, trouble));
+            Opened { text: String::new(), mode: 0 }
+        });
+        if text.mode & WRITABLE_BY_OTHERS != 0 {
+            faults.push(Fault::new(Place::File(None), None, writable(&path, text.mode)));
+        }
+        SourceText { name: path.display().to_string(), text: text.text }
+    });
+    let flags = asked.flags.clone();
+    let sources = Sources { file: file.clone(), is_file_unread: is_unread, variables, flags, machine };
+    match Config::read(&sources) {
+        Ok((config, origins)) if faults.is_empty() => Ok(Loaded { config, origins, file }),
+        read => {
+            faults.extend(read.err().unwrap_or_default());
+            Err(Refused { file, faults, is_unread })
+        }
+    }
+}
+
+/// A file that was opened.
+struct Opened {
+    text: String,
+    mode: u32,
+}
+
+/// The file that counts, and what is in it; none if none was named and none is there.
+fn find(asked: &Asked, variables: &BTreeMap<String, OsString>) -> Option<(PathBuf, Result<Opened, Trouble>)> {
+    let variable = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(named) = asked.file.clone().or_else(|| variable(CONFIG_VARIABLE)) {
+        let read = open(&named).map_err(|error| unreadable(&error));
+        return Some((named, read));
+    }
+    let own = variable("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute());
+    let own = own.or_else(|| variable("HOME").map(|home| home.join(".config")));
+    let own = own.map(|folder| folder.join("evenbeat/evenbeat.toml"));
+    for path in own.into_iter().chain([PathBuf::from(SYSTEM_FILE)]) {
+        match open(&path) {
+            Err(Unread::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            read => return Some((path, read.map_err(|error| unreadable(&error)))),
+        }
+    }
+    None
+}
+
+enum Unread {
+    Io(io::Error),
+    TooLarge,
+    NotUtf8 { line: usize },
+}
+
+fn open(path: &Path) -> Result<Opened, Unread> {
+    let file = File::open(path).map_err(Unread::Io)?;
+    // Of the file that is open, not of whatever has its name by now.
+    let mode = file.metadata().map_err(Unread::Io)?.mode();
+    let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(Unread::Io)?;
+    if FILE_BYTES_MAX < bytes.len() {
+        return Err(Unread::TooLarge);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let good = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        Unread::NotUtf8 { line: good.filter(|byte| **byte == b'\n').count() + 1 }
+    })?;
+    Ok(Opened { text, mode })
+}
+
+fn unreadable(error: &Unread) -> Trouble {
+    let (message, help) = match error {
+        Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            ("the configuration is not there".to_owned(), "look at the path, or leave it out")
+        }
+        Unread::Io(error) => {
+            (format!("the configuration cannot be read: {error}"), "look at its permissions")
+        }
+        Unread::TooLarge => (
+            format!("the configuration is larger than the {FILE_BYTES_MAX} bytes allowed"),
+            "is this the configuration? it is not where jobs are written",
+        ),
+        Unread::NotUtf8 { line } => (
+            format!("the configuration is not UTF-8 text; the first bad byte is on line {line}"),
+            "save it as UTF-8",
+        ),
+    };
+    Trouble { message, label: None, help: Some(help.to_owned()) }
+}
+
+fn writable(path: &Path, mode: u32) -> Trouble {
+    let message =
+        format!("others than its owner can write to the configuration (mode {:04o})", mode & 0o7777);
+    let help = Some(format!("run `chmod go-w {}`", path.display()));
+    Trouble { message, label: None, help }
+}
+
+/// The machine that this process runs on.
+pub(crate) fn machine() -> Machine {
+    let n_cores =
+        std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
+    let host_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Machine { n_cores, host_name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_has_cores() {
+        assert!(1 <= machine().n_cores);
+    }
+}

@@ -1,0 +1,82 @@
+//! What may be a secret, made unreadable, so that a line of a file can be shown with a fault.
+
+/// What a key that holds a secret is called, in part.
+const SECRET_WORDS: [&str; 4] = ["token", "secret", "passw", "credential"];
+
+/// The same text with a `*` for each byte of what may be a secret: every place in it stays where it was.
+pub(super) fn masked(text: &str) -> String {
+    text.split_inclusive('\n').map(masked_line).collect()
+}
+
+/// Whether a key of this name holds a secret itself, not only the name of a file with one.
+pub(super) fn names_a_secret(key: &str) -> bool {
+    let key = key.to_lowercase();
+    SECRET_WORDS.iter().any(|word| key.contains(word)) && !key.trim_end().ends_with("_file")
+}
+
+fn masked_line(line: &str) -> String {
+    let mut shown = line.to_owned();
+    if let Some((key, value)) = line.split_once('=').filter(|(key, _)| names_a_secret(key)) {
+        return format!("{key}={}", stars(value));
+    }
+    // Between the scheme of an address and its host stand a name and a password.
+    if let (Some(scheme), Some(host)) = (line.find("://"), line.rfind('@')) {
+        let from = scheme + "://".len();
+        if let (true, Some(inside)) = (from < host, line.get(from..host)) {
+            shown.replace_range(from..host, &stars(inside));
+        }
+    }
+    // And parameters may hold more of them.
+    if let (Some(scheme), Some(parameters)) = (shown.find("://"), shown.find('?'))
+        && scheme < parameters
+    {
+        let from = parameters + 1;
+        let rest = shown.get(from..).unwrap_or_default();
+        let to = from + rest.find(['"', '\'', '\n', '\r']).unwrap_or(rest.len());
+        let inside = stars(shown.get(from..to).unwrap_or_default());
+        shown.replace_range(from..to, &inside);
+    }
+    shown
+}
+
+/// As many stars as there are bytes; the end of a line stays one.
+fn stars(text: &str) -> String {
+    let hidden = text.trim_end_matches(['\n', '\r']);
+    "*".repeat(hidden.len()) + text.get(hidden.len()..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let shown = masked(text);
+        assert_eq!(shown, expected);
+        assert_eq!(shown.len(), text.len());
+    }
+
+    #[test]
+    fn passwords_and_parameters_of_an_address_are_hidden() {
+        check("store = \"postgres://ann:pw@db/beat\"\n", "store = \"postgres://******@db/beat\"\n");
+        check("store = postgres://ann:p@w@db/b\r\n", "store = postgres://*******@db/b\r\n");
+        check("store = 'postgres://db/b?password=x' # ä", "store = 'postgres://db/b?**********' # ä");
+        check("store = 'postgres://ä:ö@db'", "store = 'postgres://*****@db'");
+    }
+
+    #[test]
+    fn what_is_called_a_secret_is_hidden() {
+        check("token = 'abc'\nx = 1\n", "token =******\nx = 1\n");
+        check("tokens_file = '/etc/t'\n", "tokens_file = '/etc/t'\n");
+        check("a.Password=1", "a.Password=*");
+    }
+
+    #[test]
+    fn everything_else_stays() {
+        check(
+            "listen = \"[::1]:8060\"\nenv_pass = ['A@B']\n",
+            "listen = \"[::1]:8060\"\nenv_pass = ['A@B']\n",
+        );
+        check("", "");
+    }
+}

@@ -1,0 +1,285 @@
+//! From everything that was said to a configuration, or to every fault of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use evenbeat_core::engine::{DispatchSettings, PoolSettings, StartRate};
+use evenbeat_core::placement::{Balance, Strategy};
+use evenbeat_core::slot::BalanceBy;
+use evenbeat_core::store::CounterLimit;
+use evenbeat_core::time::Duration;
+
+use super::fault::Fault;
+use super::gather::gather;
+use super::kind::Setting;
+use super::path::KeyPath;
+use super::resolve::{Resolved, resolve};
+use super::rules;
+use super::show::Origins;
+use super::sources::Sources;
+use super::values::{AgendaSettings, Config, KeepFor, Limits, LogFormat, LogLevel, LogSettings, RunSettings};
+
+impl Config {
+    /// Reads a configuration: its values, and where each is from. A pure function: the disk and the clock are not
+    /// looked at.
+    pub fn read(sources: &Sources) -> Result<(Config, Origins), Vec<Fault>> {
+        let mut resolved = resolve(sources, gather(sources));
+        rules::check(&mut resolved);
+        let lease = match rules::timings(&resolved) {
+            Ok(lease) if resolved.gathered.faults.is_empty() => lease,
+            _ => return Err(resolved.gathered.faults),
+        };
+        let config = Values(&resolved).config(lease);
+        let values = resolved.held.into_iter().map(|(path, held)| (path, held.setting, held.origin));
+        let file = sources.file.as_ref().map(|file| file.name.clone());
+        Ok((config, Origins::new(file, values)))
+    }
+}
+
+/// Values of which it is known that they are there and good.
+struct Values<'a>(&'a Resolved);
+
+impl Values<'_> {
+    fn config(&self, lease: evenbeat_core::lease::Timings) -> Config {
+        Config {
+            store: match self.plain("store") {
+                Setting::Store(place) => place.clone(),
+                other => bug("store", other),
+            },
+            data_dir: self.text("data_dir").into(),
+            listen: match self.plain("listen") {
+                Setting::Address(address) => *address,
+                other => bug("listen", other),
+            },
+            socket: self.text("socket").into(),
+            tokens_file: match self.plain("tokens_file") {
+                Setting::Nothing => None,
+                _ => Some(self.text("tokens_file").into()),
+            },
+            node: self.node_name("node.name"),
+            instance: self.node_name("node.instance"),
+            pools: self.pools(),
+            scheduler_interval: self.length("scheduler_interval"),
+            balance: self.balance(),
+            first_run_within: self.maybe_length(&KeyPath::plain("balance.first_run_within")),
+            dispatch: self.dispatch(),
+            agenda: AgendaSettings {
+                lookahead: self.length("agenda.lookahead"),
+                rebuild_every: self.length("agenda.rebuild_every"),
+            },
+            lease,
+            start_within: self.length("start_within"),
+            sites: self.by_name("sites", |name| CounterLimit {
+                max_open: self.maybe_count(&KeyPath::named("sites.<name>.max_concurrent", name)),
+                min_gap: self.maybe_length(&KeyPath::named("sites.<name>.min_gap", name)),
+                max_per_hour: self.maybe_count(&KeyPath::named("sites.<name>.max_per_hour", name)),
+            }),
+            plans: self.by_name("plans", |name| self.plan(name)),
+            tenants: self.by_name("tenants", |name| self.plan_of(name)),
+            default_plan: self.text("default_plan"),
+            quota: self.quota(),
+            commands: self.commands(),
+            retention: KeepFor {
+                runs: self.length("retention.runs"),
+                records: self.length("retention.records"),
+                logs: self.length("retention.logs"),
+                scores: self.length("retention.scores"),
+                audit: self.length("retention.audit"),
+            },
+            score_below: match self.plain("alerts.score_below") {
+                Setting::Share(share) => *share,
+                other => bug("alerts.score_below", other),
+            },
+            topic: self.text("queue.topic"),
+            log: self.log(),
+            jobs: self.texts("jobs").into_iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    fn pools(&self) -> BTreeMap<evenbeat_core::ids::Pool, PoolSettings> {
+        self.by_name("pools", |name| PoolSettings {
+            capacity: self.count(&KeyPath::named("pools.<name>.capacity", name)),
+            reserved: self.count(&KeyPath::named("pools.<name>.reserved", name)),
+        })
+    }
+
+    fn balance(&self) -> Balance {
+        Balance {
+            strategy: match self.word("balance.strategy") {
+                "least_loaded" => Strategy::LeastLoaded,
+                "none" => Strategy::None,
+                _ => Strategy::Phase,
+            },
+            by: if self.word("balance.by") == "work" { BalanceBy::Work } else { BalanceBy::Runs },
+            width: match self.plain("balance.slot_minutes") {
+                Setting::Slot(width) => *width,
+                other => bug("balance.slot_minutes", other),
+            },
+        }
+    }
+
+    fn dispatch(&self) -> DispatchSettings {
+        let maybe = |key| self.maybe_length(&KeyPath::plain(key)).unwrap_or(Duration::ZERO);
+        let start_rate = self.maybe_count(&KeyPath::plain("dispatch.start_rate"));
+        let burst = self.maybe_count(&KeyPath::plain("dispatch.start_burst"));
+        let batch = self.count(&KeyPath::plain("dispatch.batch"));
+        DispatchSettings {
+            lookahead: self.truth("dispatch.lookahead"),
+            late_share: self.count(&KeyPath::plain("dispatch.late_share")),
+            short: maybe("dispatch.short"),
+            start_rate: start_rate
+                .map(|per_second| StartRate { per_second, burst: burst.unwrap_or(per_second) }),
+            prefer_for: maybe("dispatch.prefer_for"),
+            batch: usize::try_from(batch).unwrap_or(usize::MAX),
+            ..DispatchSettings::default()
+        }
+    }
+
+    fn plan(&self, name: &str) -> Limits {
+        let path = |pattern| KeyPath::named(pattern, name);
+        Limits {
+            max_concurrent_jobs: self.maybe_count(&path("plans.<name>.max_concurrent_jobs")),
+            max_run_time: self.maybe_length(&path("plans.<name>.max_run_time")),
+            max_pages_per_run: self.maybe_count(&path("plans.<name>.max_pages_per_run")),
+            max_snapshots: self.maybe_count(&path("plans.<name>.max_snapshots")),
+            max_db_bytes: self.maybe_size(&path("plans.<name>.max_db_bytes")),
+        }
+    }
+
+    fn quota(&self) -> Limits {
+        Limits {
+            max_concurrent_jobs: self.maybe_count(&KeyPath::plain("quota.max_concurrent_jobs")),
+            max_run_time: self.maybe_length(&KeyPath::plain("quota.max_run_time")),
+            max_pages_per_run: self.maybe_count(&KeyPath::plain("quota.max_pages_per_run")),
+            max_snapshots: self.maybe_count(&KeyPath::plain("quota.max_snapshots")),
+            max_db_bytes: self.maybe_size(&KeyPath::plain("quota.max_db_bytes")),
+        }
+    }
+
+    fn plan_of(&self, tenant: &str) -> String {
+        match self.get(&KeyPath::named("tenants.<name>.plan", tenant)) {
+            Setting::Text(plan) => plan.clone(),
+            other => bug("tenants.<name>.plan", other),
+        }
+    }
+
+    fn commands(&self) -> RunSettings {
+        RunSettings {
+            allow_shell: self.truth("commands.allow_shell"),
+            grace: self.length("commands.grace"),
+            output_max: self.maybe_size(&KeyPath::plain("commands.output_max")).unwrap_or_default(),
+            env_pass: self.texts("commands.env_pass"),
+            max_orphan: self.length("commands.max_orphan"),
+            max_frozen: self.length("commands.max_frozen"),
+            nofile: self.maybe_count(&KeyPath::plain("commands.nofile")),
+        }
+    }
+
+    fn log(&self) -> LogSettings {
+        LogSettings {
+            level: match self.word("log.level") {
+                "error" => LogLevel::Error,
+                "warn" => LogLevel::Warn,
+                "debug" => LogLevel::Debug,
+                "trace" => LogLevel::Trace,
+                _ => LogLevel::Info,
+            },
+            format: match self.word("log.format") {
+                "human" => LogFormat::Human,
+                "json" => LogFormat::Json,
+                _ => LogFormat::Auto,
+            },
+        }
+    }
+
+    /// A table of names that were checked when they were read.
+    fn by_name<K: Ord + std::str::FromStr, V>(
+        &self,
+        table: &str,
+        read: impl Fn(&str) -> V,
+    ) -> BTreeMap<K, V> {
+        let names = self.0.names(table);
+        names.iter().filter_map(|name| Some((name.parse().ok()?, read(name)))).collect()
+    }
+
+    fn get(&self, path: &KeyPath) -> &Setting {
+        self.0.get(path).unwrap_or_else(|| panic!("nothing holds for `{path}`"))
+    }
+
+    fn plain(&self, key: &'static str) -> &Setting {
+        self.get(&KeyPath::plain(key))
+    }
+
+    fn text(&self, key: &'static str) -> String {
+        match self.plain(key) {
+            Setting::Text(text) => text.clone(),
+            other => bug(key, other),
+        }
+    }
+
+    fn texts(&self, key: &'static str) -> Vec<String> {
+        match self.plain(key) {
+            Setting::Texts(texts) => texts.clone(),
+            other => bug(key, other),
+        }
+    }
+
+    fn node_name(&self, key: &'static str) -> evenbeat_core::ids::NodeName {
+        match self.plain(key) {
+            Setting::NodeName(name) => name.clone(),
+            other => bug(key, other),
+        }
+    }
+
+    fn truth(&self, key: &'static str) -> bool {
+        match self.plain(key) {
+            Setting::Truth(truth) => *truth,
+            other => bug(key, other),
+        }
+    }
+
+    fn word(&self, key: &'static str) -> &'static str {
+        match self.plain(key) {
+            Setting::Word(word) => word,
+            other => bug(key, other),
+        }
+    }
+
+    fn length(&self, key: &'static str) -> Duration {
+        let path = KeyPath::plain(key);
+        self.maybe_length(&path).unwrap_or_else(|| bug(key, self.get(&path)))
+    }
+
+    fn count(&self, path: &KeyPath) -> u32 {
+        self.maybe_count(path).unwrap_or_else(|| bug(path.pattern, self.get(path)))
+    }
+
+    fn maybe_length(&self, path: &KeyPath) -> Option<Duration> {
+        match self.get(path) {
+            Setting::Nothing => None,
+            Setting::Length(length) => Some(*length),
+            other => bug(path.pattern, other),
+        }
+    }
+
+    fn maybe_count(&self, path: &KeyPath) -> Option<u32> {
+        match self.get(path) {
+            Setting::Nothing => None,
+            Setting::Count(number) => Some(*number),
+            other => bug(path.pattern, other),
+        }
+    }
+
+    fn maybe_size(&self, path: &KeyPath) -> Option<u64> {
+        match self.get(path) {
+            Setting::Nothing => None,
+            Setting::Size(size) => Some(size.0),
+            other => bug(path.pattern, other),
+        }
+    }
+}
+
+/// The table says one kind, the reader expects another.
+fn bug(key: &str, found: &Setting) -> ! {
+    panic!("the table of keys and the reader disagree about `{key}`: {found:?}")
+}

@@ -1,0 +1,233 @@
+//! Of all that was said about a key what counts, and what holds where nothing was said.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use evenbeat_core::lease::TimingsSpec;
+use evenbeat_core::time::Duration;
+
+use super::fault::{Fault, Place};
+use super::gather::{Gathered, Written};
+use super::kind::{Setting, Trouble};
+use super::path::KeyPath;
+use super::show::Origin;
+use super::sources::Sources;
+use super::table::{self, Default, KEYS, NAME};
+
+/// How many units of cost the pool `default` carries for each core: most runs wait for somebody else.
+const UNITS_A_CORE: u32 = 4;
+
+/// What holds for a key.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) setting: Setting,
+    pub(super) place: Place,
+    pub(super) origin: Origin,
+}
+
+/// What holds for every key of which something can hold.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) held: BTreeMap<KeyPath, Held>,
+    pub(super) gathered: Gathered,
+}
+
+/// The plans that are always there, with what they limit.
+const PLANS: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "free",
+        &[
+            ("plans.<name>.max_concurrent_jobs", "2"),
+            ("plans.<name>.max_run_time", "10m"),
+            ("plans.<name>.max_pages_per_run", "100"),
+            ("plans.<name>.max_snapshots", "1500"),
+        ],
+    ),
+    ("unlimited", &[]),
+];
+
+pub(super) fn resolve(sources: &Sources, mut gathered: Gathered) -> Resolved {
+    let built_in = PLANS.iter().map(|(plan, _)| ("plans", *plan)).chain([("pools", "default")]);
+    for (table, name) in built_in {
+        if !gathered.entries.iter().any(|(in_table, known, _)| *in_table == table && known == name) {
+            gathered.entries.push((table, name.to_owned(), Place::Machine));
+        }
+    }
+    let mut best: BTreeMap<KeyPath, Written> = BTreeMap::new();
+    for written in std::mem::take(&mut gathered.written) {
+        if best.get(&written.path).is_none_or(|other| other.rank <= written.rank) {
+            best.insert(written.path.clone(), written);
+        }
+    }
+    let said = |it: Written| (it.path, Held { setting: it.setting, place: it.place, origin: it.origin });
+    let mut resolved = Resolved { held: best.into_values().map(said).collect(), gathered };
+    resolved.plain_defaults();
+    resolved.machine_defaults(sources);
+    resolved.lease_defaults();
+    resolved.named_defaults(sources);
+    resolved
+}
+
+impl Resolved {
+    /// What holds for a key; none if it has no default and nothing good was said.
+    pub(super) fn get(&self, path: &KeyPath) -> Option<&Setting> {
+        self.held.get(path).map(|held| &held.setting)
+    }
+
+    pub(super) fn plain(&self, key: &'static str) -> Option<&Setting> {
+        self.get(&KeyPath::plain(key))
+    }
+
+    /// Where a key was said; the machine if it is a default.
+    pub(super) fn place(&self, path: &KeyPath) -> Place {
+        self.held.get(path).map_or(Place::Machine, |held| held.place.clone())
+    }
+
+    pub(super) fn is_said(&self, path: &KeyPath) -> bool {
+        self.held.get(path).is_some_and(|held| held.origin != Origin::Default)
+    }
+
+    /// Whether something bad was said about one of these: then nothing can be concluded from them.
+    pub(super) fn is_any_broken(&self, paths: &[KeyPath]) -> bool {
+        let is_broken = |path: &KeyPath| self.gathered.broken.contains(path) || self.is_lost(path.pattern);
+        self.gathered.is_file_lost || paths.iter().any(is_broken)
+    }
+
+    /// Whether something that was said about the table of a path could not be understood.
+    pub(super) fn is_lost(&self, path: &str) -> bool {
+        path.split('.').next().is_some_and(|table| self.gathered.lost_tables.contains(table))
+    }
+
+    /// The names that a table has entries for.
+    pub(super) fn names(&self, table: &str) -> Vec<String> {
+        let entries = self.gathered.entries.iter().filter(|(in_table, ..)| *in_table == table);
+        let mut names: Vec<String> = entries.map(|(_, name, _)| name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    pub(super) fn fault(&mut self, place: Place, key: &KeyPath, trouble: Trouble) {
+        self.gathered.faults.push(Fault::new(place, Some(key.to_string()), trouble));
+        self.gathered.broken.insert(key.clone());
+    }
+
+    fn default(&mut self, path: KeyPath, setting: Setting) {
+        let held = Held { setting, place: Place::Machine, origin: Origin::Default };
+        self.held.entry(path).or_insert(held);
+    }
+
+    /// A default as a variable would say it.
+    fn default_text(&mut self, path: KeyPath, text: &str) {
+        let kind = path.key().kind;
+        match kind.read(&path.to_string(), &kind.value_of(text)) {
+            Ok(setting) => self.default(path, setting),
+            Err(trouble) => panic!("the default of `{path}` is not valid: {}", trouble.message),
+        }
+    }
+
+    fn plain_defaults(&mut self) {
+        for key in KEYS.iter().filter(|key| !key.path.contains(NAME)) {
+            if let Default::Text(text) = key.default {
+                self.default_text(KeyPath::plain(key.path), text);
+            }
+        }
+    }
+
+    fn machine_defaults(&mut self, sources: &Sources) {
+        let data_dir = KeyPath::plain("data_dir");
+        if let Some(folder) = default_data_dir(sources) {
+            self.default(data_dir.clone(), Setting::Text(folder));
+        } else if !self.is_said(&data_dir) && !self.is_any_broken(std::slice::from_ref(&data_dir)) {
+            let message = "there is no place for the node's files: neither `STATE_DIRECTORY`, `XDG_STATE_HOME` \
+                           nor `HOME` names an absolute path";
+            let help = Some("set `data_dir`".to_owned());
+            self.fault(Place::Machine, &data_dir, Trouble { message: message.to_owned(), label: None, help });
+        }
+        if let Some(Setting::Text(folder)) = self.get(&data_dir) {
+            let folder = PathBuf::from(folder);
+            let store = crate::store::place::StorePlace::Sqlite(folder.join("evenbeat.db"));
+            let socket = folder.join("evenbeat.sock").display().to_string();
+            self.default(KeyPath::plain("store"), Setting::Store(store));
+            self.default(KeyPath::plain("socket"), Setting::Text(socket));
+        }
+        let node = KeyPath::plain("node.name");
+        match sources.machine.host_name.parse() {
+            Ok(name) => self.default(node, Setting::NodeName(name)),
+            Err(error) if !self.is_said(&node) && !self.is_any_broken(std::slice::from_ref(&node)) => {
+                let message = format!("the host's name cannot be the node's: {error}");
+                let help = Some("set `node.name`".to_owned());
+                self.fault(Place::Machine, &node, Trouble { message, label: None, help });
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn lease_defaults(&mut self) {
+        let spec = match self.plain("lease.profile") {
+            Some(Setting::Word("fast")) => TimingsSpec::FAST,
+            _ => TimingsSpec::DEFAULT,
+        };
+        for (key, length) in timings_of(&spec) {
+            self.default(KeyPath::plain(key), Setting::Length(length));
+        }
+    }
+
+    fn named_defaults(&mut self, sources: &Sources) {
+        let default_plan = self.plain("default_plan").cloned();
+        for table in table::named_tables() {
+            for name in self.names(table) {
+                let built_in = PLANS.iter().find(|(plan, _)| table == "plans" && *plan == name);
+                for (pattern, text) in built_in.into_iter().flat_map(|(_, limits)| limits.iter()) {
+                    let key = table::find(pattern).map(|key| key.path);
+                    self.default_text(KeyPath::named(key.unwrap_or(pattern), &name), text);
+                }
+                for key in KEYS.iter().filter(|key| key.path.starts_with(&format!("{table}.{NAME}."))) {
+                    let path = KeyPath::named(key.path, &name);
+                    match (key.default, key.path) {
+                        (Default::Text(text), _) => self.default_text(path, text),
+                        (Default::Worked(_), "tenants.<name>.plan") => {
+                            if let Some(plan) = &default_plan {
+                                self.default(path, plan.clone());
+                            }
+                        }
+                        (Default::Worked(_), _) if name == "default" => {
+                            let units = sources.machine.n_cores.saturating_mul(UNITS_A_CORE);
+                            self.default(path, Setting::Count(units.clamp(1, 1_000_000)));
+                        }
+                        // A pool whose capacity nobody said is a fault; the rules say so.
+                        (Default::Worked(_), _) => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The single timings, by their keys.
+pub(super) fn timings_of(spec: &TimingsSpec) -> [(&'static str, Duration); 10] {
+    [
+        ("lease.heartbeat", spec.heartbeat),
+        ("lease.attempt", spec.attempt),
+        ("lease.self_fence", spec.self_fence),
+        ("lease.stop_bound", spec.stop_bound),
+        ("lease.freeze_bound", spec.freeze_bound),
+        ("lease.window", spec.window),
+        ("lease.probe", spec.probe),
+        ("lease.gap", spec.gap),
+        ("lease.quarantine", spec.quarantine),
+        ("lease.backoff_cap", spec.backoff_cap),
+    ]
+}
+
+/// Where the node's files go unless something is said.
+fn default_data_dir(sources: &Sources) -> Option<String> {
+    let variable = |name: &str| sources.variables.get(name).and_then(|it| it.to_str());
+    // Of several directories systemd gives the first is the one that is meant.
+    let first = |list: &'static str| variable(list).and_then(|list| list.split(':').next());
+    let own = first("STATE_DIRECTORY").map(PathBuf::from);
+    let state = || variable("XDG_STATE_HOME").map(|folder| Path::new(folder).join("evenbeat"));
+    let home = || variable("HOME").map(|folder| Path::new(folder).join(".local/state/evenbeat"));
+    let is_absolute = |folder: &PathBuf| folder.is_absolute();
+    let found = own.filter(is_absolute).or_else(|| state().filter(is_absolute));
+    found.or_else(|| home().filter(is_absolute)).map(|folder| folder.display().to_string())
+}

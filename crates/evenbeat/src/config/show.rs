@@ -1,0 +1,160 @@
+//! The configuration that holds, as TOML or JSON, with where each value is from.
+
+use std::fmt;
+
+use evenbeat_core::value::Value;
+use serde_json::{Map, Value as Json, json};
+
+use super::kind::Setting;
+use super::path::KeyPath;
+use super::table::KEYS;
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// The file.
+    File {
+        /// Which line of it, from 1.
+        line: usize,
+    },
+    /// A variable or a flag, called so.
+    Said(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { line } => write!(f, "line {line}"),
+            Origin::Said(by) => f.write_str(by),
+        }
+    }
+}
+
+/// Every value that holds, and where it is from. Secrets are not shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origins {
+    file: Option<String>,
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    path: KeyPath,
+    setting: Setting,
+    origin: Origin,
+}
+
+impl Origins {
+    pub(super) fn new(
+        file: Option<String>,
+        values: impl Iterator<Item = (KeyPath, Setting, Origin)>,
+    ) -> Origins {
+        let line = |(path, setting, origin)| Line { path, setting, origin };
+        let mut lines: Vec<Line> = values.map(line).collect();
+        lines.sort_by_cached_key(|line| turn_of(&line.path));
+        Origins { file, lines }
+    }
+
+    /// Where the value of a key is from; none if there is no such key.
+    pub fn of(&self, key: &str) -> Option<&Origin> {
+        self.lines.iter().find(|line| line.path.to_string() == key).map(|line| &line.origin)
+    }
+
+    /// The whole of it as a file that could be read again, but for its secrets.
+    pub fn toml(&self) -> String {
+        let mut text = String::new();
+        if let Some(file) = &self.file {
+            text.extend(["# with ", &in_one_line(file), "\n"]);
+        }
+        let mut table = None;
+        for line in &self.lines {
+            let its_table = line.path.table();
+            if its_table != table {
+                let header = its_table.as_deref().unwrap_or_default();
+                text.extend(["\n[", header, "]\n"]);
+                table = its_table;
+            }
+            let hidden = if line.setting.is_hidden() { ", in part hidden" } else { "" };
+            let origin = self.named(&line.origin);
+            let value = written(&line.setting.value());
+            text.extend([line.path.leaf(), " = ", &value, "  # ", &origin, hidden, "\n"]);
+        }
+        text
+    }
+
+    /// The same for machines: values in their tables, and origins by key.
+    pub fn json(&self) -> Json {
+        let (mut values, mut origins) = (Map::new(), Map::new());
+        for line in &self.lines {
+            let group = line.path.pattern.rsplit_once('.').and_then(|(group, _)| group.split('.').next());
+            let steps: Vec<&str> = group.into_iter().chain(line.path.name.as_deref()).collect();
+            insert(&mut values, &steps, line.path.leaf(), as_json(&line.setting));
+            origins.insert(line.path.to_string(), Json::String(self.named(&line.origin)));
+        }
+        json!({ "file": self.file, "config": values, "origins": origins })
+    }
+
+    /// `evenbeat.toml:12`: the file without its folders, for there is only one.
+    fn named(&self, origin: &Origin) -> String {
+        match (origin, &self.file) {
+            (Origin::File { line }, Some(file)) => {
+                format!("{}:{line}", in_one_line(file.rsplit('/').next().unwrap_or(file)))
+            }
+            (origin, _) => in_one_line(&origin.to_string()),
+        }
+    }
+}
+
+/// Puts a value into a table below others, which are made where they are not there.
+fn insert(table: &mut Map<String, Json>, steps: &[&str], leaf: &str, value: Json) {
+    let Some((first, rest)) = steps.split_first() else {
+        table.insert(leaf.to_owned(), value);
+        return;
+    };
+    let below = table.entry(*first).or_insert_with(|| Json::Object(Map::new()));
+    if let Json::Object(below) = below {
+        insert(below, rest, leaf, value);
+    }
+}
+
+/// Tables in the order of the keys, in a table of names one name after the other.
+fn turn_of(path: &KeyPath) -> (usize, Option<String>, usize) {
+    let table_of = |pattern: &str| pattern.rsplit_once('.').map(|(table, _)| table.to_owned());
+    let table = table_of(path.pattern);
+    let first = KEYS.iter().position(|key| table_of(key.path) == table);
+    let own = KEYS.iter().position(|key| key.path == path.pattern);
+    (first.unwrap_or(0), path.name.clone(), own.unwrap_or(0))
+}
+
+/// A name of a file can hold anything; a comment ends with its line.
+fn in_one_line(text: &str) -> String {
+    text.chars().map(|it| if it.is_control() { '?' } else { it }).collect()
+}
+
+/// A value as TOML has it.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Bool(truth) => truth.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => toml::Value::Float(*number).to_string(),
+        Value::Text(text) => toml::Value::String(text.clone()).to_string(),
+        Value::List(values) => format!("[{}]", values.iter().map(written).collect::<Vec<_>>().join(", ")),
+        Value::Null | Value::Table(_) => String::new(),
+    }
+}
+
+fn as_json(setting: &Setting) -> Json {
+    let text = |value: &Value| value.as_text().map(str::to_owned);
+    match setting.value() {
+        _ if *setting == Setting::Nothing => Json::Null,
+        Value::Bool(truth) => Json::Bool(truth),
+        Value::Int(number) => Json::from(number),
+        Value::Float(number) => Json::from(number),
+        Value::Text(text) => Json::String(text),
+        Value::List(values) => values.iter().filter_map(text).collect(),
+        Value::Null | Value::Table(_) => Json::Null,
+    }
+}

@@ -1,0 +1,42 @@
+//! The clock that leases go by, and which start of the machine it counts from.
+
+use evenbeat_core::time::BootTime;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// The boot clock's time, cut off to whole milliseconds.
+pub fn now() -> BootTime {
+    to_boot(clock_gettime(ClockId::Boottime))
+}
+
+/// Which start of the machine its boot clock counts from.
+pub fn id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map_or_else(|_| "unknown".to_owned(), |id| id.trim().to_owned())
+}
+
+fn to_boot(at: Timespec) -> BootTime {
+    BootTime::from_millis(at.tv_sec.saturating_mul(1_000).saturating_add(at.tv_nsec / 1_000_000))
+}
+
+/// The same instant for the kernel.
+pub(super) fn to_timespec(at: BootTime) -> Timespec {
+    let millis = at.as_millis().max(0);
+    Timespec { tv_sec: millis / 1_000, tv_nsec: (millis % 1_000) * 1_000_000 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_comes_back_from_the_kernel_as_it_was() {
+        for millis in [0, 1, 999, 1_000, 86_400_001] {
+            assert_eq!(to_boot(to_timespec(BootTime::from_millis(millis))), BootTime::from_millis(millis));
+        }
+    }
+
+    #[test]
+    fn what_was_before_the_start_is_the_start() {
+        assert_eq!(to_boot(to_timespec(BootTime::from_millis(-5))), BootTime::from_millis(0));
+    }
+}

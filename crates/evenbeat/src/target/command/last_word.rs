@@ -1,0 +1,160 @@
+//! How a run ended, as its shim saw it: a document that lies on the disk until the end is on record.
+
+use evenbeat_core::engine::RunOver;
+use evenbeat_core::run::Outcome;
+use evenbeat_core::time::{BootTime, Duration};
+use serde_json::{Value as Json, json};
+
+use super::fields::{FieldError, Fields};
+
+/// Everything that a shim has to say about the end of its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastWord {
+    /// Which start of the machine the instants count from.
+    pub boot_id: String,
+    /// When its first process began to execute.
+    pub started_at: BootTime,
+    /// When nothing of it executed any more.
+    pub ended_at: BootTime,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether it was made to end; then the exit code says nothing about its work.
+    pub is_forced: bool,
+    /// How long it stood frozen.
+    pub frozen_for: Duration,
+    /// What else there is to say.
+    pub told: Told,
+}
+
+/// What a run leaves for people, beside its outcome.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// The exit code of its first process; 128 and the signal if one ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended its first process.
+    pub signal: Option<i32>,
+    /// What went wrong, in words.
+    pub error: Option<String>,
+    /// The JSON object that it wrote to its result file.
+    pub result: Option<serde_json::Map<String, Json>>,
+    /// How many bytes it has written.
+    pub output_bytes: u64,
+    /// How many of them were not kept.
+    pub left_out_bytes: u64,
+    /// The most memory that any process of it was seen to use; none if it was over before anybody looked.
+    pub max_rss_kib: Option<u64>,
+    /// How much processor time it took, of all processes that were waited for.
+    pub cpu: Duration,
+}
+
+impl LastWord {
+    /// The document, in one line.
+    pub(super) fn to_text(&self) -> String {
+        let told = &self.told;
+        let document = json!({
+            "boot_id": self.boot_id,
+            "started_at": self.started_at.as_millis(),
+            "ended_at": self.ended_at.as_millis(),
+            "outcome": self.outcome.as_str(),
+            "is_forced": self.is_forced,
+            "frozen_for": self.frozen_for.as_millis(),
+            "exit_code": told.exit_code,
+            "signal": told.signal,
+            "error": told.error,
+            "result": told.result,
+            "output_bytes": told.output_bytes,
+            "left_out_bytes": told.left_out_bytes,
+            "max_rss_kib": told.max_rss_kib,
+            "cpu": told.cpu.as_millis(),
+        });
+        document.to_string()
+    }
+
+    /// The last word of a document.
+    pub(super) fn from_text(text: &[u8]) -> Result<LastWord, FieldError> {
+        let mut it = Fields::read(text)?;
+        let bad_outcome = FieldError::Bad { name: "outcome", what: "an outcome" };
+        let small = |it: i64| i32::try_from(it).ok();
+        Ok(LastWord {
+            boot_id: it.text("boot_id")?,
+            started_at: it.instant("started_at")?,
+            ended_at: it.instant("ended_at")?,
+            outcome: Outcome::named(&it.text("outcome")?).ok_or(bad_outcome)?,
+            is_forced: it.flag("is_forced")?,
+            frozen_for: it.length("frozen_for")?,
+            told: Told {
+                exit_code: it.whole_if_any("exit_code")?.and_then(small),
+                signal: it.whole_if_any("signal")?.and_then(small),
+                error: it.text_if_any("error")?,
+                result: if let Json::Object(result) = it.take("result") { Some(result) } else { None },
+                output_bytes: it.count("output_bytes")?,
+                left_out_bytes: it.count("left_out_bytes")?,
+                max_rss_kib: it.count_if_any("max_rss_kib")?,
+                cpu: it.length("cpu")?,
+            },
+        })
+    }
+
+    /// What the engine is told, on a machine whose current start has this id.
+    ///
+    /// Instants of an earlier start mean nothing now, but that the run was over when the machine was started: it
+    /// ends at that moment, and took as long as it took.
+    pub(super) fn over(&self, boot_id: &str) -> RunOver {
+        let took = self.ended_at - self.started_at;
+        let is_of_now = self.boot_id == boot_id;
+        let ended_at = if is_of_now { self.ended_at } else { BootTime::from_millis(0) };
+        let started_at =
+            if is_of_now { self.started_at } else { BootTime::from_millis(-took.as_millis().max(0)) };
+        let exit_code = if self.is_forced { None } else { self.told.exit_code };
+        RunOver { started_at, ended_at, outcome: self.outcome, exit_code, frozen_for: self.frozen_for }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn sample() -> LastWord {
+        LastWord {
+            boot_id: "one".to_owned(),
+            started_at: BootTime::from_millis(1_000),
+            ended_at: BootTime::from_millis(4_000),
+            outcome: Outcome::Failed,
+            is_forced: false,
+            frozen_for: Duration::from_millis(7),
+            told: Told {
+                exit_code: Some(3),
+                signal: None,
+                error: Some("it\nbroke".to_owned()),
+                result: serde_json::from_str("{\"pages\":3}").unwrap(),
+                output_bytes: 10,
+                left_out_bytes: 2,
+                max_rss_kib: Some(900),
+                cpu: Duration::from_millis(20),
+            },
+        }
+    }
+
+    #[test]
+    fn a_last_word_is_one_line_and_arrives_as_it_was_said() {
+        let word = sample();
+        assert!(!word.to_text().contains('\n'));
+        assert_eq!(LastWord::from_text(word.to_text().as_bytes()), Ok(word));
+        let bare = LastWord { told: Told::default(), outcome: Outcome::Lost, ..sample() };
+        assert_eq!(LastWord::from_text(bare.to_text().as_bytes()), Ok(bare));
+    }
+
+    #[test]
+    fn instants_of_another_start_of_the_machine_are_not_believed() {
+        let over = sample().over("one");
+        assert_eq!((over.started_at.as_millis(), over.ended_at.as_millis()), (1_000, 4_000));
+        let over = sample().over("two");
+        assert_eq!((over.started_at.as_millis(), over.ended_at.as_millis()), (-3_000, 0));
+    }
+
+    #[test]
+    fn the_exit_code_of_a_run_that_was_made_to_end_says_nothing() {
+        assert_eq!(sample().over("one").exit_code, Some(3));
+        assert_eq!(LastWord { is_forced: true, ..sample() }.over("one").exit_code, None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Reading a log, also while it grows.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use evenbeat_core::ids::RunId;
+
+use super::{HEADING_BYTES, OWN_LINE};
+use crate::target::command::places::Places;
+
+/// A log that is being read.
+#[derive(Debug)]
+pub struct Reader {
+    places: Places,
+    run: RunId,
+    at: u64,
+}
+
+/// What is there, as far as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The next bytes; none if there are no more for now.
+    pub bytes: Vec<u8>,
+    /// Whether nothing will ever follow. A run that was not started yet looks like one that is over.
+    pub is_over: bool,
+}
+
+/// One stretch of a log, and which bytes of the whole it holds.
+#[derive(Debug)]
+struct Stretch {
+    file: File,
+    no: u64,
+    start: u64,
+    length: u64,
+}
+
+/// Reads the log of a run from a byte of its whole output on; 0 is its beginning.
+pub fn read_log(places: &Places, run: RunId, from: u64) -> Reader {
+    Reader { places: places.clone(), run, at: from }
+}
+
+impl Reader {
+    /// Which byte of the whole output comes next; to go on from later.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next bytes, not more than so many. Where bytes were left out, a line of ours says how many.
+    pub fn next(&mut self, bytes_max: usize) -> Chunk {
+        // Asked before anything is read: what a run wrote before its end is then there.
+        let was_over = self.is_over();
+        let bytes = self.more(bytes_max);
+        let is_over = was_over && bytes.is_empty();
+        Chunk { bytes, is_over }
+    }
+
+    fn is_over(&self) -> bool {
+        self.places.end(self.run).exists() || !self.places.run(self.run).exists()
+    }
+
+    fn more(&mut self, bytes_max: usize) -> Vec<u8> {
+        let head = File::open(self.places.log(self.run)).ok();
+        let head_length = head.as_ref().map_or(0, length);
+        if let Some(head) = head.filter(|_| self.at < head_length) {
+            return self.read(&head, self.at, bytes_max);
+        }
+        let stretches = self.stretches(head_length);
+        let Some(it) = stretches.iter().find(|it| self.at < it.start + it.length) else { return Vec::new() };
+        if self.at < it.start {
+            let n_left_out = it.start - self.at;
+            self.at = it.start;
+            return format!("\n{OWN_LINE}{n_left_out} bytes left out\n").into_bytes();
+        }
+        self.read(&it.file, self.at - it.start + HEADING_BYTES, bytes_max)
+    }
+
+    fn read(&mut self, file: &File, from: u64, bytes_max: usize) -> Vec<u8> {
+        let mut bytes = vec![0; bytes_max.max(1)];
+        let n_read = file.read_at(&mut bytes, from).unwrap_or(0);
+        bytes.truncate(n_read);
+        self.at += bytes.len() as u64;
+        bytes
+    }
+
+    /// The stretches that there are, at most two. All but the last are full, so the first tells how long each is.
+    fn stretches(&self, head_length: u64) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = (0..2).filter_map(|slot| self.stretch(slot)).collect();
+        stretches.sort_unstable_by_key(|it| it.no);
+        let full = stretches.first().map_or(0, |it| it.length);
+        for it in &mut stretches {
+            it.start = head_length + it.no * full;
+        }
+        stretches
+    }
+
+    fn stretch(&self, slot: u64) -> Option<Stretch> {
+        let file = File::open(self.places.log_tail(self.run, slot)).ok()?;
+        let mut heading = vec![0; usize::try_from(HEADING_BYTES).ok()?];
+        file.read_exact_at(&mut heading, 0).ok()?;
+        let no = std::str::from_utf8(&heading).ok()?.trim_end().rsplit(' ').next()?.parse().ok()?;
+        let length = length(&file).checked_sub(HEADING_BYTES)?;
+        Some(Stretch { file, no, start: 0, length })
+    }
+}
+
+fn length(file: &File) -> u64 {
+    file.metadata().map_or(0, |it| it.len())
+}

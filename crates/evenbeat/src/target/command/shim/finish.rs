@@ -1,0 +1,128 @@
+//! The end of a run, put into words and on the disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use evenbeat_core::run::Outcome;
+use evenbeat_core::time::{BootTime, Duration};
+use rustix::fs::OFlags;
+use serde_json::{Map, Value as Json};
+
+use super::run::Gone;
+use crate::target::command::last_word::{LastWord, Told};
+use crate::target::command::log::LogWriter;
+use crate::target::command::order::Order;
+use crate::target::command::proc;
+
+/// What is said of a run of which nothing is left.
+pub(super) fn last_word(
+    order: &Order,
+    log: &LogWriter,
+    boot_id: &str,
+    began_at: BootTime,
+    now: BootTime,
+    gone: &Gone,
+) -> LastWord {
+    let by_code = match gone.exit {
+        Some(exit) if exit.code == 0 => Outcome::Succeeded,
+        _ => Outcome::Failed,
+    };
+    let outcome = gone.verdict.as_ref().map_or(by_code, |it| it.outcome);
+    let (result, result_error) = match read_result(&order.places.result(order.run), order.result_max) {
+        Ok(result) => (result, None),
+        Err(error) => (None, Some(error)),
+    };
+    let signalled = gone.exit.and_then(|it| it.signal).filter(|_| gone.verdict.is_none());
+    let error = match &gone.verdict {
+        Some(verdict) => verdict.error.clone(),
+        None => signalled.map(|signal| format!("it was ended by signal {signal}")),
+    };
+    let told = Told {
+        exit_code: gone.exit.map(|it| it.code),
+        signal: gone.exit.and_then(|it| it.signal),
+        error: both(error, result_error),
+        result,
+        max_rss_kib: gone.max_rss_kib,
+        cpu: Duration::from_millis(i64::try_from(proc::waited_for_ticks()).unwrap_or(0).saturating_mul(10)),
+        ..output_of(log)
+    };
+    LastWord {
+        boot_id: boot_id.to_owned(),
+        started_at: began_at,
+        ended_at: now,
+        outcome,
+        is_forced: gone.verdict.is_some(),
+        frozen_for: gone.frozen_for,
+        told,
+    }
+}
+
+/// What is said of a run whose program could not be started.
+pub(super) fn not_begun(
+    log: &LogWriter,
+    boot_id: &str,
+    at: BootTime,
+    error: String,
+    exit_code: Option<i32>,
+) -> LastWord {
+    LastWord {
+        boot_id: boot_id.to_owned(),
+        started_at: at,
+        ended_at: at,
+        outcome: Outcome::Failed,
+        is_forced: false,
+        frozen_for: Duration::ZERO,
+        told: Told { exit_code, error: Some(error), ..output_of(log) },
+    }
+}
+
+fn output_of(log: &LogWriter) -> Told {
+    Told { output_bytes: log.output_bytes(), left_out_bytes: log.left_out_bytes(), ..Told::default() }
+}
+
+fn both(one: Option<String>, other: Option<String>) -> Option<String> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(format!("{one}; {other}")),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What a run wrote to its result file; an error in words if that is nothing to go by.
+fn read_result(path: &Path, bytes_max: u64) -> Result<Option<Map<String, Json>>, String> {
+    // A run can put anything there: what is no plain file is not opened for long, and never waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file: File = match file {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("the result file cannot be read: {error}")),
+    };
+    if !file.metadata().is_ok_and(|it| it.is_file()) {
+        return Err("the result file is no plain file".to_owned());
+    }
+    let mut text = Vec::new();
+    if let Err(error) = file.take(bytes_max + 1).read_to_end(&mut text) {
+        return Err(format!("the result file cannot be read: {error}"));
+    }
+    if bytes_max < text.len() as u64 {
+        return Err(format!("the result file is longer than {bytes_max} bytes"));
+    }
+    match serde_json::from_slice(&text) {
+        Ok(Json::Object(result)) => Ok(Some(result)),
+        _ => Err("the result file is no JSON object".to_owned()),
+    }
+}
+
+/// Puts a last word on the disk, whole or not at all.
+pub(super) fn write(order: &Order, word: &LastWord) -> io::Result<()> {
+    let path = order.places.end(order.run);
+    let part = path.with_extension("part");
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+        file.write_all(word.to_text().as_bytes())?;
+        fs::rename(&part, &path)
+    })();
+    written.inspect_err(|_| drop(fs::remove_file(&part)))
+}

@@ -1,0 +1,159 @@
+//! The process tree of a run: everything below its shim. Nothing can leave it: whoever loses its parent becomes a
+//! child of the shim.
+//!
+//! Where the run has a cgroup the kernel freezes and kills it as one. Else the tree is walked and signalled until
+//! nothing new turns up. Whether it is empty the kernel says in both cases: a process without children has none below.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
+
+use super::cgroup::Cgroup;
+use crate::target::command::proc::{self, Identity, Seen};
+
+/// Also children that were made in unusual ways.
+const WAIT_ALL: WaitOptions = WaitOptions::from_bits_retain(0x4000_0000);
+
+/// The tree below this process.
+#[derive(Debug)]
+pub(super) struct Tree {
+    shim: i32,
+    cgroup: Option<Cgroup>,
+    /// What the last walk found, if all of it was halted.
+    halted: Option<Vec<Identity>>,
+    /// Who was told to stop, and not to go on since.
+    told: Vec<Identity>,
+    /// Whether signals have stopped it, which only signals undo.
+    is_stopped: bool,
+}
+
+/// What waiting for children has shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Waited {
+    /// This one is over.
+    For(Pid, WaitStatus),
+    /// Those that there are go on.
+    Later,
+    /// There are none: the tree is empty.
+    Empty,
+}
+
+impl Tree {
+    pub(super) fn new(shim: Pid, cgroup: Option<Cgroup>) -> Tree {
+        Tree { shim: shim.as_raw_nonzero().get(), cgroup, halted: None, told: Vec::new(), is_stopped: false }
+    }
+
+    /// Waits for one child that is over, not for one that goes on.
+    pub(super) fn wait() -> Waited {
+        loop {
+            match wait(WaitOptions::NOHANG | WAIT_ALL) {
+                Ok(Some((pid, status))) => return Waited::For(pid, status),
+                Ok(None) => return Waited::Later,
+                Err(Errno::INTR) => {}
+                Err(_) => return Waited::Empty,
+            }
+        }
+    }
+
+    /// Has everything stop, and says whether all of it has. To be asked again until it does.
+    pub(super) fn halt(&mut self, first: Option<Pid>) -> bool {
+        if let Some(cgroup) = &mut self.cgroup {
+            if cgroup.is_frozen() {
+                return true;
+            }
+            if cgroup.freeze().is_ok() {
+                return cgroup.is_frozen();
+            }
+        }
+        self.halt_by_signals(first)
+    }
+
+    fn halt_by_signals(&mut self, first: Option<Pid>) -> bool {
+        self.is_stopped = true;
+        if let (Some(first), None) = (first, &self.halted) {
+            // Most runs are one group: that is one call, and all of it stops at once.
+            let _ = kill_process_group(first, Signal::STOP);
+        }
+        let walk = proc::below(self.shim);
+        let was_told = |it: &Seen| self.told.contains(&it.identity());
+        let awake: Vec<Seen> =
+            walk.members.iter().filter(|it| !it.is_halted(was_told(it))).copied().collect();
+        for it in &awake {
+            if self.signal(it, Signal::STOP) {
+                self.told.push(it.identity());
+            }
+        }
+        // One walk may miss a process whose parent ends meanwhile; but then the parent is missing, or over, in the
+        // next. Two walks that show the same, all of it halted, have missed nothing: nobody is left who could do
+        // anything between them.
+        let found = (awake.is_empty() && !walk.is_torn)
+            .then(|| walk.members.iter().map(Seen::identity).collect::<Vec<_>>());
+        let is_same = found.is_some() && found == self.halted;
+        self.halted = found;
+        is_same
+    }
+
+    /// Whether all that had stopped still stands still. A quick look, at those alone: who stands still makes no others.
+    pub(super) fn stands_still(&mut self) -> bool {
+        if !self.is_stopped {
+            return self.cgroup.as_mut().is_some_and(Cgroup::is_frozen);
+        }
+        let is_halted = |it: &Identity| it.look().is_none_or(|now| now.is_halted(self.told.contains(it)));
+        self.halted.as_ref().is_some_and(|members| members.iter().all(is_halted))
+    }
+
+    /// Lets everything go on.
+    pub(super) fn resume(&mut self) {
+        self.halted = None;
+        self.told.clear();
+        if let Some(cgroup) = &self.cgroup {
+            let _ = cgroup.thaw();
+        }
+        if std::mem::take(&mut self.is_stopped) {
+            self.signal_all(Signal::CONT);
+        }
+    }
+
+    /// Asks everything to end.
+    pub(super) fn ask_all(&self) {
+        self.signal_all(Signal::TERM);
+    }
+
+    /// Asks everything to end that is not of a group, which was asked before.
+    pub(super) fn ask_others(&self, group: Pid) {
+        let members = proc::below(self.shim).members;
+        let is_other = |it: &&Seen| !it.is_over() && it.group != group.as_raw_nonzero().get();
+        for it in members.iter().filter(is_other) {
+            self.signal(it, Signal::TERM);
+        }
+    }
+
+    /// Kills everything. To be called again until the tree is empty.
+    pub(super) fn kill(&self) {
+        if let Some(cgroup) = &self.cgroup {
+            let _ = cgroup.kill();
+            if proc::below(self.shim).members.iter().all(Seen::is_over) {
+                return;
+            }
+        } else {
+            // Nobody who is stopped makes children while the others are killed.
+            self.signal_all(Signal::STOP);
+        }
+        self.signal_all(Signal::KILL);
+    }
+
+    /// The most memory that any process was seen to use.
+    pub(super) fn max_rss_kib(&self) -> Option<u64> {
+        proc::below(self.shim).members.iter().filter_map(|it| proc::max_rss_kib(it.pid)).max()
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        for it in proc::below(self.shim).members.iter().filter(|it| !it.is_over()) {
+            self.signal(it, signal);
+        }
+    }
+
+    /// Signals one of the tree, if it still is one: its parent is the one that was seen, or has become the shim.
+    fn signal(&self, it: &Seen, signal: Signal) -> bool {
+        it.signal(signal, |now| now.parent == it.parent || now.parent == self.shim)
+    }
+}

@@ -1,0 +1,165 @@
+//! Keeping one run, from its start or its adoption to its end.
+
+use std::io;
+use std::sync::Arc;
+
+use evenbeat_core::ids::RunId;
+use tokio::net::UnixStream;
+
+use super::held::Held;
+use super::news::ShimNews;
+use super::sweep::{Standing, sweep};
+use super::talk::{Heard, Talk};
+use super::{Inner, Order};
+use crate::target::command::boot;
+use crate::target::command::last_word::LastWord;
+use crate::target::command::word::FromShim;
+
+/// The first and the longest pause between two looks at what is left of a run.
+const SWEEP_PAUSE_MIN: std::time::Duration = std::time::Duration::from_millis(5);
+const SWEEP_PAUSE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long to wait before a shim that could not be reached is tried again.
+const CONNECT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// How a conversation with a shim ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parted {
+    /// It has said its last word.
+    WithLastWord,
+    /// It is gone without one.
+    WithoutAWord,
+    /// Somebody else talks to it now.
+    Replaced,
+}
+
+impl Inner {
+    /// Starts a shim and keeps its run.
+    pub(super) async fn keep_new(self: Arc<Self>, order: Box<Order>, held: Arc<Held>) {
+        let run = order.run;
+        match self.launched(order).await {
+            Ok(talk) => self.keep(run, &held, Some(talk)).await,
+            Err(error) => self.not_started(run, &held, format!("its shim cannot be started: {error}")).await,
+        }
+    }
+
+    /// Keeps a run that is there, or is not.
+    pub(super) async fn keep_old(
+        self: Arc<Self>,
+        run: RunId,
+        held: Arc<Held>,
+        talk: io::Result<Option<Talk>>,
+    ) {
+        let mut talk = talk;
+        // A scheduler without a file to spare, say, must not take its runs for dead.
+        while talk.is_err() {
+            tokio::time::sleep(CONNECT_PAUSE).await;
+            talk = Talk::connect(&self.options.places, run).await;
+        }
+        self.keep(run, &held, talk.ok().flatten()).await;
+    }
+
+    async fn launched(&self, order: Box<Order>) -> io::Result<Talk> {
+        let stream = self.launcher.launch(order).await?;
+        stream.set_nonblocking(true)?;
+        Ok(Talk::new(UnixStream::from_std(stream)?))
+    }
+
+    async fn keep(&self, run: RunId, held: &Held, talk: Option<Talk>) {
+        let parted = match talk {
+            Some(mut talk) => self.converse(run, held, &mut talk).await,
+            None => Parted::WithoutAWord,
+        };
+        match parted {
+            Parted::WithLastWord => {
+                if !held.is_wanted {
+                    self.remove(run).await;
+                }
+            }
+            Parted::Replaced => {
+                self.runs().remove(&run);
+            }
+            Parted::WithoutAWord => self.settle(run, held).await,
+        }
+    }
+
+    async fn converse(&self, run: RunId, held: &Held, talk: &mut Talk) -> Parted {
+        let mut parted = Parted::WithoutAWord;
+        loop {
+            let Heard::Words(words) = talk.hear(held).await else { return parted };
+            for word in words {
+                match word {
+                    FromShim::Started(at) => self.tell_of(held, ShimNews::Started { run, at }).await,
+                    FromShim::Frozen(at) => self.tell_of(held, ShimNews::Frozen { run, at }).await,
+                    FromShim::Thawed(at) => self.tell_of(held, ShimNews::Thawed { run, at }).await,
+                    FromShim::Unkillable => self.tell_of(held, ShimNews::Unkillable { run }).await,
+                    FromShim::Replaced => return Parted::Replaced,
+                    // Its folder goes with it; so whoever looks for this run finds that it never was.
+                    FromShim::NotStarted(why) => {
+                        parted = Parted::WithLastWord;
+                        self.not_started(run, held, why).await;
+                    }
+                    FromShim::Ended(word) => {
+                        parted = Parted::WithLastWord;
+                        self.ended(run, held, *word).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds out what became of a run that has no shim, and makes an end of what is left.
+    async fn settle(&self, run: RunId, held: &Held) {
+        let mut pause = SWEEP_PAUSE_MIN;
+        let told_at = boot::now() + self.options.kill_bound;
+        let mut is_told = false;
+        loop {
+            let (places, cgroup) = (self.options.places.clone(), self.options.cgroup.clone());
+            let swept = tokio::task::spawn_blocking(move || sweep(&places, cgroup.as_deref(), run)).await;
+            match swept {
+                Ok(Standing::NeverBegan) => {
+                    return self.not_started(run, held, "its shim died before it began".to_owned()).await;
+                }
+                Ok(Standing::Ended(word)) => return self.ended(run, held, *word).await,
+                Ok(Standing::Lost(over, told)) => {
+                    return self.over(run, held, ShimNews::Ended { run, over, told }).await;
+                }
+                Ok(Standing::NotGone) | Err(_) => {}
+            }
+            if !is_told && told_at <= boot::now() {
+                is_told = true;
+                self.tell_of(held, ShimNews::Unkillable { run }).await;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(SWEEP_PAUSE_MAX);
+        }
+    }
+
+    async fn ended(&self, run: RunId, held: &Held, word: LastWord) {
+        let over = word.over(&boot::id());
+        self.over(run, held, ShimNews::Ended { run, over, told: word.told }).await;
+    }
+
+    /// A run is over. What lies about of it stays until its end is on record, unless nobody wants to know.
+    async fn over(&self, run: RunId, held: &Held, news: ShimNews) {
+        if held.is_wanted {
+            self.tell(news).await;
+        } else {
+            held.say(super::ToShim::Noted);
+            self.remove(run).await;
+        }
+    }
+
+    /// A run never was. There is nothing that anybody would have to put on record.
+    async fn not_started(&self, run: RunId, held: &Held, why: String) {
+        self.remove(run).await;
+        self.runs().remove(&run);
+        self.tell_of(held, ShimNews::NotStarted { run, why }).await;
+    }
+
+    async fn tell_of(&self, held: &Held, news: ShimNews) {
+        if held.is_wanted {
+            self.tell(news).await;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Tokens with which a run speaks for itself: good for one run with one fence, and worth nothing without the
+//! cluster's key.
+
+use std::fmt;
+
+use evenbeat_core::ids::{Fence, RunId};
+
+/// The key of a cluster, from which all tokens of its runs are made.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenKey([u8; 32]);
+
+impl TokenKey {
+    /// The key of these bytes; they must come from a good source of randomness.
+    pub fn new(bytes: [u8; 32]) -> TokenKey {
+        TokenKey(bytes)
+    }
+
+    /// The token of a run under a fence.
+    pub fn token(&self, run: RunId, fence: Fence) -> String {
+        self.hash(run, fence).to_hex().to_string()
+    }
+
+    /// Whether this is the token of that run under that fence; takes as long for any text that looks like one.
+    pub fn is_token(&self, text: &str, run: RunId, fence: Fence) -> bool {
+        // The comparison of two hashes is one in constant time.
+        blake3::Hash::from_hex(text).is_ok_and(|claimed| claimed == self.hash(run, fence))
+    }
+
+    fn hash(&self, run: RunId, fence: Fence) -> blake3::Hash {
+        let mut message = [0; 24];
+        let (first, last) = message.split_at_mut(16);
+        first.copy_from_slice(&run.0.to_be_bytes());
+        last.copy_from_slice(&fence.0.to_be_bytes());
+        blake3::keyed_hash(&self.0, &message)
+    }
+}
+
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: RunId = RunId(0x0198_c0de_0000_7000_8000_0000_0000_002a);
+
+    #[test]
+    fn a_token_is_good_for_one_run_and_one_fence() {
+        let key = TokenKey::new([7; 32]);
+        let token = key.token(RUN, Fence(3));
+        assert_eq!(token.len(), 64);
+        assert!(key.is_token(&token, RUN, Fence(3)));
+        assert!(!key.is_token(&token, RUN, Fence(4)));
+        assert!(!key.is_token(&token, RunId(RUN.0 + 1), Fence(3)));
+        assert!(!TokenKey::new([8; 32]).is_token(&token, RUN, Fence(3)));
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        let key = TokenKey::new([7; 32]);
+        for text in ["", "x", "ä", &"0".repeat(64), &"g".repeat(64), &"0".repeat(4_096)] {
+            assert!(!key.is_token(text, RUN, Fence(3)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_does_not_show_itself() {
+        assert_eq!(format!("{:?}", TokenKey::new([7; 32])), "TokenKey(…)");
+    }
+}
