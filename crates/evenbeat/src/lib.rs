@@ -2,11 +2,16 @@
 //!
 //! A library only so that tests can reach its rooms; the product is the binary `evenbeat`.
 
+pub mod api;
 pub mod cli;
 pub mod config;
 pub mod crontab;
+pub mod demo;
+pub mod fleet;
+pub mod intake;
 pub mod jobfile;
 pub mod runtime;
+pub mod serve;
 pub mod statefile;
 pub mod store;
 pub mod target;

@@ -4,28 +4,44 @@
 //! clock and no environment of its own.
 
 pub mod analyze;
+mod apply;
+mod balance;
 mod chart;
 pub mod check;
+mod client;
+mod comes;
 mod condition;
+pub mod config;
 pub mod db;
+mod demo;
 mod exit;
+mod explain;
 mod input;
+mod job;
+mod live;
+mod manual;
 mod next;
+mod node;
+mod run;
+mod serve;
+mod served;
 mod sheet;
 mod show;
 pub mod simulate;
 mod source;
+mod status;
+mod table;
 mod upcoming;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 
-pub use exit::Exit;
+pub use exit::{Exit, Probe};
 
 use crate::runtime::{clock, terminal};
 
@@ -33,7 +49,8 @@ use crate::runtime::{clock, terminal};
 #[derive(Debug, Parser)]
 #[command(name = "evenbeat", version, max_term_width = 100, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 well, 1 not valid, late or out of reach, 2 wrong usage or unreadable file, 3 no such job."
+    after_help = "Exit codes: 0 well, 1 not valid, late or out of reach, 2 wrong usage or unreadable file, 3 not found, \
+                  4 conflict, 5 not allowed, 6 no server."
 )]
 struct Cli {
     /// When to use colour. `NO_COLOR` is respected.
@@ -81,10 +98,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show what all jobs of a file do between two instants, in order, placed as they would be.
+    /// Show what all jobs do between two instants, in order: of a server, or of a file, placed as they would be.
     Upcoming {
-        /// A job file; `-` is standard input.
-        file: PathBuf,
+        /// A job file; `-` is standard input. A server is asked if there is none.
+        file: Option<PathBuf>,
         /// From this instant on, in RFC 3339; now if nothing is said.
         #[arg(long, value_name = "INSTANT")]
         from: Option<Timestamp>,
@@ -100,9 +117,8 @@ enum Command {
         /// Show at most so many.
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: usize,
-        /// Print one JSON document instead of text.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        server: live::ServerArgs,
     },
     /// Judge the jobs of a file against a remembered state: when each may and must start, how it
     /// stands, and why. Ends with 1 if any is in error.
@@ -152,11 +168,29 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print the configuration that holds, each value with where it is from: file, environment, flags.
+    Config(config::ConfigCommand),
+    /// Watch a made-up fleet live: nothing to set up, nothing left behind. Ctrl-C ends it.
+    Demo(demo::DemoArgs),
+    /// Run a node: keep the store's jobs fresh until it is asked to stop.
+    Serve(Box<serve::ServeArgs>),
     /// Look after a store: check it, copy it, upgrade it.
     Db(db::DbArgs),
     /// Live through days of a fleet in seconds: is it fresh, what waits, how much capacity does it
     /// need, what breaks if it grows? The real engine on virtual time; nothing is run.
     Simulate(Box<simulate::SimulateArgs>),
+    #[command(flatten)]
+    Served(served::Served),
+    /// Print what a shell needs to complete these commands.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print a page of the manual: `evenbeat man job list | man -l -`.
+    Man {
+        /// Of which command; of all if none is named.
+        command: Vec<String>,
+    },
 }
 
 /// Runs the command that was typed.
@@ -170,7 +204,7 @@ pub fn main() -> Exit {
         }
     };
     let (mut out, mut err) = (stream(io::stdout(), cli.color), stream(io::stderr(), cli.color));
-    let done = run(cli.command, &mut out, &mut err).and_then(|exit| out.flush().map(|()| exit));
+    let done = carry_out(cli.command, &mut out, &mut err).and_then(|exit| out.flush().map(|()| exit));
     match done {
         Ok(exit) => exit,
         // Whoever read us has seen enough: `evenbeat next … | head`.
@@ -182,7 +216,7 @@ pub fn main() -> Exit {
     }
 }
 
-fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let now = clock::now();
     match command {
         Command::Check { files, json } => check::run(&files, json, true, now, out, err),
@@ -190,9 +224,13 @@ fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
             let wanted = next::Wanted { job, n: n.into(), from: from.unwrap_or(now), tz, json };
             next::run(&file, &wanted, now, out, err)
         }
-        Command::Upcoming { file, from, to, job, tz, limit, json } => {
-            let wanted = upcoming::Wanted { job, from: from.unwrap_or(now), to, tz, limit, json };
-            upcoming::run(&file, &wanted, now, out, err)
+        Command::Upcoming { file, from, to, job, tz, limit, server } => {
+            let (from, json) = (from.unwrap_or(now), server.json);
+            let wanted = upcoming::Wanted { job, from, to, tz, limit, json };
+            match file {
+                Some(file) => upcoming::run(&file, &wanted, now, out, err),
+                None => live::at_desk(&server, now, out, err, |desk| comes::run(&wanted, desk)),
+            }
         }
         Command::Condition { file, state, at, job, json } => {
             let wanted = condition::Wanted { state, at: at.unwrap_or(now), job, json };
@@ -204,11 +242,17 @@ fn run(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
             let wanted = analyze::Wanted { kind, at: at.unwrap_or(now), hours, json, plan, width };
             analyze::run(&file, &wanted, out, err)
         }
+        Command::Config(args) => config::run(&args, out, err),
+        Command::Demo(args) => demo::run(&args, out, err),
+        Command::Serve(args) => serve::run(&args, err),
         Command::Db(args) => db::run(&args, out, err),
         Command::Simulate(args) => {
             let width = args.width.unwrap_or_else(terminal::width);
             simulate::run(&args, width, now, out, err)
         }
+        Command::Served(command) => served::run(command, now, out, err),
+        Command::Completions { shell } => manual::completions(shell, Cli::command(), out),
+        Command::Man { command } => manual::man(&command, Cli::command(), out, err),
     }
 }
 

@@ -81,6 +81,16 @@ pub(crate) fn style_of(condition: Condition) -> Style {
     }
 }
 
+/// The same for a word that came over the wire: of a condition or an outcome.
+pub(crate) fn style_of_word(word: &str) -> Style {
+    match word {
+        "ok" | "succeeded" => style_of(Condition::Ok),
+        "warning" => style_of(Condition::Warning),
+        "error" | "failed" | "timed_out" | "lost" | "blackout" | "unknown" => style_of(Condition::Error),
+        _ => Style::new(),
+    }
+}
+
 fn local_clock(zone: &Zone, at: Timestamp) -> String {
     const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
     let local = zone.local(at);

@@ -1,6 +1,18 @@
-//! What touches the world: the clock and the terminal.
+//! What touches the world: clocks and timers, the node's loop, and what the engine's decisions become.
 
 pub mod agenda;
+pub mod app;
 pub(crate) mod clock;
+pub mod housekeeping;
+pub(crate) mod ids;
+mod marks;
+pub mod node;
+pub mod noop;
+mod perform;
 pub(crate) mod progress;
+mod reports;
+mod standings;
+pub mod telemetry;
 pub(crate) mod terminal;
+mod timer;
+pub mod works;

@@ -9,7 +9,6 @@ mod ask;
 mod figures;
 mod json;
 mod sentences;
-mod table;
 mod text;
 mod timeline;
 

@@ -6,11 +6,11 @@ use evenbeat_sim::whatif::{Group, Report};
 
 use super::figures::{Figures, Lived};
 use super::sentences::{added, assumed, carried_by, found, headline, length, notes, percent};
-use super::table::{Cell, list, side_by_side};
 use super::timeline::Timeline;
 use crate::cli::chart::{counted, thousands, to_u64, wrapped};
 use crate::cli::sheet::Sheet;
 use crate::cli::show::{BOLD, DIM, NOTICE, clock, local};
+use crate::cli::table::{Cell, list, side_by_side};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();

@@ -7,17 +7,17 @@ use crate::cli::show::{BOLD, DIM};
 
 /// A cell and its look.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) style: Style,
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) style: Style,
 }
 
 impl Cell {
-    pub(super) fn plain(text: impl Into<String>) -> Cell {
+    pub(crate) fn plain(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), style: Style::new() }
     }
 
-    pub(super) fn styled(text: impl Into<String>, style: Style) -> Cell {
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
         Cell { text: text.into(), style }
     }
 
@@ -31,7 +31,23 @@ impl Cell {
 
 /// A name at the left and figures at the right, under a heading. The figures that do not fit any more are left
 /// out from the right; the name is cut.
-pub(super) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
+pub(crate) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
+    aligned(heading, rows, width, Side::Right)
+}
+
+/// The same with words instead of figures.
+pub(crate) fn words(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
+    aligned(heading, rows, width, Side::Left)
+}
+
+/// Where in their columns all but the first cell of a row stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+fn aligned(heading: &[&str], rows: &[Vec<Cell>], width: usize, side: Side) -> Vec<String> {
     const GAP: usize = 2;
     const NAME_MIN: usize = 12;
     let n_columns = heading.len();
@@ -48,7 +64,7 @@ pub(super) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<St
         let shown =
             cells.iter().zip(&widths).take(n_shown).enumerate().map(|(idx, (cell, width))| match idx {
                 0 => Cell { text: cut(&cell.text, name), style: cell.style }.padded(name, false),
-                _ => format!("{:GAP$}{}", "", cell.padded(*width, true)),
+                _ => format!("{:GAP$}{}", "", cell.padded(*width, side == Side::Right)),
             });
         shown.collect::<String>()
     };
@@ -57,7 +73,7 @@ pub(super) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<St
 }
 
 /// Side by side: a row a figure, a column a set-up; in several blocks where they do not fit.
-pub(super) fn side_by_side(names: &[String], rows: &[(&str, Vec<Cell>)], width: usize) -> Vec<String> {
+pub(crate) fn side_by_side(names: &[String], rows: &[(&str, Vec<Cell>)], width: usize) -> Vec<String> {
     const GAP: usize = 2;
     const COLUMN_MIN: usize = 16;
     const COLUMN_MAX: usize = 30;
@@ -117,6 +133,16 @@ mod tests {
             shown(&list(&heading, &rows, 20)),
             "                runs\na-rather-long…    12\nb                  1"
         );
+    }
+
+    #[test]
+    fn words_stand_at_the_left_of_their_columns() {
+        let rows = [["shop", "ok", "every 6h"].map(Cell::plain).to_vec()];
+        assert_eq!(
+            shown(&words(&["JOB", "CONDITION", "SCHEDULE"], &rows, 40)),
+            "JOB   CONDITION  SCHEDULE\nshop  ok         every 6h"
+        );
+        assert_eq!(shown(&words(&["JOB", "CONDITION", "SCHEDULE"], &rows, 20)), "JOB   CONDITION\nshop  ok");
     }
 
     #[test]

@@ -1,0 +1,24 @@
+//! What each route does: read what was asked, ask the store, the intake or the node, and say it in words of the model.
+
+pub(super) mod apply;
+mod definition;
+pub(super) mod health;
+pub(super) mod jobs;
+pub(super) mod nodes;
+pub(super) mod runs;
+pub(super) mod scheduler;
+pub(super) mod status;
+mod trigger;
+pub(super) mod upcoming;
+
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::store::JobRow;
+
+use super::problem::{Code, Problem};
+use super::router::Api;
+
+/// The job, if it is there.
+async fn row_of(api: &Api, key: &JobKey) -> Result<JobRow, Problem> {
+    let row = api.app.store.job(key).await?.filter(|row| !row.is_deleted);
+    row.ok_or_else(|| Problem::new(Code::NoSuchJob, format!("there is no job `{key}`")))
+}

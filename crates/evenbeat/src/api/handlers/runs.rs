@@ -1,0 +1,233 @@
+//! Runs: list, look, read what they wrote, cancel (G3).
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use evenbeat_core::ids::{JobKey, RunId};
+use evenbeat_core::run::Outcome;
+use evenbeat_core::store::{Cancelled, RunFilter, RunRow};
+use evenbeat_core::time::Timestamp;
+
+use super::row_of;
+use crate::api::caller::{Caller, Operator, Viewer};
+use crate::api::extract::{Asked, KeyPath, Nothing, Params, Query, RunPath, run_id};
+use crate::api::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
+use crate::api::problem::{Code, Problem};
+use crate::api::router::Api;
+use crate::store::query::RunQuery;
+
+/// So much of a log is sent at once.
+const LOG_BYTES_MAX: usize = 256 << 10;
+
+/// From which byte a log goes on.
+const LOG_NEXT: HeaderName = HeaderName::from_static("evenbeat-log-next");
+
+/// Whether more may come: `true` or `false`.
+const LOG_MORE: HeaderName = HeaderName::from_static("evenbeat-log-more");
+
+/// Which runs.
+#[derive(Debug)]
+pub(in crate::api) struct RunsQuery {
+    /// Of this job.
+    job: Option<JobKey>,
+    /// With this outcome.
+    outcome: Option<Outcome>,
+    /// They ended then or later.
+    since: Option<Timestamp>,
+    /// They ended before.
+    until: Option<Timestamp>,
+    /// Whether they are open; all if nothing is said.
+    open: Option<bool>,
+    /// At most so many.
+    limit: usize,
+    /// Before this one.
+    before: Option<RunId>,
+}
+
+impl RunsQuery {
+    fn read_of(job: Option<JobKey>, params: &mut Params) -> RunsQuery {
+        let query = RunsQuery {
+            job,
+            outcome: params.word("outcome", &Outcome::ALL, Outcome::as_str),
+            since: params.parsed("since"),
+            until: params.parsed("until"),
+            open: params.truth("open"),
+            limit: params.limit(),
+            before: before(params),
+        };
+        if query.open == Some(true) && query.is_of_ended() {
+            let detail = "open runs have not ended: `outcome`, `since` and `until` do not fit";
+            params.fault("open", detail.to_owned());
+        }
+        query
+    }
+
+    fn is_of_ended(&self) -> bool {
+        self.outcome.is_some() || self.since.is_some() || self.until.is_some()
+    }
+}
+
+fn before(params: &mut Params) -> Option<RunId> {
+    let text = params.text("before")?;
+    let id = run_id(&text);
+    if id.is_none() {
+        params.fault("before", "hand back `next` as it was given".to_owned());
+    }
+    id
+}
+
+impl Query for RunsQuery {
+    fn read(params: &mut Params) -> RunsQuery {
+        let job = params.parsed("job");
+        RunsQuery::read_of(job, params)
+    }
+}
+
+/// The same within one job.
+#[derive(Debug)]
+pub(in crate::api) struct RunsOfJobQuery(RunsQuery);
+
+impl Query for RunsOfJobQuery {
+    fn read(params: &mut Params) -> RunsOfJobQuery {
+        RunsOfJobQuery(RunsQuery::read_of(None, params))
+    }
+}
+
+pub(in crate::api) async fn list(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    Asked(query): Asked<RunsQuery>,
+) -> Result<Json<Page<RunView>>, Problem> {
+    page_of(&api, query).await
+}
+
+pub(in crate::api) async fn of_job(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    KeyPath(key): KeyPath,
+    Asked(RunsOfJobQuery(query)): Asked<RunsOfJobQuery>,
+) -> Result<Json<Page<RunView>>, Problem> {
+    row_of(&api, &key).await?;
+    page_of(&api, RunsQuery { job: Some(key), ..query }).await
+}
+
+async fn page_of(api: &Api, query: RunsQuery) -> Result<Json<Page<RunView>>, Problem> {
+    let (rows, next) = if query.open == Some(false) || query.is_of_ended() {
+        let RunsQuery { job: key, outcome, since, until, limit, before, .. } = query;
+        let page = api.app.store.list_runs(RunQuery { key, outcome, since, until }, before, limit).await?;
+        (page.rows, page.next)
+    } else {
+        let filter = RunFilter { key: query.job, is_open: query.open == Some(true) };
+        // One more than asked for tells whether there are more.
+        let mut rows = api.app.store.runs(filter, query.before, query.limit + 1).await?;
+        let next = (query.limit < rows.len()).then(|| rows.get(query.limit - 1).map(|row| row.run));
+        rows.truncate(query.limit);
+        (rows, next.flatten())
+    };
+    let names = SessionNames::of(&api.app.store.sessions().await?);
+    let items = rows.iter().map(|row| RunView::of(row, &names)).collect();
+    Ok(Json(Page { items, next: next.map(|run| run.to_string()) }))
+}
+
+pub(in crate::api) async fn get(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    RunPath(run): RunPath,
+    Asked(Nothing): Asked<Nothing>,
+) -> Result<Json<RunView>, Problem> {
+    let row = run_of(&api, run).await?;
+    let names = SessionNames::of(&api.app.store.sessions().await?);
+    Ok(Json(RunView::of(&row, &names)))
+}
+
+async fn run_of(api: &Api, run: RunId) -> Result<RunRow, Problem> {
+    let unknown = || Problem::new(Code::NoSuchRun, format!("there is no run `{run}`"));
+    api.app.store.run(run).await?.ok_or_else(unknown)
+}
+
+/// Which part of a log.
+#[derive(Debug)]
+pub(in crate::api) struct LogQuery {
+    /// From this byte of the whole output on.
+    from: u64,
+}
+
+impl Query for LogQuery {
+    fn read(params: &mut Params) -> LogQuery {
+        LogQuery { from: params.number("from", 0..=u64::MAX).unwrap_or(0) }
+    }
+}
+
+pub(in crate::api) async fn log(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    RunPath(run): RunPath,
+    Asked(query): Asked<LogQuery>,
+) -> Result<Response, Problem> {
+    let row = run_of(&api, run).await?;
+    let logs = std::sync::Arc::clone(&api.logs);
+    let read = tokio::task::spawn_blocking(move || logs.read(run, query.from, LOG_BYTES_MAX)).await;
+    let read = read.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
+    let part = read.map_err(|error| {
+        tracing::warn!(%error, %run, "a log could not be read");
+        Problem::new(Code::Internal, format!("the log of `{run}` cannot be read: {error}"))
+    })?;
+    let Some(part) = part else {
+        let names = SessionNames::of(&api.app.store.sessions().await?);
+        let detail = match RunView::of(&row, &names).node {
+            Some(node) if node != api.app.identity.node.as_str() => {
+                format!("the run was on node `{node}`; ask that node")
+            }
+            _ => "the run wrote nothing, or its log has been removed".to_owned(),
+        };
+        return Err(Problem::new(Code::NoLog, detail));
+    };
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (LOG_NEXT, part.next.to_string()),
+        (LOG_MORE, (!part.is_over).to_string()),
+    ];
+    Ok((headers, part.bytes).into_response())
+}
+
+pub(in crate::api) async fn cancel(
+    caller: Caller<Operator>,
+    State(api): State<Api>,
+    RunPath(run): RunPath,
+    Asked(Nothing): Asked<Nothing>,
+) -> Result<Response, Problem> {
+    match api.app.intake.cancel(&caller.actor, run).await? {
+        Cancelled::Asked => {
+            let answer = CancelAnswer { run: run.to_string(), asked: true };
+            Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
+        }
+        Cancelled::Over(outcome) => {
+            Err(Problem::new(Code::RunIsOver, format!("the run `{run}` is over: {outcome}")))
+        }
+        Cancelled::Unknown => Err(Problem::new(Code::NoSuchRun, format!("there is no run `{run}`"))),
+    }
+}
+
+/// How many records.
+#[derive(Debug)]
+pub(in crate::api) struct RecordsQuery {
+    limit: usize,
+}
+
+impl Query for RecordsQuery {
+    fn read(params: &mut Params) -> RecordsQuery {
+        RecordsQuery { limit: params.limit() }
+    }
+}
+
+pub(in crate::api) async fn records(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    KeyPath(key): KeyPath,
+    Asked(query): Asked<RecordsQuery>,
+) -> Result<Json<Page<RecordView>>, Problem> {
+    row_of(&api, &key).await?;
+    let rows = api.app.store.records(&key, query.limit).await?;
+    Ok(Json(Page { items: rows.iter().map(Into::into).collect(), next: None }))
+}

@@ -1,0 +1,72 @@
+//! The scheduler's own endpoints: how even the fleet is, and its rebalance (G2).
+
+use axum::Json;
+use axum::extract::State;
+use evenbeat_core::distribution::WINDOW_HOURS_MAX;
+
+use crate::api::caller::{Caller, Operator, Viewer};
+use crate::api::extract::{Asked, MaybeBody, Nothing, Params, Query};
+use crate::api::model::{DistributionView, RebalanceAnswer, RebalancePreview, RebalanceRequest};
+use crate::api::problem::{Code, Problem};
+use crate::api::router::Api;
+use crate::intake::PlanId;
+
+const DAY_HOURS: u32 = 24;
+
+/// How far is looked.
+#[derive(Debug)]
+pub(in crate::api) struct DistributionQuery {
+    window_hours: u32,
+}
+
+impl Query for DistributionQuery {
+    fn read(params: &mut Params) -> DistributionQuery {
+        let asked = params.number("window_hours", 1..=u64::from(WINDOW_HOURS_MAX));
+        let window_hours = asked.and_then(|hours| u32::try_from(hours).ok()).unwrap_or(DAY_HOURS);
+        DistributionQuery { window_hours }
+    }
+}
+
+pub(in crate::api) async fn distribution(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    Asked(query): Asked<DistributionQuery>,
+) -> Result<Json<DistributionView>, Problem> {
+    let (fleet, now, hours) = (api.app.fleet.clone(), api.app.intake.now().await, query.window_hours);
+    // A month of a large fleet is worth a thread of its own.
+    let found = tokio::task::spawn_blocking(move || fleet.distribution(now, hours)).await;
+    let found = found.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
+    let found = found.map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
+    Ok(Json(DistributionView::of(&found, hours)))
+}
+
+pub(in crate::api) async fn preview(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    Asked(Nothing): Asked<Nothing>,
+    MaybeBody(_): MaybeBody<serde_json::Map<String, serde_json::Value>>,
+) -> Result<Json<RebalancePreview>, Problem> {
+    let plan = api.app.intake.plan_rebalance().await?;
+    Ok(Json((&plan).into()))
+}
+
+pub(in crate::api) async fn rebalance(
+    caller: Caller<Operator>,
+    State(api): State<Api>,
+    Asked(Nothing): Asked<Nothing>,
+    MaybeBody(request): MaybeBody<RebalanceRequest>,
+) -> Result<Json<RebalanceAnswer>, Problem> {
+    let id = match request.plan_id {
+        None => api.app.intake.plan_rebalance().await?.id,
+        Some(text) => match uuid::Uuid::try_parse(&text) {
+            Ok(id) => PlanId(id.as_u128()),
+            Err(_) => {
+                let text = evenbeat_core::nearest::shortened(&text);
+                let detail = format!("there is no plan `{text}`; make a new one");
+                return Err(Problem::new(Code::PlanIsOld, detail));
+            }
+        },
+    };
+    let done = api.app.intake.rebalance(&caller.actor, id).await?;
+    Ok(Json((&done).into()))
+}

@@ -1,0 +1,61 @@
+//! How the fleet is.
+
+use axum::Json;
+use axum::extract::State;
+use evenbeat_core::store::{RunFilter, SessionKind};
+
+use super::health::is_read;
+use crate::api::caller::{Caller, Viewer};
+use crate::api::extract::{Asked, Nothing};
+use crate::api::judge;
+use crate::api::model::{JobView, StatusView, rounded};
+use crate::api::problem::{Code, Problem};
+use crate::api::router::Api;
+use crate::store::any::AnyStore;
+use crate::store::query::PAGE_MAX;
+
+/// So many jobs that stand badly are shown.
+const N_WORST: usize = 10;
+
+const DAY_HOURS: u32 = 24;
+
+pub(in crate::api) async fn status(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    Asked(Nothing): Asked<Nothing>,
+) -> Result<Json<StatusView>, Problem> {
+    let app = &api.app;
+    let now = app.intake.now().await;
+    let (jobs, worst) = judge::count(app, N_WORST).await?;
+    let open = app.store.runs(RunFilter { key: None, is_open: true }, None, PAGE_MAX).await?;
+    let sessions = app.store.sessions().await?;
+    let nodes = sessions.iter().filter(|it| !it.is_dead && it.spec.kind == SessionKind::Node).count();
+    let day = app.fleet.distribution(now, DAY_HOURS);
+    let day = day.map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+    let (peak_hour, peak_count) = day.peak_hour();
+    let condition = match (jobs.by_condition.error, jobs.by_condition.warning) {
+        (0, 0) => "ok",
+        (0, _) => "warning",
+        _ => "error",
+    };
+    Ok(Json(StatusView {
+        condition: condition.into(),
+        now: now.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        node: app.identity.node.to_string(),
+        instance: app.identity.instance.clone(),
+        started_at: app.started_at.into(),
+        store: match app.store {
+            AnyStore::Sqlite(_) => "sqlite".into(),
+            AnyStore::Postgres(_) => "postgres".into(),
+        },
+        is_read: is_read(app).await,
+        jobs,
+        open_runs: open.len(),
+        nodes,
+        distribution_score: rounded(day.score()),
+        peak_count,
+        peak_at: day.hour_start(peak_hour).into(),
+        worst: worst.iter().map(|row| JobView::of(row, now)).collect(),
+    }))
+}

@@ -1,0 +1,180 @@
+//! How jobs stand: for lists and counts by condition and status, which no store can answer because they turn by the
+//! clock.
+//!
+//! The node keeps count as it goes; it hears of a change a moment after the store has it. What it cannot tell is asked
+//! of the rows themselves, page by page.
+
+use evenbeat_core::condition::Condition;
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::job::Status;
+use evenbeat_core::roster::{Roster, Which};
+use evenbeat_core::store::JobRow;
+
+use super::model::{ConditionCounts, JobCounts, StatusCounts};
+use super::problem::{Code, Problem};
+use crate::runtime::app::App;
+use crate::store::query::{JobFilter, PAGE_MAX};
+
+/// So many pages are read for one of ours: then it ends with what was found, and says how far it came.
+const N_PAGES_MAX: usize = 20;
+
+/// So many keys are asked of the node at once.
+const N_KEYS_MAX: usize = 500;
+
+/// Which jobs: what the store can tell, and what it cannot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) filter: JobFilter,
+    pub(super) condition: Option<Condition>,
+    pub(super) status: Option<Status>,
+}
+
+/// Some jobs by key, and after which the list goes on.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) rows: Vec<JobRow>,
+    pub(super) next: Option<JobKey>,
+}
+
+/// Jobs after a key, at most so many. The page may be short, even empty, before the end of the list.
+pub(super) async fn list(
+    app: &App,
+    wanted: &Wanted,
+    after: Option<JobKey>,
+    most: usize,
+) -> Result<Found, Problem> {
+    let mut found = Found { rows: Vec::new(), next: after };
+    for _ in 0..N_PAGES_MAX {
+        let after = found.next.take();
+        let page = match wanted.condition {
+            Some(condition) => of_node(app, condition, wanted, after, most).await?,
+            None => of_store(app, wanted, after, most - found.rows.len()).await?,
+        };
+        if found.take(page, wanted, most) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// Takes what is wanted of a page. Whether that was enough.
+    fn take(&mut self, page: Found, wanted: &Wanted, most: usize) -> bool {
+        for row in page.rows {
+            if !wanted.is(&row) {
+                continue;
+            }
+            if self.rows.len() == most {
+                // There is at least one more.
+                self.next = self.rows.last().map(|row| row.job.key.clone());
+                return true;
+            }
+            self.rows.push(row);
+        }
+        self.next = page.next;
+        // Whether there is more of what is wanted is not known before the next page was looked at, unless the store
+        // itself looked for it.
+        self.next.is_none() || wanted.is_for_store() && self.rows.len() == most
+    }
+}
+
+async fn of_store(app: &App, wanted: &Wanted, after: Option<JobKey>, most: usize) -> Result<Found, Problem> {
+    let most = if wanted.is_for_store() { most } else { PAGE_MAX };
+    let page = app.store.list_jobs(wanted.filter.clone(), after, most).await?;
+    Ok(Found { rows: page.rows, next: page.next })
+}
+
+async fn of_node(
+    app: &App,
+    condition: Condition,
+    wanted: &Wanted,
+    after: Option<JobKey>,
+    most: usize,
+) -> Result<Found, Problem> {
+    let is_plain = wanted.status.is_none() && wanted.filter == JobFilter::default();
+    // One more than wanted tells whether there are more.
+    let n_keys = if is_plain { (most + 1).min(N_KEYS_MAX) } else { N_KEYS_MAX };
+    let keys = ask(app, move |roster| keys_of(roster, condition, after.as_ref(), n_keys)).await?;
+    let next = keys.last().filter(|_| keys.len() == n_keys).cloned();
+    let mut rows = app.store.jobs_of(keys.into()).await?;
+    rows.sort_by(|one, other| one.job.key.cmp(&other.job.key));
+    Ok(Found { rows, next })
+}
+
+/// How many jobs there are, and the first of those that stand badly, the worst first.
+pub(super) async fn count(app: &App, n_worst: usize) -> Result<(JobCounts, Vec<JobRow>), Problem> {
+    let (counts, keys) = ask(app, move |roster| {
+        let mut keys = keys_of(roster, Condition::Error, None, n_worst);
+        keys.extend(keys_of(roster, Condition::Warning, None, n_worst - keys.len()));
+        (counts_of(roster), keys)
+    })
+    .await?;
+    let mut worst = Vec::with_capacity(keys.len());
+    let mut rows = app.store.jobs_of(keys.clone().into()).await?;
+    for key in keys {
+        // One that has gone in this moment is not bad any more.
+        let idx = rows.iter().position(|row| row.job.key == key && !row.is_deleted);
+        worst.extend(idx.map(|idx| rows.swap_remove(idx)));
+    }
+    Ok((counts, worst))
+}
+
+async fn ask<T: Send + 'static>(
+    app: &App,
+    question: impl FnOnce(&Roster) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let gone = || Problem::new(Code::NodeGone, "the node of this process has left; ask another one");
+    app.node.ask_roster(question).await.ok_or_else(gone)
+}
+
+fn keys_of(roster: &Roster, condition: Condition, after: Option<&JobKey>, most: usize) -> Vec<JobKey> {
+    roster.page(Which::Condition(condition), after, most).into_iter().cloned().collect()
+}
+
+fn counts_of(roster: &Roster) -> JobCounts {
+    let counts = roster.counts();
+    JobCounts {
+        total: counts.n_jobs(),
+        by_condition: ConditionCounts {
+            ok: counts.in_condition(Condition::Ok),
+            warning: counts.in_condition(Condition::Warning),
+            error: counts.in_condition(Condition::Error),
+        },
+        by_status: StatusCounts {
+            pending: counts.in_status(Status::Pending),
+            scheduled: counts.in_status(Status::Scheduled),
+            running: counts.in_status(Status::Running),
+            paused: counts.in_status(Status::Paused),
+            disabled: counts.in_status(Status::Disabled),
+            done: counts.in_status(Status::Done),
+        },
+    }
+}
+
+impl Wanted {
+    /// Whether the store alone finds what is wanted.
+    fn is_for_store(&self) -> bool {
+        self.condition.is_none() && self.status.is_none()
+    }
+
+    fn is(&self, row: &JobRow) -> bool {
+        let fits = self.condition.is_none() || fits(&self.filter, row);
+        fits && !row.is_deleted && self.status.is_none_or(|it| it == row.state.status(&row.job))
+    }
+}
+
+/// What the store would say.
+fn fits(filter: &JobFilter, row: &JobRow) -> bool {
+    let JobFilter { key_prefix, key_text, labels, pool, site, tenant, is_paused, is_enabled, is_running } =
+        filter;
+    let (job, key) = (&*row.job, row.job.key.as_str());
+    key_prefix.as_ref().is_none_or(|it| key.starts_with(it.as_str()))
+        && key_text.as_ref().is_none_or(|it| key.to_lowercase().contains(&it.to_lowercase()))
+        && labels.iter().all(|(name, value)| job.labels.get(name) == Some(value))
+        && pool.as_ref().is_none_or(|it| *it == job.place.pool)
+        && site.as_ref().is_none_or(|it| job.site.as_ref() == Some(it))
+        && tenant.as_ref().is_none_or(|it| job.tenant.as_ref() == Some(it))
+        && is_paused.is_none_or(|it| it == row.state.pause.is_some())
+        && is_enabled.is_none_or(|it| it == job.enabled)
+        && is_running.is_none_or(|it| it == (0 < row.n_open))
+}

@@ -1,0 +1,35 @@
+//! What runs wrote, to be read while they write.
+
+use std::fmt;
+use std::io;
+
+use evenbeat_core::ids::RunId;
+
+/// The logs of runs of this machine.
+pub trait LogBook: fmt::Debug + Send + Sync {
+    /// What a run wrote from a byte of its whole output on, not more than so many bytes. None if there is no log of it
+    /// here.
+    fn read(&self, run: RunId, from: u64, most: usize) -> io::Result<Option<LogPart>>;
+}
+
+/// A part of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPart {
+    /// What is there; nothing if there is no more for now.
+    pub bytes: Vec<u8>,
+    /// From which byte of the whole output to go on. It may lie further than these bytes reach, where some were left
+    /// out.
+    pub next: u64,
+    /// Whether nothing will ever follow.
+    pub is_over: bool,
+}
+
+/// For a process that keeps no logs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLogs;
+
+impl LogBook for NoLogs {
+    fn read(&self, _run: RunId, _from: u64, _most: usize) -> io::Result<Option<LogPart>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,158 @@
+//! Why a job runs or does not (B15).
+
+use evenbeat_core::condition::{Wait, assess, waits};
+use evenbeat_core::explain::{Before, Binding, Explanation, NodeRest};
+use evenbeat_core::store::JobRow;
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::urgency::Outlook;
+use serde::{Deserialize, Serialize};
+
+use super::{Instant, Length, Word};
+
+/// Why a job runs or does not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExplanationView {
+    /// Which job.
+    pub job: String,
+    /// As of when.
+    pub at: Instant,
+    /// `ok`, `warning` or `error`.
+    pub condition: Word,
+    /// Why the condition is what it is.
+    pub reason: Word,
+    /// All reasons that hold, the weightiest first.
+    pub reasons: Vec<Word>,
+    /// The reason as a sentence for people.
+    pub sentence: String,
+    /// What decides whether it starts: `starts_now`, `asked`, `running`, `nothing_due`, `not_on_this_node`, `left_to`,
+    /// `limited`, `no_room`, `gives_way`, `leaves_room_to`, `looks_ahead_to`, `start_rate`, `in_line`, `node_starting`,
+    /// `node_draining`, `node_not_trusted`, `node_asking`, or what it waits for by itself: `not_due`, `cooldown`,
+    /// `backoff`, `blackout`, `paused_operator`, `paused_quota`, `paused_failures`, `disabled_invalid`, `disabled`,
+    /// `never_run`, `manual`.
+    pub binding: Word,
+    /// That as a sentence for people.
+    pub binding_sentence: String,
+    /// Until when it decides, where that is a matter of time.
+    pub binding_until: Option<Instant>,
+    /// All that it waits for by itself, what ends last first.
+    pub waits: Vec<WaitView>,
+    /// How many jobs go before it in line, counted up to a thousand.
+    pub before: usize,
+    /// The first of them.
+    pub before_first: Vec<String>,
+    /// When it will start, as far as can be foreseen.
+    pub starts_at: Option<Instant>,
+    /// When it may start.
+    pub can_start_by: Option<Instant>,
+    /// When it must start to be in time.
+    pub should_start_by: Option<Instant>,
+    /// When the run that goes on will end, or the next one would.
+    pub expected_end: Option<Instant>,
+    /// By when a good run must be complete.
+    pub deadline: Option<Instant>,
+    /// The length of a run that all this counts with.
+    pub expected_length: Length,
+}
+
+/// One thing that a job waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitView {
+    /// What.
+    pub reason: Word,
+    /// Until when; null if that is not a matter of time.
+    pub until: Option<Instant>,
+    /// For people.
+    pub sentence: Word,
+}
+
+impl From<&Wait> for WaitView {
+    fn from(wait: &Wait) -> WaitView {
+        WaitView {
+            reason: wait.reason.as_str().into(),
+            until: wait.until.map(Into::into),
+            sentence: wait.reason.sentence().into(),
+        }
+    }
+}
+
+impl ExplanationView {
+    /// What a node says of a job, beside the job itself.
+    pub fn of(it: &Explanation, row: &JobRow) -> ExplanationView {
+        let instant = |at: Option<Timestamp>| at.map(Instant);
+        let judged = &it.assessment;
+        let own = waits(&it.key, &row.job, &row.state, it.at);
+        ExplanationView {
+            job: it.key.to_string(),
+            at: it.at.into(),
+            condition: judged.condition().as_str().into(),
+            reason: judged.reason().as_str().into(),
+            reasons: judged.reasons.iter().map(|reason| reason.as_str().into()).collect(),
+            sentence: judged.sentence(),
+            binding: code_of(&it.binding).into(),
+            binding_sentence: capitalised(&it.binding.to_string()),
+            binding_until: instant(until_of(&it.binding)),
+            waits: own.iter().map(Into::into).collect(),
+            before: it.before.n,
+            before_first: it.before.first.iter().map(ToString::to_string).collect(),
+            starts_at: instant(it.starts_at),
+            can_start_by: instant(judged.can_start_by),
+            should_start_by: instant(judged.should_start_by),
+            expected_end: instant(judged.expected_end),
+            deadline: instant(judged.deadline),
+            expected_length: judged.expected_length.into(),
+        }
+    }
+
+    /// What the job alone says, where no node knows it (yet).
+    pub fn of_row(row: &JobRow, at: Timestamp) -> ExplanationView {
+        let (key, job, state) = (&row.job.key, &row.job, &row.state);
+        let binding = match waits(key, job, state, at).first() {
+            Some(wait) => Binding::Own(*wait),
+            None => Binding::InLine,
+        };
+        let assessment = assess(key, job, state, at, &Outlook::default());
+        let (before, starts_at) = (Before::default(), assessment.planned_start);
+        let it = Explanation { key: key.clone(), at, assessment, binding, before, starts_at };
+        ExplanationView::of(&it, row)
+    }
+}
+
+fn code_of(binding: &Binding) -> &'static str {
+    match binding {
+        Binding::StartsNow => "starts_now",
+        Binding::Asked => "asked",
+        Binding::Running => "running",
+        Binding::Own(wait) => wait.reason.as_str(),
+        Binding::NothingDue => "nothing_due",
+        Binding::NotOnThisNode => "not_on_this_node",
+        Binding::LeftTo { .. } => "left_to",
+        Binding::Limited { .. } => "limited",
+        Binding::NoRoom { .. } => "no_room",
+        Binding::GivesWay => "gives_way",
+        Binding::LeavesRoomTo(_) => "leaves_room_to",
+        Binding::LooksAheadTo(_) => "looks_ahead_to",
+        Binding::StartRate => "start_rate",
+        Binding::InLine => "in_line",
+        Binding::NodeRests(NodeRest::Starting) => "node_starting",
+        Binding::NodeRests(NodeRest::Draining) => "node_draining",
+        Binding::NodeRests(NodeRest::NotTrusted) => "node_not_trusted",
+        Binding::NodeRests(NodeRest::Asking) => "node_asking",
+    }
+}
+
+fn until_of(binding: &Binding) -> Option<Timestamp> {
+    match binding {
+        Binding::Own(wait) => wait.until,
+        Binding::LeftTo { until, .. } => Some(*until),
+        Binding::Limited { until, .. } => *until,
+        _ => None,
+    }
+}
+
+/// A fragment as a sentence.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let Some(first) = letters.next() else { return String::new() };
+    let end = if text.ends_with('.') { "" } else { "." };
+    format!("{}{}{end}", first.to_uppercase(), letters.as_str())
+}

@@ -1,0 +1,44 @@
+//! What goes over the wire: every request and every answer is one of these types.
+//!
+//! They are promises to strangers, so they are apart from the values that decide; the conversions stand beside the
+//! types. Names are those of the glossary, instants are RFC 3339, lengths are texts such as `1h30m` with a number of
+//! seconds beside them where people compute with them.
+
+mod apply;
+mod explanation;
+mod instant;
+mod job;
+mod node;
+mod page;
+mod problem;
+mod run;
+mod scheduler;
+mod status;
+mod upcoming;
+
+pub use apply::{
+    AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldChange, field_changes,
+};
+pub use explanation::{ExplanationView, WaitView};
+pub use instant::{Instant, Length, seconds};
+pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerRequest, Triggered};
+pub use node::{DrainAnswer, DrainRequest, NodeView};
+pub use page::Page;
+pub use problem::{FieldError, ProblemBody};
+pub use run::{CancelAnswer, LateView, RecordView, RunView, SessionNames};
+pub use scheduler::{
+    DistributionView, HourCount, MovedJob, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest,
+    SkippedJob, SlotCount,
+};
+pub use status::{ConditionCounts, HealthView, JobCounts, ReadyView, StatusCounts, StatusView};
+pub use upcoming::{OccurrenceView, UpcomingPage};
+
+use std::borrow::Cow;
+
+/// One of a few words, each of which is listed where it is used.
+pub type Word = Cow<'static, str>;
+
+/// A score as it is shown: four digits are enough for anybody, and spare people `0.8500000000000001`.
+pub(super) fn rounded(score: f64) -> f64 {
+    (score * 10_000.0).round() / 10_000.0
+}

@@ -1,0 +1,199 @@
+//! Runs (X6), and the records of what got none.
+
+use std::collections::BTreeMap;
+
+use evenbeat_core::ids::SessionId;
+use evenbeat_core::store::{RecordRow, RunPhase, RunRow, SessionRow};
+use evenbeat_core::value::Table;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{Instant, Length, Word, seconds};
+use crate::store::json::to_json;
+
+/// One attempt at an occurrence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunView {
+    /// Which.
+    pub id: String,
+    /// Of which job.
+    pub job: String,
+    /// `starting`, `running`, or the outcome: `succeeded`, `failed`, `timed_out`, `blackout`, `cancelled`, `lost`,
+    /// `unknown`, `superseded`.
+    pub status: Word,
+    /// `claimed`, `published`, `running` or `ended`.
+    pub phase: Word,
+    /// The outcome; null while it is open.
+    pub outcome: Option<Word>,
+    /// The occurrence that it serves: when that was due.
+    pub scheduled_for: Instant,
+    /// `scheduler`, `manual`, `retry`, `catchup` or `backfill`.
+    pub trigger: Word,
+    /// The wish that it serves, if someone asked for it.
+    pub asked: Option<String>,
+    /// Which attempt at its occurrence, from 1 on.
+    pub attempt: u32,
+    /// The server; null if its session has been forgotten.
+    pub node: Option<String>,
+    /// The instance on it.
+    pub instance: Option<String>,
+    /// The session that owns or owned it.
+    pub session: String,
+    /// The number of its lease.
+    pub fence: u64,
+    /// When it was claimed.
+    pub claimed_at: Instant,
+    /// When it began to execute.
+    pub started_at: Option<Instant>,
+    /// When it ended.
+    pub ended_at: Option<Instant>,
+    /// From start to end.
+    pub took: Option<Length>,
+    /// The same in seconds.
+    pub took_seconds: Option<f64>,
+    /// How long of that it stood frozen.
+    pub frozen_for: Option<Length>,
+    /// Its exit code, where there is one.
+    pub exit_code: Option<i32>,
+    /// What went wrong, in words.
+    pub error: Option<String>,
+    /// What it counted: pages.
+    pub pages_processed: i64,
+    /// What it counted: changes.
+    pub changes_detected: i64,
+    /// What it counted: changes of prices.
+    pub price_changes: i64,
+    /// What it counted: snapshots.
+    pub snapshots: i64,
+    /// All that it told of itself, by name.
+    pub result: Map<String, Json>,
+    /// Whether someone wants it to end.
+    pub cancel_asked: bool,
+    /// What was handed to it over the job's own params.
+    pub params: Option<Map<String, Json>>,
+    /// A result that came after it had been given up.
+    pub late: Option<LateView>,
+}
+
+/// A result that nobody waited for any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateView {
+    /// What it says of itself.
+    pub outcome: Word,
+    /// When it ended.
+    pub ended_at: Instant,
+}
+
+/// Which node each session is.
+#[derive(Clone, Debug, Default)]
+pub struct SessionNames(BTreeMap<SessionId, (String, String)>);
+
+impl SessionNames {
+    /// Of these.
+    pub fn of(sessions: &[SessionRow]) -> SessionNames {
+        let name = |it: &SessionRow| (it.spec.id, (it.spec.node.to_string(), it.spec.name.clone()));
+        SessionNames(sessions.iter().map(name).collect())
+    }
+}
+
+impl RunView {
+    /// A run as it is.
+    pub fn of(row: &RunRow, names: &SessionNames) -> RunView {
+        let (phase, outcome) = match row.phase {
+            RunPhase::Claimed => ("claimed", None),
+            RunPhase::Published => ("published", None),
+            RunPhase::Running => ("running", None),
+            RunPhase::Ended(outcome) => ("ended", Some(outcome.as_str())),
+        };
+        let status = outcome.unwrap_or(if row.phase == RunPhase::Running { "running" } else { "starting" });
+        let took = row.started_at.zip(row.ended).map(|(from, ended)| ended.ended_at - from);
+        let owner = names.0.get(&row.session);
+        let report = row.report.as_deref();
+        let counter = |name: &str| report.map_or(0, |report| report.counter(name));
+        RunView {
+            id: row.run.to_string(),
+            job: row.key.to_string(),
+            status: status.into(),
+            phase: phase.into(),
+            outcome: outcome.map(Into::into),
+            scheduled_for: row.due.due_at.into(),
+            trigger: row.due.trigger.as_str().into(),
+            asked: row.due.asked().map(|id| id.to_string()),
+            attempt: row.due.attempt,
+            node: owner.map(|(node, _)| node.clone()),
+            instance: owner.map(|(_, instance)| instance.clone()),
+            session: row.session.to_string(),
+            fence: row.fence.0,
+            claimed_at: row.claimed_at.into(),
+            started_at: row.started_at.map(Into::into),
+            ended_at: row.ended.map(|it| it.ended_at.into()),
+            took: took.map(Into::into),
+            took_seconds: took.map(seconds),
+            frozen_for: row.ended.map(|it| it.frozen_for.into()),
+            exit_code: row.ended.and_then(|it| it.exit_code),
+            error: report.and_then(|report| report.error.clone()),
+            pages_processed: counter("pages_processed"),
+            changes_detected: counter("changes_detected"),
+            price_changes: counter("price_changes"),
+            snapshots: counter("snapshots"),
+            result: report.map(|report| object(&report.result)).unwrap_or_default(),
+            cancel_asked: row.is_cancel_asked,
+            params: row.due.params.as_ref().map(|params| object(params)),
+            late: row
+                .late
+                .map(|it| LateView { outcome: it.outcome.as_str().into(), ended_at: it.ended_at.into() }),
+        }
+    }
+
+    /// Whether it is not over.
+    pub fn is_open(&self) -> bool {
+        self.outcome.is_none()
+    }
+}
+
+fn object(table: &Table) -> Map<String, Json> {
+    table.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()
+}
+
+/// What became of the wish to end a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelAnswer {
+    /// Which run.
+    pub run: String,
+    /// Always true: its owner will hear it. A run that is over already is a problem.
+    pub asked: bool,
+}
+
+/// Occurrences of a job that got no run of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordView {
+    /// Of which job.
+    pub job: String,
+    /// `skipped` or `missed`.
+    pub what: Word,
+    /// `overlap`, `late`, `backoff`, `paused` or `replaced`.
+    pub reason: Word,
+    /// The first of them.
+    pub first: Instant,
+    /// The last of them.
+    pub last: Instant,
+    /// How many.
+    pub count: u64,
+    /// When they went on record.
+    pub recorded_at: Instant,
+}
+
+impl From<&RecordRow> for RecordView {
+    fn from(row: &RecordRow) -> RecordView {
+        let range = &row.record.range;
+        RecordView {
+            job: row.key.to_string(),
+            what: row.record.what.what().into(),
+            reason: row.record.what.reason().into(),
+            first: range.first.into(),
+            last: range.last.into(),
+            count: range.count,
+            recorded_at: row.recorded_at.into(),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What goes wrong, as an answer (RFC 9457): a stable code, a sentence with the way out, and the fields concerned.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use evenbeat_core::edit::Refusal;
+use evenbeat_core::spec::{Fault, Place};
+use evenbeat_core::store::StoreDown;
+use evenbeat_core::value::Step;
+
+use super::model::{FieldError, ProblemBody};
+use crate::intake::IntakeError;
+
+/// Which kind of problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the titles say it")]
+pub enum Code {
+    NoSuchRoute,
+    NoSuchMethod,
+    NoSuchJob,
+    NoSuchRun,
+    NoSuchNode,
+    NoLog,
+    MalformedBody,
+    InvalidBody,
+    InvalidParameter,
+    InvalidHeader,
+    InvalidJob,
+    BodyTooLarge,
+    BodyTooSlow,
+    NotJson,
+    JobExists,
+    OtherRevision,
+    AlreadyPaused,
+    NotPaused,
+    JobPaused,
+    JobDisabled,
+    JobInvalid,
+    JobRunning,
+    TooManyWaiting,
+    AlreadyAsked,
+    JobRemoved,
+    NotMoved,
+    PlanIsOld,
+    TooBusy,
+    RunIsOver,
+    KeyReused,
+    ShellNotAllowed,
+    TargetNotSupported,
+    HostNotAllowed,
+    OriginNotAllowed,
+    NotAllowed,
+    TooManyRequests,
+    TookTooLong,
+    StoreDown,
+    NodeGone,
+    Internal,
+}
+
+impl Code {
+    /// The code on the wire. Never changes.
+    pub fn as_str(self) -> &'static str {
+        self.facts().0
+    }
+
+    /// The status that goes with it.
+    pub fn status(self) -> StatusCode {
+        self.facts().1
+    }
+
+    /// The kind of problem in a few words.
+    pub fn title(self) -> &'static str {
+        self.facts().2
+    }
+
+    fn facts(self) -> (&'static str, StatusCode, &'static str) {
+        use StatusCode as S;
+        match self {
+            Code::NoSuchRoute => ("no_such_route", S::NOT_FOUND, "There is nothing at this address"),
+            Code::NoSuchMethod => ("no_such_method", S::METHOD_NOT_ALLOWED, "The method does not fit"),
+            Code::NoSuchJob => ("no_such_job", S::NOT_FOUND, "There is no such job"),
+            Code::NoSuchRun => ("no_such_run", S::NOT_FOUND, "There is no such run"),
+            Code::NoSuchNode => ("no_such_node", S::NOT_FOUND, "There is no such node"),
+            Code::NoLog => ("no_log", S::NOT_FOUND, "There is no log of this run here"),
+            Code::MalformedBody => ("malformed_body", S::BAD_REQUEST, "The body is not JSON"),
+            Code::InvalidBody => {
+                ("invalid_body", S::UNPROCESSABLE_ENTITY, "The body is not what is expected")
+            }
+            Code::InvalidParameter => ("invalid_parameter", S::BAD_REQUEST, "A parameter is wrong"),
+            Code::InvalidHeader => ("invalid_header", S::BAD_REQUEST, "A header is wrong"),
+            Code::InvalidJob => ("invalid_job", S::UNPROCESSABLE_ENTITY, "The job is not valid"),
+            Code::BodyTooLarge => ("body_too_large", S::PAYLOAD_TOO_LARGE, "The body is too large"),
+            Code::BodyTooSlow => ("body_too_slow", S::REQUEST_TIMEOUT, "The body took too long to come"),
+            Code::NotJson => ("not_json", S::UNSUPPORTED_MEDIA_TYPE, "The body is not said to be JSON"),
+            Code::JobExists => ("job_exists", S::PRECONDITION_FAILED, "The job is there already"),
+            Code::OtherRevision => ("other_revision", S::PRECONDITION_FAILED, "Someone else changed the job"),
+            Code::AlreadyPaused => ("already_paused", S::CONFLICT, "The job is paused already"),
+            Code::NotPaused => ("not_paused", S::CONFLICT, "The job is not paused"),
+            Code::JobPaused => ("job_paused", S::CONFLICT, "The job is paused"),
+            Code::JobDisabled => ("job_disabled", S::CONFLICT, "The job is disabled"),
+            Code::JobInvalid => ("job_cannot_be_read", S::CONFLICT, "The job's schedule cannot be read"),
+            Code::JobRunning => ("job_running", S::CONFLICT, "The job is running"),
+            Code::TooManyWaiting => ("too_many_waiting", S::CONFLICT, "Too many runs of the job wait"),
+            Code::AlreadyAsked => ("already_asked", S::CONFLICT, "This was asked for already"),
+            Code::JobRemoved => ("job_removed", S::CONFLICT, "The job was removed"),
+            Code::NotMoved => ("not_moved", S::CONFLICT, "The job may not be moved"),
+            Code::PlanIsOld => ("plan_is_old", S::CONFLICT, "The plan is not current any more"),
+            Code::TooBusy => ("too_busy", S::SERVICE_UNAVAILABLE, "The job changes too quickly"),
+            Code::RunIsOver => ("run_is_over", S::CONFLICT, "The run is over"),
+            Code::KeyReused => {
+                ("idempotency_key_reused", S::UNPROCESSABLE_ENTITY, "The key belongs to another request")
+            }
+            Code::ShellNotAllowed => ("shell_not_allowed", S::UNPROCESSABLE_ENTITY, "A shell is not allowed"),
+            Code::TargetNotSupported => {
+                ("target_not_supported", S::UNPROCESSABLE_ENTITY, "The target is not supported")
+            }
+            Code::HostNotAllowed => {
+                ("host_not_allowed", S::MISDIRECTED_REQUEST, "This is not the host that was asked for")
+            }
+            Code::OriginNotAllowed => {
+                ("origin_not_allowed", S::FORBIDDEN, "Pages of other sites may change nothing here")
+            }
+            Code::NotAllowed => ("not_allowed", S::FORBIDDEN, "This is not allowed"),
+            Code::TooManyRequests => ("too_many_requests", S::SERVICE_UNAVAILABLE, "There is too much to do"),
+            Code::TookTooLong => ("took_too_long", S::SERVICE_UNAVAILABLE, "The answer took too long"),
+            Code::StoreDown => ("store_down", S::SERVICE_UNAVAILABLE, "The store does not answer"),
+            Code::NodeGone => ("node_gone", S::SERVICE_UNAVAILABLE, "The node is gone"),
+            Code::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "Something is wrong with the server"),
+        }
+    }
+}
+
+/// What went wrong this time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    code: Code,
+    detail: String,
+    errors: Vec<FieldError>,
+}
+
+impl Problem {
+    /// A problem of this kind; `detail` says what is wrong this time, and the way out.
+    pub fn new(code: Code, detail: impl Into<String>) -> Problem {
+        Problem { code, detail: detail.into(), errors: Vec::new() }
+    }
+
+    /// The same, with the fields that are wrong.
+    #[must_use]
+    pub fn with(self, errors: Vec<FieldError>) -> Problem {
+        Problem { errors, ..self }
+    }
+
+    /// Which kind.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What goes over the wire.
+    pub fn body(&self) -> ProblemBody {
+        let code = self.code;
+        ProblemBody {
+            kind: format!("urn:evenbeat:problem:{}", code.as_str()),
+            title: code.title().into(),
+            status: code.status().as_u16(),
+            code: code.as_str().into(),
+            detail: self.detail.clone(),
+            errors: self.errors.clone(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.body()).unwrap_or_default();
+        let mut answer = (self.code.status(), body).into_response();
+        let headers = answer.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.code.status() == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        answer
+    }
+}
+
+impl From<StoreDown> for Problem {
+    fn from(StoreDown(why): StoreDown) -> Problem {
+        tracing::warn!(why, "the store did not answer a request");
+        Problem::new(Code::StoreDown, format!("the store does not answer ({why}); try again"))
+    }
+}
+
+impl From<IntakeError> for Problem {
+    fn from(error: IntakeError) -> Problem {
+        let detail = error.to_string();
+        let code = match error {
+            IntakeError::NoSuchJob { .. } => Code::NoSuchJob,
+            IntakeError::NoSuchNode { .. } => Code::NoSuchNode,
+            IntakeError::Refused { refusal, .. } => code_of(refusal),
+            IntakeError::OtherRevision { .. } => Code::OtherRevision,
+            IntakeError::PlanIsOld { .. } => Code::PlanIsOld,
+            IntakeError::ShellNotAllowed { .. } => Code::ShellNotAllowed,
+            IntakeError::TargetNotSupported { .. } => Code::TargetNotSupported,
+            IntakeError::TooBusy { .. } => Code::TooBusy,
+            IntakeError::Down(down) => return down.into(),
+        };
+        Problem::new(code, detail)
+    }
+}
+
+fn code_of(refusal: Refusal) -> Code {
+    match refusal {
+        Refusal::Exists => Code::JobExists,
+        Refusal::Removed => Code::JobRemoved,
+        Refusal::AlreadyPaused => Code::AlreadyPaused,
+        Refusal::NotPaused => Code::NotPaused,
+        Refusal::Invalid => Code::JobInvalid,
+        Refusal::Paused => Code::JobPaused,
+        Refusal::Disabled => Code::JobDisabled,
+        Refusal::Running => Code::JobRunning,
+        Refusal::TooMany => Code::TooManyWaiting,
+        Refusal::AlreadyAsked => Code::AlreadyAsked,
+        Refusal::Kept(_) => Code::NotMoved,
+        Refusal::PlanIsOld => Code::PlanIsOld,
+    }
+}
+
+/// The faults of a definition that stands at `base` of a body.
+pub(super) fn field_errors(base: &str, faults: &[Fault]) -> Vec<FieldError> {
+    faults
+        .iter()
+        .map(|fault| {
+            let hint = fault.error.hint().map_or(String::new(), |hint| format!(" ({hint})"));
+            FieldError { pointer: pointer(base, &fault.place), detail: format!("{}{hint}", fault.error) }
+        })
+        .collect()
+}
+
+/// A JSON pointer (RFC 6901).
+pub(super) fn pointer(base: &str, place: &Place) -> String {
+    let mut pointer = base.to_owned();
+    for step in place.path.steps() {
+        pointer.push('/');
+        match step {
+            Step::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Step::Index(idx) => pointer.push_str(&idx.to_string()),
+        }
+    }
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use evenbeat_core::spec::Origin;
+    use evenbeat_core::value::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_pointer_says_where_a_field_stands() {
+        let path = Path::root().key("labels").key("a/b~c").index(2);
+        assert_eq!(pointer("/jobs/3", &Place::new(Origin::Job, path)), "/jobs/3/labels/a~1b~0c/2");
+        assert_eq!(pointer("", &Place::default()), "");
+    }
+
+    #[test]
+    fn what_may_pass_says_when_to_try_again() {
+        let retry = |code| Problem::new(code, "").into_response().headers().get(header::RETRY_AFTER).cloned();
+        assert!(retry(Code::StoreDown).is_some());
+        assert!(retry(Code::NoSuchJob).is_none());
+    }
+}

@@ -1,0 +1,202 @@
+//! `evenbeat apply`, `diff` and `export`: job files and the fleet of a server.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use evenbeat_core::zone::Zones;
+use serde_json::Value as Json;
+
+use super::client::{Ask, Trouble};
+use super::live::{Desk, Done};
+use super::show::{BOLD, DIM, NOTICE};
+use super::{Exit, chart, source};
+use crate::api::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
+use crate::jobfile::{self, SourceText};
+use crate::store::json::to_json;
+use anstyle::{AnsiColor, Style};
+
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+
+/// What is done with the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The fleet becomes what they say.
+    Apply,
+    /// It is told what would change.
+    DryRun,
+    /// The same, and the end tells whether anything would.
+    Diff,
+}
+
+/// The jobs of some files, and where each stands.
+struct Declared {
+    jobs: Vec<JobDefinition>,
+    places: Vec<String>,
+}
+
+pub(crate) fn run(files: &[PathBuf], prune: bool, purpose: Purpose, desk: &mut Desk<'_>) -> Done {
+    let declared = match declared(files, desk)? {
+        Ok(declared) => declared,
+        Err(exit) => return Ok(exit),
+    };
+    let request = ApplyRequest { jobs: declared.jobs, prune, dry_run: purpose != Purpose::Apply };
+    let ask = Ask::post(&["apply"]).json(&request);
+    let answered = desk.ask_and_show(ask, |it: &ApplyAnswer, desk| print(it, purpose, desk));
+    let answer = answered.map_err(|trouble| in_files(trouble, &declared.places))?;
+    let counts = answer.counts;
+    let is_same = counts.created + counts.changed + counts.removed == 0;
+    Ok(if purpose == Purpose::Diff && !is_same { Exit::Failed } else { Exit::Ok })
+}
+
+fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, Exit>, Trouble> {
+    let mut sources: Vec<SourceText> = Vec::new();
+    for file in files {
+        match source::read_or_say(file, desk.err)? {
+            Some(source) => sources.push(source),
+            None => return Ok(Err(Exit::Usage)),
+        }
+    }
+    let loaded = match jobfile::load(&sources, desk.now, &mut Zones::new()) {
+        Ok(loaded) => loaded,
+        Err(diagnostics) => {
+            write!(desk.err, "{}", diagnostics.render(true))?;
+            return Ok(Err(Exit::Failed));
+        }
+    };
+    if !loaded.warnings.is_empty() {
+        write!(desk.err, "{}", loaded.warnings.render(true))?;
+    }
+    let mut declared = Declared { jobs: Vec::new(), places: Vec::new() };
+    for file in loaded.files {
+        for job in file.jobs {
+            let fields = job.spec.table().iter().map(|(name, value)| (name.clone(), to_json(value)));
+            declared.jobs.push(JobDefinition(fields.collect()));
+            declared.places.push(format!("{}:{}", file.name, job.line));
+        }
+    }
+    Ok(Ok(declared))
+}
+
+/// A fault that only the server sees is told with the line of its job.
+fn in_files(trouble: Trouble, places: &[String]) -> Trouble {
+    let Trouble::Problem(mut problem) = trouble else { return trouble };
+    for error in &mut problem.errors {
+        let Some(rest) = error.pointer.strip_prefix("/jobs/") else { continue };
+        let (idx, field) = rest.split_once('/').unwrap_or((rest, ""));
+        if let Some(place) = idx.parse::<usize>().ok().and_then(|idx| places.get(idx)) {
+            error.pointer = if field.is_empty() { place.clone() } else { format!("{place}: {field}") };
+        }
+    }
+    Trouble::Problem(problem)
+}
+
+fn print(answer: &ApplyAnswer, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    for it in &answer.changes {
+        print_job(it, purpose, desk)?;
+    }
+    let counts = answer.counts;
+    let would = if answer.dry_run { "would be " } else { "" };
+    let parts: Vec<String> = [
+        (counts.created, "created"),
+        (counts.changed, "changed"),
+        (counts.removed, "removed"),
+        (counts.unchanged, "unchanged"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| 0 < *n)
+    .map(|(n, word)| match word {
+        "unchanged" => format!("{} {word}", chart::thousands(chart::to_u64(n))),
+        _ => format!("{} {would}{word}", chart::thousands(chart::to_u64(n))),
+    })
+    .collect();
+    let text = if parts.is_empty() { "no jobs".to_owned() } else { parts.join(", ") };
+    writeln!(desk.out, "{text}")?;
+    Ok(())
+}
+
+fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    let (mark, style) = match &*it.change {
+        "created" => ('+', ADDED),
+        "removed" => ('-', REMOVED),
+        "changed" => ('~', NOTICE),
+        _ => return Ok(()),
+    };
+    writeln!(desk.out, "{style}{mark}{style:#} {BOLD}{}{BOLD:#}", it.job)?;
+    // Whoever applies wants to see what changed; whoever compares wants to see everything.
+    if it.change != "changed" && purpose == Purpose::Apply {
+        return Ok(());
+    }
+    for field in &it.fields {
+        let name = &field.field;
+        match (&field.before, &field.after) {
+            (Json::Null, after) => writeln!(desk.out, "    {ADDED}{name} = {after}{ADDED:#}")?,
+            (before, Json::Null) => {
+                writeln!(desk.out, "    {REMOVED}{name} = {before}{REMOVED:#} {DIM}(gone){DIM:#}")?;
+            }
+            (before, after) => {
+                writeln!(desk.out, "    {name} = {REMOVED}{before}{REMOVED:#} → {ADDED}{after}{ADDED:#}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All jobs of the server as a job file.
+pub(crate) fn export(desk: &mut Desk<'_>) -> Done {
+    desk.ask_all_and_show(
+        &Ask::get(&["export"]),
+        "after",
+        usize::MAX,
+        |page: &Page<JobDefinition>, desk| {
+            for definition in &page.items {
+                let text = written(definition)
+                    .map_err(|error| Trouble::Bad(format!("a job cannot be written: {error}")))?;
+                writeln!(desk.out, "{text}")?;
+            }
+            Ok(())
+        },
+    )?;
+    Ok(Exit::Ok)
+}
+
+/// A job as it stands in a job file, the name first.
+fn written(JobDefinition(fields): &JobDefinition) -> Result<String, toml::ser::Error> {
+    let mut fields = fields.clone();
+    let mut text = "[[job]]\n".to_owned();
+    for name in ["name", "configuration"] {
+        if let Some(Json::String(value)) = fields.remove(name) {
+            let _ = writeln!(text, "{name} = {}", toml::Value::String(value));
+        }
+    }
+    let rest = toml::Value::try_from(Json::Object(fields))?;
+    // A table of a job is `[job.retry]` where it is written with a header.
+    let document = toml::Table::from_iter([("job".to_owned(), toml::Value::Array(vec![rest]))]);
+    let document = toml::to_string(&document)?;
+    text.push_str(document.strip_prefix("[[job]]\n").unwrap_or(&document));
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobfile::load;
+
+    #[test]
+    fn an_exported_job_is_read_back() {
+        let definition = serde_json::json!({
+            "name": "shop", "configuration": "test", "every": "6h", "cost": 2,
+            "command": { "argv": ["crawl"], "env": { "A": "b" } },
+            "retry": { "delays": ["5m", "1h"] }, "labels": { "team": "news" },
+            "blackout_periods": [{ "start": "00:00", "end": "01:00", "days": ["mon"] }],
+        });
+        let Json::Object(fields) = definition else { panic!("an object") };
+        let text = written(&JobDefinition(fields.clone())).unwrap();
+        assert!(text.starts_with("[[job]]\nname = \"shop\"\nconfiguration = \"test\"\n"), "{text}");
+        let source = SourceText { name: "exported".to_owned(), text: text.clone() };
+        let now = "2026-02-04T10:00:00Z".parse().unwrap();
+        let loaded = load(&[source], now, &mut Zones::new())
+            .unwrap_or_else(|it| panic!("{}\n{text}", it.render(false)));
+        assert_eq!(JobDefinition::of(&loaded.files[0].jobs[0].job), JobDefinition(fields));
+    }
+}

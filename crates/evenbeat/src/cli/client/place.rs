@@ -1,0 +1,140 @@
+//! Where a server is: `http://HOST:PORT` or `unix:PATH`.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where a server listens unless something else is said.
+const PORT: u16 = 8060;
+
+/// The name of its socket.
+const SOCKET: &str = "evenbeat.sock";
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A host, an address included, as it is named in a URL; and a port.
+    Tcp { host: String, port: u16 },
+    /// A socket of this machine.
+    Unix(PathBuf),
+}
+
+/// What is written is no place of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PlaceError {
+    #[error("`{0}` is no server; write `http://HOST:PORT` or `unix:PATH`")]
+    Unknown(String),
+    #[error("`unix:` names no socket; write `unix:PATH`")]
+    NoPath,
+    #[error("`{0}`: TLS is not spoken here; go through an SSH tunnel, and write `http://localhost:PORT`")]
+    Tls(String),
+    #[error("`{0}` has a path; the address of a server ends after its port")]
+    HasPath(String),
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Place, PlaceError> {
+        let unknown = || PlaceError::Unknown(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return if path.is_empty() { Err(PlaceError::NoPath) } else { Ok(Place::Unix(path.into())) };
+        }
+        if text.starts_with("https://") {
+            return Err(PlaceError::Tls(text.to_owned()));
+        }
+        let rest = text.strip_prefix("http://").ok_or_else(unknown)?;
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        if rest.contains(['/', '?', '#']) {
+            return Err(PlaceError::HasPath(text.to_owned()));
+        }
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| unknown())?),
+            _ => (rest, 80),
+        };
+        let is_named = !host.is_empty() && !host.contains(['@', ' ']);
+        let is_bare_ipv6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+        if !is_named || is_bare_ipv6 {
+            return Err(unknown());
+        }
+        Ok(Place::Tcp { host: host.to_owned(), port })
+    }
+}
+
+impl Place {
+    /// Where a server of this user would be: the socket in its data directory if there is one, else the usual port.
+    pub(crate) fn usual(variable: impl Fn(&str) -> Option<OsString>) -> Place {
+        let from = |name: &str| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+        let data = from("STATE_DIRECTORY")
+            .or_else(|| from("XDG_STATE_HOME").map(|it| it.join("evenbeat")))
+            .or_else(|| from("HOME").map(|it| it.join(".local/state/evenbeat")));
+        match data.map(|it| it.join(SOCKET)).filter(|it| it.exists()) {
+            Some(socket) => Place::Unix(socket),
+            None => Place::Tcp { host: "127.0.0.1".to_owned(), port: PORT },
+        }
+    }
+
+    /// What stands in the header `Host`.
+    pub(super) fn host(&self) -> String {
+        match self {
+            Place::Tcp { host, port } => format!("{host}:{port}"),
+            Place::Unix(_) => "localhost".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp { host, port } => write!(f, "http://{host}:{port}"),
+            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let shown = text.parse::<Place>().map_or_else(|error| error.to_string(), |place| place.to_string());
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn a_place_is_an_address_or_a_socket() {
+        check("http://127.0.0.1:8060", "http://127.0.0.1:8060");
+        check("http://even.example", "http://even.example:80");
+        check("http://[::1]:8060/", "http://[::1]:8060");
+        check("http://[::1]", "http://[::1]:80");
+        check("unix:/run/evenbeat.sock", "unix:/run/evenbeat.sock");
+        check("unix:///run/evenbeat.sock", "unix:/run/evenbeat.sock");
+    }
+
+    #[test]
+    fn what_is_no_place_is_told() {
+        let unknown = |text: &str| {
+            check(text, &format!("`{text}` is no server; write `http://HOST:PORT` or `unix:PATH`"));
+        };
+        for text in
+            ["", "localhost:8060", "http://", "http://:8060", "http://a:b", "http://u@h:1", "http://::1:80"]
+        {
+            unknown(text);
+        }
+        check("unix:", "`unix:` names no socket; write `unix:PATH`");
+        check("http://h:1/api", "`http://h:1/api` has a path; the address of a server ends after its port");
+        check(
+            "https://h:1",
+            "`https://h:1`: TLS is not spoken here; go through an SSH tunnel, and write `http://localhost:PORT`",
+        );
+    }
+
+    #[test]
+    fn without_a_socket_it_is_the_usual_port() {
+        assert_eq!(Place::usual(|_| None).to_string(), "http://127.0.0.1:8060");
+        assert_eq!(Place::usual(|_| Some("/nowhere".into())).to_string(), "http://127.0.0.1:8060");
+    }
+}

@@ -1,0 +1,80 @@
+//! Why there is no good answer.
+
+use std::fmt;
+use std::io;
+
+use super::Place;
+use crate::api::model::ProblemBody;
+use crate::cli::Exit;
+
+/// Why there is no good answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// Nobody is there.
+    NoServer { place: Place, why: String },
+    /// Someone is there, and the answer broke off or did not come.
+    NoAnswer { place: Place, why: String },
+    /// The answer is not one of Evenbeat.
+    NotOurs { place: Place, why: String },
+    /// The server says no.
+    Problem(Box<ProblemBody>),
+    /// The command itself is wrong.
+    Usage(String),
+    /// What was found is bad.
+    Bad(String),
+    /// Our own output cannot be written.
+    Output(io::Error),
+}
+
+impl Trouble {
+    /// How a command ends with it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Trouble::NoServer { .. } => Exit::NoServer,
+            Trouble::NoAnswer { .. } | Trouble::NotOurs { .. } | Trouble::Bad(_) => Exit::Failed,
+            Trouble::Usage(_) | Trouble::Output(_) => Exit::Usage,
+            Trouble::Problem(problem) => match problem.status {
+                404 => Exit::NotFound,
+                409 | 412 => Exit::Conflict,
+                401 | 403 | 421 => Exit::NotAllowed,
+                _ => Exit::Failed,
+            },
+        }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Output(error)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::NoServer { place, why } => write!(
+                f,
+                "no server at {place} ({why}); start one with `evenbeat serve`, or name another with `--server` or \
+                 EVENBEAT_SERVER"
+            ),
+            Trouble::NoAnswer { place, why } => write!(f, "no answer from {place}: {why}"),
+            Trouble::NotOurs { place, why } => {
+                write!(f, "what listens at {place} does not answer like Evenbeat: {why}")
+            }
+            Trouble::Problem(problem) => {
+                let [_, _, ..] = problem.errors.as_slice() else { return f.write_str(&problem.detail) };
+                let mut title = problem.title.chars();
+                let first = title.next().map(|it| it.to_ascii_lowercase()).unwrap_or_default();
+                write!(f, "{first}{}:", title.as_str())?;
+                for error in &problem.errors {
+                    let place =
+                        if error.pointer.is_empty() { String::new() } else { format!("{}: ", error.pointer) };
+                    write!(f, "\n  {place}{}", error.detail)?;
+                }
+                Ok(())
+            }
+            Trouble::Usage(what) | Trouble::Bad(what) => f.write_str(what),
+            Trouble::Output(error) => write!(f, "cannot write the output: {error}"),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `evenbeat job list`.
+
+use clap::Args;
+
+use super::super::client::{Ask, Trouble};
+use super::super::live::{Desk, Done};
+use super::super::show::{DIM, NOTICE, relative, style_of_word};
+use super::super::table::{Cell, words};
+use super::super::{Exit, chart};
+use crate::api::model::{Instant, JobView, Page};
+
+/// Which jobs.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Their key contains this, in whatever case.
+    #[arg(short = 'q', long = "query", value_name = "TEXT")]
+    query: Option<String>,
+    /// Their key begins like this.
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// They have this label; may be said several times.
+    #[arg(short, long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
+    /// They draw on this pool.
+    #[arg(long)]
+    pool: Option<String>,
+    /// They count against this site.
+    #[arg(long)]
+    site: Option<String>,
+    /// They count against the quota of this tenant.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// They stand like this.
+    #[arg(long, value_parser = ["ok", "warning", "error"])]
+    condition: Option<String>,
+    /// They are doing this.
+    #[arg(long, value_parser = ["pending", "scheduled", "running", "paused", "disabled", "done"])]
+    status: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    limit: u32,
+}
+
+pub(super) fn run(args: &ListArgs, desk: &mut Desk<'_>) -> Done {
+    let mut ask = Ask::get(&["jobs"])
+        .with("q", args.query.as_ref())
+        .with("prefix", args.prefix.as_ref())
+        .with("pool", args.pool.as_ref())
+        .with("site", args.site.as_ref())
+        .with("tenant", args.tenant.as_ref())
+        .with("condition", args.condition.as_ref())
+        .with("status", args.status.as_ref());
+    for label in &args.labels {
+        ask = ask.with("label", Some(label));
+    }
+    let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    desk.ask_all_and_show::<JobView>(&ask, "after", most, table)?;
+    Ok(Exit::Ok)
+}
+
+fn table(page: &Page<JobView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    if page.items.is_empty() {
+        writeln!(desk.out, "no jobs")?;
+        return Ok(());
+    }
+    let now = desk.now;
+    let when = |at: Option<Instant>| at.map_or("-".to_owned(), |at| relative(at.0, now));
+    let rows: Vec<Vec<Cell>> = page
+        .items
+        .iter()
+        .map(|job| {
+            let condition = if job.tracked { &*job.condition } else { "-" };
+            vec![
+                Cell::plain(&job.key),
+                Cell::styled(condition, style_of_word(condition)),
+                Cell::plain(&*job.status),
+                Cell::plain(when(job.next_run_at)),
+                Cell::plain(when(job.last_start_at)),
+                Cell::plain(job.last_outcome.as_deref().unwrap_or("-")),
+                Cell::styled(&job.schedule, DIM),
+            ]
+        })
+        .collect();
+    let heading = ["JOB", "CONDITION", "STATUS", "NEXT RUN", "LAST RUN", "OUTCOME", "SCHEDULE"];
+    let lines = words(&heading, &rows, desk.width);
+    desk.lines(&lines)?;
+    if page.next.is_some() {
+        let shown = chart::counted(chart::to_u64(page.items.len()), "job");
+        writeln!(desk.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
+    }
+    Ok(())
+}

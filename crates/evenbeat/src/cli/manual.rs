@@ -1,0 +1,38 @@
+//! `evenbeat completions` and `evenbeat man`: what a shell and a manual know of the commands, from their one table.
+
+use std::io::{self, Write};
+
+use clap_complete::Shell;
+
+use super::Exit;
+
+/// What a shell needs to complete our commands.
+pub(crate) fn completions(shell: Shell, mut command: clap::Command, out: &mut dyn Write) -> io::Result<Exit> {
+    // Into memory first: it does not expect its output to end early.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "evenbeat", &mut script);
+    out.write_all(&script)?;
+    Ok(Exit::Ok)
+}
+
+/// The manual page of a command, or of all of them.
+pub(crate) fn man(
+    path: &[String],
+    mut command: clap::Command,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    command.build();
+    let mut found = &command;
+    for name in path {
+        let Some(below) = found.find_subcommand(name) else {
+            writeln!(err, "error: there is no command `{}`", path.join(" "))?;
+            return Ok(Exit::NotFound);
+        };
+        found = below;
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(found.clone()).render(&mut page)?;
+    out.write_all(&page)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,77 @@
+//! `evenbeat node`: the nodes of a cluster.
+
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::client::{Ask, Trouble};
+use super::live::{Desk, Done};
+use super::show::{BOLD, DIM};
+use super::table::{Cell, words};
+use crate::api::model::{DrainAnswer, DrainRequest, NodeView, Page};
+
+/// What is done with nodes.
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List nodes and workers.
+    List {
+        /// Dead ones too.
+        #[arg(long)]
+        dead: bool,
+    },
+    /// Let a node finish what runs and take nothing new.
+    Drain {
+        /// Its name.
+        name: String,
+        /// Let it take new runs again.
+        #[arg(long)]
+        undo: bool,
+    },
+}
+
+pub(crate) fn run(args: &NodeArgs, desk: &mut Desk<'_>) -> Done {
+    match &args.action {
+        Action::List { dead } => {
+            desk.ask_and_show(Ask::get(&["nodes"]).with("dead", dead.then_some(true)), table)?;
+        }
+        Action::Drain { name, undo } => {
+            let ask = Ask::post(&["nodes", name, "drain"]).json(&DrainRequest { draining: !undo });
+            desk.ask_and_show(ask, |it: &DrainAnswer, desk| {
+                let does = if it.draining { "takes nothing new" } else { "takes new runs" };
+                writeln!(desk.out, "node {BOLD}{}{BOLD:#} {does}", it.node)?;
+                Ok(())
+            })?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn table(page: &Page<NodeView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    if page.items.is_empty() {
+        writeln!(desk.out, "no nodes")?;
+        return Ok(());
+    }
+    let rows: Vec<Vec<Cell>> = page
+        .items
+        .iter()
+        .map(|it| {
+            let pools: Vec<String> = it.pools.iter().map(|(pool, units)| format!("{pool}={units}")).collect();
+            vec![
+                Cell::plain(&it.node),
+                Cell::plain(&it.instance),
+                Cell::plain(&*it.state),
+                Cell::plain(it.open_runs.to_string()),
+                Cell::plain(pools.join(" ")),
+                Cell::plain(&*it.kind),
+                Cell::styled(&it.session, DIM),
+            ]
+        })
+        .collect();
+    let lines = words(&["NODE", "INSTANCE", "STATE", "RUNS", "POOLS", "KIND", "SESSION"], &rows, desk.width);
+    desk.lines(&lines)
+}

@@ -1,0 +1,229 @@
+//! `evenbeat run`: the runs of a server.
+
+use std::time::Duration as Length;
+
+use clap::{Args, Subcommand};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::time::Timestamp;
+
+use super::client::{Ask, Trouble};
+use super::live::{Desk, Done};
+use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
+use super::table::{Cell, words};
+use super::{Exit, chart};
+use crate::api::model::{CancelAnswer, Instant, Page, RecordView, RunView};
+
+/// A log that says nothing new is asked again after this.
+const LOG_AGAIN: Length = Length::from_millis(500);
+
+/// What is done with runs.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List runs, the latest first.
+    List(ListArgs),
+    /// List the occurrences of a job that got no run of their own, and why.
+    Records {
+        /// Its key.
+        job: JobKey,
+    },
+    /// Show everything about a run.
+    Show {
+        /// Its id.
+        id: String,
+    },
+    /// Print what a run wrote.
+    Log {
+        /// Its id.
+        id: String,
+        /// Go on until the run is over.
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// Ask for the end of a run.
+    Cancel {
+        /// Its id.
+        id: String,
+    },
+}
+
+/// Which runs.
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Of this job.
+    #[arg(long, value_name = "KEY")]
+    job: Option<JobKey>,
+    /// With this outcome.
+    #[arg(long, value_parser = ["succeeded", "failed", "timed_out", "blackout", "cancelled", "lost", "unknown", "superseded"])]
+    outcome: Option<String>,
+    /// Only those that are not over.
+    #[arg(long, conflicts_with_all = ["outcome", "since", "until"])]
+    open: bool,
+    /// They ended at this instant or later, in RFC 3339.
+    #[arg(long, value_name = "INSTANT")]
+    since: Option<Timestamp>,
+    /// They ended before this instant, in RFC 3339.
+    #[arg(long, value_name = "INSTANT")]
+    until: Option<Timestamp>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    limit: u32,
+}
+
+pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
+    match &args.action {
+        Action::List(args) => {
+            let ask = Ask::get(&["runs"])
+                .with("job", args.job.as_ref())
+                .with("outcome", args.outcome.as_ref())
+                .with("open", args.open.then_some(true))
+                .with("since", args.since)
+                .with("until", args.until);
+            let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
+            desk.ask_all_and_show(&ask, "before", most, table)?;
+            if let Some(job) = args.job.as_ref().filter(|_| !desk.json) {
+                records(job, desk)?;
+            }
+        }
+        Action::Records { job } => {
+            let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(RECORDS_MAX));
+            desk.ask_and_show(ask, |page: &Page<RecordView>, desk| {
+                if page.items.is_empty() {
+                    writeln!(desk.out, "every occurrence got a run")?;
+                }
+                record_lines(page, desk)
+            })?;
+        }
+        Action::Show { id } => {
+            desk.ask_and_show(Ask::get(&["runs", id]), print)?;
+        }
+        Action::Log { id, follow } => log(id, *follow, desk)?,
+        Action::Cancel { id } => {
+            desk.ask_and_show(Ask::post(&["runs", id, "cancel"]), |it: &CancelAnswer, desk| {
+                writeln!(desk.out, "the end of run {BOLD}{}{BOLD:#} was asked for", it.run)?;
+                Ok(())
+            })?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    if page.items.is_empty() {
+        writeln!(desk.out, "no runs")?;
+        return Ok(());
+    }
+    let now = desk.now;
+    let rows: Vec<Vec<Cell>> = page
+        .items
+        .iter()
+        .map(|run| {
+            vec![
+                Cell::plain(&run.job),
+                Cell::styled(&*run.status, style_of_word(&run.status)),
+                Cell::plain(relative(run.started_at.unwrap_or(run.claimed_at).0, now)),
+                Cell::plain(run.took.map_or("-".to_owned(), |it| it.to_string())),
+                Cell::styled(&run.id, DIM),
+                Cell::plain(&*run.trigger),
+                Cell::plain(run.node.as_deref().unwrap_or("-")),
+            ]
+        })
+        .collect();
+    let lines = words(&["JOB", "STATUS", "STARTED", "TOOK", "RUN", "TRIGGER", "NODE"], &rows, desk.width);
+    desk.lines(&lines)?;
+    if page.next.is_some() {
+        let shown = chart::counted(chart::to_u64(page.items.len()), "run");
+        writeln!(desk.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
+    }
+    Ok(())
+}
+
+/// So many records are shown.
+const RECORDS_MAX: u32 = 100;
+
+/// What of a job got no run, below those that did.
+fn records(job: &JobKey, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(RECORDS_MAX));
+    let page: Page<RecordView> = desk.ask(ask)?.read()?;
+    if page.items.is_empty() {
+        return Ok(());
+    }
+    writeln!(desk.out, "\nwithout a run of their own:")?;
+    record_lines(&page, desk)
+}
+
+fn record_lines(page: &Page<RecordView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    for it in &page.items {
+        let due = if it.count == 1 { it.first.to_string() } else { format!("{} to {}", it.first, it.last) };
+        let (what, reason) = (&it.what, &it.reason);
+        writeln!(desk.out, "  {:>5}  {NOTICE}{what}{NOTICE:#} ({reason})  {due}", it.count)?;
+    }
+    Ok(())
+}
+
+fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    let style = style_of_word(&run.status);
+    writeln!(desk.out, "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {DIM}{}{DIM:#}", run.job, run.status, run.id)?;
+    let now = desk.now;
+    let at = |at: Option<Instant>| at.map(|at| format!("{at}  {DIM}{}{DIM:#}", relative(at.0, now)));
+    let counted: Vec<String> = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let facts: [(&str, Option<String>); 14] = [
+        ("trigger", Some(run.trigger.to_string())),
+        ("scheduled for", at(Some(run.scheduled_for))),
+        ("attempt", Some(run.attempt.to_string())),
+        ("node", run.node.clone()),
+        ("claimed at", at(Some(run.claimed_at))),
+        ("started at", at(run.started_at)),
+        ("ended at", at(run.ended_at)),
+        ("took", run.took.map(|it| it.to_string())),
+        ("exit code", run.exit_code.map(|it| it.to_string())),
+        ("error", run.error.clone()),
+        ("told", Some(counted.join(" ")).filter(|it| !it.is_empty())),
+        ("cancel asked", run.cancel_asked.then(|| "yes".to_owned())),
+        ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, it.ended_at))),
+        ("fence", Some(run.fence.to_string())),
+    ];
+    for (what, value) in facts {
+        if let Some(value) = value {
+            writeln!(desk.out, "  {what:15}{value}")?;
+        }
+    }
+    Ok(())
+}
+
+fn log(id: &str, follow: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    let mut from = 0_u64;
+    loop {
+        let answer = match desk.ask(Ask::get(&["runs", id, "log"]).with("from", Some(from))) {
+            // A run that has just begun has not written anything.
+            Err(Trouble::Problem(problem))
+                if follow && from == 0 && problem.code == "no_log" && is_open(id, desk)? =>
+            {
+                desk.rest(LOG_AGAIN);
+                continue;
+            }
+            answer => answer?,
+        };
+        desk.out.write_all(&answer.body)?;
+        desk.out.flush()?;
+        let next = answer.header("evenbeat-log-next").and_then(|it| it.parse().ok()).unwrap_or(from);
+        let more = answer.header("evenbeat-log-more") == Some("true");
+        let has_moved = from < next;
+        from = next;
+        match (has_moved, more && follow) {
+            (true, _) => {}
+            (false, true) => desk.rest(LOG_AGAIN),
+            (false, false) => return Ok(()),
+        }
+    }
+}
+
+fn is_open(id: &str, desk: &Desk<'_>) -> Result<bool, Trouble> {
+    let run: RunView = desk.ask(Ask::get(&["runs", id]))?.read()?;
+    Ok(run.is_open())
+}

@@ -1,0 +1,143 @@
+//! The table of the commands that talk to a server.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use evenbeat_core::distribution::WINDOW_HOURS_MAX;
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::time::Timestamp;
+
+use super::apply::Purpose;
+use super::balance::Consent;
+use super::live::{ServerArgs, at_desk};
+use super::{Exit, apply, balance, explain, job, node, run as runs, status};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Served {
+    /// Show how the fleet of a server is. Ends with 1 if any job is in error.
+    Status {
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Tell a monitoring system how the fleet is, in one line: ends with 0 ok, 1 warning, 2 critical, 3 unknown.
+    Probe {
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Make the fleet of a server what job files declare.
+    Apply {
+        /// Job files; `-` is standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Remove jobs that the files do not declare.
+        #[arg(long)]
+        prune: bool,
+        /// Only show what would change.
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Show how the fleet of a server differs from job files. Ends with 1 if it does.
+    Diff {
+        /// Job files; `-` is standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Show jobs that the files do not declare as removed.
+        #[arg(long)]
+        prune: bool,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Print the fleet of a server as a job file.
+    Export {
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// List, show, add, pause, resume, trigger or delete jobs.
+    Job(Of<job::JobArgs>),
+    /// List or show runs, read what they wrote, cancel them.
+    Run(Of<runs::RunArgs>),
+    /// Tell why a job runs or does not.
+    Explain {
+        /// Its key.
+        job: JobKey,
+        /// At this later instant, in RFC 3339, if nothing else changes until then; now if nothing is said.
+        #[arg(long, value_name = "INSTANT")]
+        at: Option<Timestamp>,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Show how the starts of the next hours are spread.
+    Distribution {
+        /// How many hours to look at.
+        #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=i64::from(WINDOW_HOURS_MAX)))]
+        hours: u32,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Level the fleet: show the plan, ask, and apply exactly that plan.
+    Rebalance {
+        /// Only show the plan.
+        #[arg(long, conflicts_with = "yes")]
+        preview: bool,
+        /// Apply it without asking.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// List nodes, or drain one.
+    Node(Of<node::NodeArgs>),
+}
+
+/// Something to do with a server.
+#[derive(Debug, Args)]
+pub(crate) struct Of<T: Args> {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    args: T,
+}
+
+pub(crate) fn run(
+    command: Served,
+    now: Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    match command {
+        Served::Status { server } => at_desk(&server, now, out, err, status::status),
+        Served::Probe { server } => status::probe(&server, now, out, err),
+        Served::Apply { files, prune, dry_run, server } => {
+            let purpose = if dry_run { Purpose::DryRun } else { Purpose::Apply };
+            at_desk(&server, now, out, err, |desk| apply::run(&files, prune, purpose, desk))
+        }
+        Served::Diff { files, prune, server } => {
+            at_desk(&server, now, out, err, |desk| apply::run(&files, prune, Purpose::Diff, desk))
+        }
+        Served::Export { server } => at_desk(&server, now, out, err, apply::export),
+        Served::Job(Of { server, args }) => at_desk(&server, now, out, err, |desk| job::run(args, desk)),
+        Served::Run(Of { server, args }) => at_desk(&server, now, out, err, |desk| runs::run(&args, desk)),
+        Served::Explain { job, at, server } => {
+            at_desk(&server, now, out, err, |desk| explain::run(&job, at, desk))
+        }
+        Served::Distribution { hours, server } => {
+            at_desk(&server, now, out, err, |desk| balance::distribution(hours, desk))
+        }
+        Served::Rebalance { preview, yes, server } => {
+            let consent = match (preview, yes) {
+                (true, _) => Consent::Preview,
+                (_, true) => Consent::Given,
+                _ => Consent::Ask,
+            };
+            // People can be asked only where they see the question and can answer it.
+            let mut stdin = io::stdin().lock();
+            let can_ask = stdin.is_terminal() && io::stderr().is_terminal();
+            let answer: Option<&mut dyn BufRead> = if can_ask { Some(&mut stdin) } else { None };
+            at_desk(&server, now, out, err, |desk| balance::rebalance(consent, answer, desk))
+        }
+        Served::Node(Of { server, args }) => at_desk(&server, now, out, err, |desk| node::run(&args, desk)),
+    }
+}

@@ -1,0 +1,137 @@
+//! `evenbeat status` and `evenbeat probe`: how the fleet is, for people and for monitoring systems.
+
+use std::io::{self, Write};
+
+use super::Exit;
+use super::chart::{counted, thousands};
+use super::client::{Ask, Trouble};
+use super::exit::Probe;
+use super::live::{Desk, Done, ServerArgs, at_desk};
+use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
+use super::table::{Cell, words};
+use crate::api::model::StatusView;
+
+/// Ends with 1 if any job is in error.
+pub(crate) fn status(desk: &mut Desk<'_>) -> Done {
+    let status = desk.ask_and_show(Ask::get(&["status"]), print)?;
+    Ok(if status.condition == "error" { Exit::Failed } else { Exit::Ok })
+}
+
+fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    let (jobs, style) = (&status.jobs, style_of_word(&status.condition));
+    let condition = &status.condition;
+    let count = |n: u32, word: &str| {
+        let style = if n == 0 { DIM } else { style_of_word(word) };
+        format!("{style}{} {word}{style:#}", thousands(n.into()))
+    };
+    writeln!(
+        desk.out,
+        "{style}{condition}{style:#}  {BOLD}{}{BOLD:#}: {}, {}, {}",
+        counted(jobs.total.into(), "job"),
+        count(jobs.by_condition.ok, "ok"),
+        count(jobs.by_condition.warning, "warning"),
+        count(jobs.by_condition.error, "error"),
+    )?;
+    let by = &jobs.by_status;
+    let statuses: Vec<String> = [
+        (by.running, "running"),
+        (by.scheduled, "scheduled"),
+        (by.pending, "pending"),
+        (by.paused, "paused"),
+        (by.disabled, "disabled"),
+        (by.done, "done"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| 0 < *n)
+    .map(|(n, word)| format!("{} {word}", thousands(n.into())))
+    .collect();
+    let fact = |what: &str, value: String| format!("  {what:14}{value}");
+    let mut lines = Vec::new();
+    if !statuses.is_empty() {
+        lines.push(fact("jobs", statuses.join(", ")));
+    }
+    lines.push(fact("open runs", status.open_runs.to_string()));
+    lines.push(fact("nodes", status.nodes.to_string()));
+    let peak = format!("{} at {}", counted(status.peak_count.into(), "start"), status.peak_at);
+    lines.push(fact(
+        "evenness",
+        format!("{:.2} over the next day, busiest hour {peak}", status.distribution_score),
+    ));
+    let since = relative(status.started_at.0, desk.now);
+    lines.push(fact(
+        "server",
+        format!(
+            "{} ({}), version {}, {}, started {since}",
+            status.node, status.instance, status.version, status.store
+        ),
+    ));
+    desk.lines(&lines)?;
+    if !status.is_read {
+        writeln!(desk.out, "{NOTICE}the server has not read the whole fleet yet{NOTICE:#}")?;
+    }
+    if !status.worst.is_empty() {
+        writeln!(desk.out)?;
+        let rows: Vec<Vec<Cell>> = status
+            .worst
+            .iter()
+            .map(|job| {
+                vec![
+                    Cell::plain(&job.key),
+                    Cell::styled(&*job.condition, style_of_word(&job.condition)),
+                    Cell::plain(&*job.reason),
+                    Cell::styled(&job.sentence, DIM),
+                ]
+            })
+            .collect();
+        let lines = words(&["JOB", "CONDITION", "REASON", "WHY"], &rows, desk.width);
+        desk.lines(&lines)?;
+    }
+    Ok(())
+}
+
+/// One line, and an exit code that monitoring systems understand.
+pub(crate) fn probe(
+    args: &ServerArgs,
+    now: evenbeat_core::time::Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    let mut found = None;
+    let mut complaint: Vec<u8> = Vec::new();
+    let ended = at_desk(args, now, out, &mut complaint, |desk| {
+        found = Some(desk.ask(Ask::get(&["status"]))?.read::<StatusView>()?);
+        Ok(Exit::Ok)
+    })?;
+    let Some(status) = found else {
+        if ended == Exit::Usage {
+            err.write_all(&complaint)?;
+        }
+        let why = String::from_utf8_lossy(&complaint);
+        let why = why.trim_start_matches("error: ").lines().next().unwrap_or("no answer").to_owned();
+        // A bar begins the figures.
+        writeln!(out, "UNKNOWN - {}", why.replace('|', "/"))?;
+        return Ok(Exit::Probe(Probe::Unknown));
+    };
+    let by = &status.jobs.by_condition;
+    let (word, probe) = match &*status.condition {
+        "ok" => ("OK", Probe::Ok),
+        "warning" => ("WARNING", Probe::Warning),
+        _ => ("CRITICAL", Probe::Critical),
+    };
+    let worst = status.worst.first().map_or(String::new(), |job| format!("; {}: {}", job.key, job.sentence));
+    writeln!(
+        out,
+        "{word} - {}: {} ok, {} warning, {} error{}|ok={} warning={} error={} open_runs={} score={:.2}",
+        counted(status.jobs.total.into(), "job"),
+        by.ok,
+        by.warning,
+        by.error,
+        worst.replace('|', "/"),
+        by.ok,
+        by.warning,
+        by.error,
+        status.open_runs,
+        status.distribution_score,
+    )?;
+    Ok(Exit::Probe(probe))
+}

@@ -1,0 +1,132 @@
+//! `evenbeat demo`: a living fleet with nothing to set up, in a folder that goes when it ends.
+
+mod fleet;
+mod view;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration as Length;
+
+use evenbeat_core::store::RunFilter;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+pub use fleet::job_file;
+pub use view::View;
+
+use crate::config::{Config, Flag, Machine, Sources};
+use crate::intake::{Actor, ApplyOptions};
+use crate::runtime::{clock, ids};
+use crate::serve::{ServeError, Server, Signals};
+
+/// How often the picture is drawn anew.
+const FRAME: Length = Length::from_millis(500);
+
+/// So many open runs are ended at once.
+const OPEN_MAX: usize = 1_000;
+
+/// A folder that goes when this does.
+#[derive(Debug)]
+pub struct TempFolder(PathBuf);
+
+impl TempFolder {
+    /// A new one, where the system keeps such things.
+    pub fn new() -> io::Result<TempFolder> {
+        use std::os::unix::fs::DirBuilderExt;
+        let name = format!("evenbeat-demo-{:032x}", ids::mint(clock::now()));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(TempFolder(folder))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "the demo's folder could not be removed");
+        }
+    }
+}
+
+/// The configuration of a demo: everything in its own folder.
+pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, String> {
+    let set = |key: &str, value: String| Flag::Set(format!("{key}={value}"));
+    let flags = vec![
+        set("data_dir", folder.display().to_string()),
+        set("listen", listen.to_owned()),
+        set("node.name", "demo".to_owned()),
+        set("pools.default.capacity", "16".to_owned()),
+        set("pools.crawl.capacity", "8".to_owned()),
+        set("sites", "{\"partner.example\" = {max_concurrent = 2}}".to_owned()),
+    ];
+    let sources = Sources {
+        file: None,
+        is_file_unread: false,
+        variables: std::collections::BTreeMap::new(),
+        flags,
+        machine,
+    };
+    Config::read(&sources)
+        .map(|(config, _)| config)
+        .map_err(|faults| crate::config::diagnostics(None, &faults).render(false))
+}
+
+/// Fills the store, and shows the fleet until it is asked to stop, or for so long.
+pub async fn run(
+    server: Server,
+    mut signals: Signals,
+    show_for: Option<Length>,
+    mut draw: impl FnMut(&View) -> io::Result<()>,
+) -> Result<(), ServeError> {
+    let app = server.app.clone();
+    app.fleet.read().await;
+    let now = clock::now();
+    let jobs = crate::serve::jobs_of("demo.toml", job_file(now))?;
+    app.intake.apply(&Actor("demo".to_owned()), jobs, ApplyOptions::default()).await?;
+    let until = show_for.map(|it| Instant::now() + it);
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = signals.next() => break,
+            _ = frames.tick() => {
+                // A store that is slow for a moment shows the last picture for longer.
+                if let Ok(view) = View::of(&app).await && draw(&view).is_err() {
+                    break;
+                }
+            }
+        }
+        if until.is_some_and(|until| until <= Instant::now()) {
+            break;
+        }
+    }
+    end(server, signals).await
+}
+
+/// Whatever runs is ended: nothing is left behind.
+async fn end(server: Server, mut signals: Signals) -> Result<(), ServeError> {
+    let app = server.app.clone();
+    let actor = Arc::new(Actor("demo".to_owned()));
+    let cancelling = tokio::spawn(async move {
+        app.node.drain(true).await;
+        loop {
+            let open = RunFilter { key: None, is_open: true };
+            let Ok(open) = app.store.runs(open, None, OPEN_MAX).await else { return };
+            for run in open.iter().filter(|run| !run.is_cancel_asked) {
+                let _ = app.intake.cancel(&actor, run.run).await;
+            }
+            tokio::time::sleep(FRAME).await;
+        }
+    });
+    let hurry = async {
+        signals.next().await;
+    };
+    let stopped = server.stop(hurry).await;
+    cancelling.abort();
+    stopped.map(|_| ())
+}

@@ -1,0 +1,111 @@
+//! Keeps the fleet up to date, from what its node hears of the store's feed.
+
+use std::time::Duration as Length;
+
+use evenbeat_core::notice::Notice;
+use evenbeat_core::placement::Ledger;
+use evenbeat_core::store::JobNews;
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::Fleet;
+use crate::runtime::clock;
+use crate::runtime::node::FleetNews;
+use crate::runtime::telemetry::Telemetry;
+
+/// After a change the agenda waits so long for more of them.
+const DEBOUNCE: Length = Length::from_secs(1);
+
+/// After so long the ledger is looked at from another instant: what is past is not looked at any more.
+const LEDGER_EVERY: Duration = Duration::from_hours(1);
+
+/// People are told how even the next day is.
+const DAY_HOURS: u32 = 24;
+
+/// Follows until the node is gone.
+pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry: Telemetry) {
+    let rebuild_every =
+        Length::from_millis(fleet.inner.agenda_settings.rebuild_every.as_millis().unsigned_abs());
+    let mut rebuild_at = Instant::now() + rebuild_every;
+    let mut ledger_from = clock::now();
+    let mut rebuilt_at = ledger_from;
+    loop {
+        tokio::select! {
+            heard = news.recv() => match heard {
+                None => return,
+                Some(FleetNews::Reset) => {
+                    let balance = fleet.ledger().balance();
+                    *fleet.ledger() = Ledger::new(balance, clock::now());
+                    fleet.inner.is_read.send_replace(false);
+                }
+                Some(FleetNews::Rows(rows)) => {
+                    fleet.learn(&rows);
+                    rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE);
+                }
+                Some(FleetNews::Read) if !*fleet.inner.is_read.borrow() => {
+                    fleet.rebuild_agenda(clock::now()).await;
+                    fleet.tell(&telemetry);
+                    fleet.inner.is_read.send_replace(true);
+                }
+                Some(FleetNews::Read) => {}
+            },
+            () = sleep_until(rebuild_at) => {
+                let now = clock::now();
+                fleet.rebuild_agenda(rebuilt_at.min(now)).await;
+                rebuild_at = Instant::now() + rebuild_every;
+                rebuilt_at = now;
+                if ledger_from + LEDGER_EVERY <= now || now < ledger_from {
+                    ledger_from = now;
+                    fleet.move_ledger(now).await;
+                }
+            }
+        }
+    }
+}
+
+impl Fleet {
+    fn learn(&self, rows: &[JobNews]) {
+        let mut ledger = self.ledger();
+        for row in rows {
+            if row.is_deleted {
+                ledger.remove(&row.key);
+            } else {
+                ledger.put(&row.key, &row.terms, &row.state);
+            }
+        }
+    }
+
+    /// Makes the agenda anew, beside whoever reads the old one; from `since` on, so that what came due meanwhile is in
+    /// one of them.
+    async fn rebuild_agenda(&self, since: Timestamp) {
+        let fleet = self.clone();
+        let rebuilt = tokio::task::spawn_blocking(move || {
+            let window = TimeWindow::new(since, clock::now() + fleet.inner.agenda_settings.lookahead);
+            fleet.agenda_of(window).map(|agenda| fleet.inner.agenda.replace(agenda))
+        });
+        match rebuilt.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the agenda stays as it was"),
+            Err(error) => tracing::error!(%error, "the agenda stays as it was"),
+        }
+    }
+
+    async fn move_ledger(&self, now: Timestamp) {
+        let fleet = self.clone();
+        let moved = tokio::task::spawn_blocking(move || {
+            let mut ledger = fleet.ledger();
+            let empty = Ledger::new(ledger.balance(), now);
+            *ledger = std::mem::replace(&mut *ledger, empty).from_instant(now);
+        });
+        if let Err(error) = moved.await {
+            tracing::error!(%error, "the ledger stays as it was");
+        }
+    }
+
+    fn tell(&self, telemetry: &Telemetry) {
+        let Ok(day) = self.distribution(clock::now(), DAY_HOURS) else { return };
+        let n_jobs = self.ledger().n_jobs();
+        telemetry.notice(&Notice::LedgerRebuilt { n_jobs, score: day.score() });
+    }
+}

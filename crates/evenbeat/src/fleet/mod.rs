@@ -1,0 +1,97 @@
+//! The fleet as one process sees it: the load that its jobs put on the time line, and the agenda. Followed from the
+//! store's feed, kept in memory, read by everybody; what is stored is the truth.
+
+mod follow;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::Guard;
+use evenbeat_core::agenda::{Agenda, AgendaError, Source};
+use evenbeat_core::distribution::{Distribution, WindowHoursError};
+use evenbeat_core::placement::{Balance, Ledger};
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use tokio::sync::watch;
+
+pub use follow::follow;
+
+use crate::runtime::agenda::AgendaCell;
+
+/// How the agenda is kept (D1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgendaSettings {
+    /// How far it looks.
+    pub lookahead: Duration,
+    /// How often it is made anew, whether or not anything has changed.
+    pub rebuild_every: Duration,
+}
+
+impl Default for AgendaSettings {
+    fn default() -> AgendaSettings {
+        AgendaSettings { lookahead: Duration::from_hours(1), rebuild_every: Duration::from_secs(30) }
+    }
+}
+
+/// The fleet as one process sees it. Copies share it.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    ledger: Mutex<Ledger>,
+    agenda: AgendaCell,
+    agenda_settings: AgendaSettings,
+    is_read: watch::Sender<bool>,
+}
+
+impl Fleet {
+    /// Nothing is known yet.
+    pub fn new(balance: Balance, agenda_settings: AgendaSettings, now: Timestamp) -> Fleet {
+        let window = TimeWindow::starting_at(now, agenda_settings.lookahead);
+        let inner = Inner {
+            ledger: Mutex::new(Ledger::new(balance, now)),
+            agenda: AgendaCell::new(Agenda::empty(window)),
+            agenda_settings,
+            is_read: watch::channel(false).0,
+        };
+        Fleet { inner: Arc::new(inner) }
+    }
+
+    /// The ledger, for a moment: whoever places a job looks and notes in one go.
+    pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.inner.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agenda of the next while. Never waits.
+    pub fn agenda(&self) -> Guard<Arc<Agenda>> {
+        self.inner.agenda.load()
+    }
+
+    /// An agenda of any window.
+    pub fn agenda_of(&self, window: TimeWindow) -> Result<Agenda, AgendaError> {
+        let ledger = self.ledger();
+        let sources: Vec<Source<'_>> = ledger
+            .jobs()
+            .map(|it| {
+                let source = Source::from_rhythm(it.key, it.rhythm);
+                if it.is_estimate { source.estimated() } else { source }
+            })
+            .collect();
+        Agenda::build(&sources, window)
+    }
+
+    /// How the starts of the next hours are spread.
+    pub fn distribution(&self, now: Timestamp, hours: u32) -> Result<Distribution, WindowHoursError> {
+        let ledger = self.ledger();
+        let rhythms = ledger.jobs().map(|it| it.rhythm);
+        Distribution::of_rhythms(now, hours, ledger.balance().width, rhythms)
+    }
+
+    /// Waits until everything that is stored has been read once.
+    pub async fn read(&self) {
+        let mut is_read = self.inner.is_read.subscribe();
+        // It cannot be given up while this handle is there.
+        let _ = is_read.wait_for(|is_read| *is_read).await;
+    }
+}

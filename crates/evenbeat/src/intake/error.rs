@@ -1,0 +1,70 @@
+//! What cannot be done, for people to read.
+
+use evenbeat_core::edit::Refusal;
+use evenbeat_core::ids::{JobKey, NodeName};
+use evenbeat_core::store::{Revision, StoreDown};
+
+/// Why something was not done. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// There is no such job.
+    #[error("there is no job `{key}`")]
+    NoSuchJob {
+        /// The key that was named.
+        key: JobKey,
+    },
+    /// There is no such node.
+    #[error("no living node is called `{node}`")]
+    NoSuchNode {
+        /// The name.
+        node: NodeName,
+    },
+    /// It cannot be done to the job as it is.
+    #[error("`{key}`: {refusal}")]
+    Refused {
+        /// Which job.
+        key: JobKey,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Somebody changed it in between.
+    #[error("`{key}` was changed by someone else (its revision is {} now); look at it again", is.0)]
+    OtherRevision {
+        /// Which job.
+        key: JobKey,
+        /// What it is.
+        is: Revision,
+    },
+    /// The schedule has changed since the plan was made.
+    #[error("the plan `{plan}` is not current any more; make a new one")]
+    PlanIsOld {
+        /// Which.
+        plan: String,
+    },
+    /// A shell is not allowed.
+    #[error(
+        "`{key}`: `shell = true` is not allowed here; write the command as a list of arguments, or set \
+         `commands.allow_shell = true` in the configuration"
+    )]
+    ShellNotAllowed {
+        /// Which job.
+        key: JobKey,
+    },
+    /// This version cannot do it.
+    #[error("`{key}`: a server of this version runs `command` targets only, not `{target}`")]
+    TargetNotSupported {
+        /// Which job.
+        key: JobKey,
+        /// What it wants.
+        target: &'static str,
+    },
+    /// Others were quicker, again and again.
+    #[error("`{key}` changes too quickly; try again")]
+    TooBusy {
+        /// Which job.
+        key: JobKey,
+    },
+    /// The store is away.
+    #[error(transparent)]
+    Down(#[from] StoreDown),
+}

@@ -1,0 +1,340 @@
+//! The first door for writing: what people say. Edits, pauses, triggers, cancels, moves of a plan; the engine learns of
+//! them through the feed.
+//!
+//! Whatever is asked is worked out from the job's row as it is ([`evenbeat_core::edit`]), and written only if the row is
+//! still that one; else it is worked out again. Every write leaves a line in the audit.
+
+mod apply;
+mod error;
+mod rebalance;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenbeat_core::edit;
+use evenbeat_core::ids::{ExtraId, JobKey, NodeName, RunId};
+use evenbeat_core::job::{Extra, Job, JobState, PausedBy, Target};
+use evenbeat_core::notice::Notice;
+use evenbeat_core::occurrence::Due;
+use evenbeat_core::schedule::Placement;
+use evenbeat_core::store::{
+    AuditEntry, Cancelled, JobRow, PutAnswer, PutJob, Revision, RunFilter, SessionKind, StoreDown,
+};
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::value::Value;
+
+pub use apply::{Applied, ApplyOptions, Change};
+pub use error::IntakeError;
+pub use rebalance::{PlanId, Rebalanced, StoredPlan};
+
+use crate::fleet::Fleet;
+use crate::runtime::clock;
+use crate::runtime::ids::mint;
+use crate::runtime::node::NodeHandle;
+use crate::runtime::telemetry::Telemetry;
+use crate::store::any::AnyStore;
+use rebalance::Plans;
+
+/// How often a change is worked out anew because others were quicker.
+const N_TRIES: u32 = 10;
+
+/// So many open runs of one job are looked at.
+const OPEN_MAX: usize = 1_000;
+
+/// Who asks: a token's name, a user of the machine, or the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor(pub String);
+
+/// What jobs may ask of the machines that run them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Whether a shell may read a command.
+    pub shell: bool,
+}
+
+/// The door. Copies share everything.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: AnyStore,
+    fleet: Fleet,
+    node: NodeHandle,
+    telemetry: Telemetry,
+    allowed: Allowed,
+    plans: Plans,
+}
+
+/// What is expected of a job before it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing.
+    #[default]
+    Any,
+    /// It is not there.
+    New,
+    /// People see it as it was then.
+    Revision(Revision),
+}
+
+impl Intake {
+    /// A door to this store.
+    pub fn new(
+        store: AnyStore,
+        fleet: Fleet,
+        node: NodeHandle,
+        telemetry: Telemetry,
+        allowed: Allowed,
+    ) -> Intake {
+        let inner = Inner { store, fleet, node, telemetry, allowed, plans: Plans::default() };
+        Intake { inner: Arc::new(inner) }
+    }
+
+    /// Creates a job, or gives it another definition.
+    pub async fn put(&self, actor: &Actor, job: Arc<Job>, expect: Expect) -> Result<JobRow, IntakeError> {
+        self.check(&job)?;
+        let mut seen = self.inner.store.job(&job.key).await?;
+        for _ in 0..N_TRIES {
+            expect.check(&job.key, seen.as_ref())?;
+            let put = self.work_out_put(job.clone(), seen.as_ref()).await?;
+            let action = if seen.as_ref().is_some_and(|row| !row.is_deleted) { "edit" } else { "create" };
+            match self.write(actor, action, "", put).await? {
+                Ok(row) => return Ok(row),
+                Err(newer) => seen = newer,
+            }
+        }
+        Err(IntakeError::TooBusy { key: job.key.clone() })
+    }
+
+    /// Starts nothing more of a job.
+    pub async fn pause(
+        &self,
+        actor: &Actor,
+        key: &JobKey,
+        reason: Option<String>,
+    ) -> Result<JobRow, IntakeError> {
+        let detail = reason.clone().unwrap_or_default();
+        self.change(actor, "pause", &detail, key, |row, _, _| {
+            edit::pause(row, PausedBy::Operator, reason.clone()).map_err(|it| refused(key, it))
+        })
+        .await
+    }
+
+    /// Lets a paused job go on, placed afresh.
+    pub async fn resume(&self, actor: &Actor, key: &JobKey) -> Result<JobRow, IntakeError> {
+        self.change(actor, "resume", "", key, |row, open, now| {
+            let placement = self.place(&row.job, &row.state, now);
+            edit::resume(row, open, placement, now).map_err(|it| refused(key, it))
+        })
+        .await
+    }
+
+    /// Asks for a run now. The same `id` twice is heard once.
+    pub async fn trigger(
+        &self,
+        actor: &Actor,
+        key: &JobKey,
+        id: Option<ExtraId>,
+        params: Option<BTreeMap<String, Value>>,
+    ) -> Result<ExtraId, IntakeError> {
+        let id = id.unwrap_or_else(|| ExtraId(mint(clock::now())));
+        let params = params.map(Arc::new);
+        self.change(actor, "trigger", &id.to_string(), key, |row, _, now| {
+            let extra = Extra { params: params.clone(), ..Extra::manual(id, now) };
+            edit::trigger(row, extra).map_err(|it| refused(key, it))
+        })
+        .await?;
+        Ok(id)
+    }
+
+    /// Removes a job. What runs of it may end.
+    pub async fn remove(&self, actor: &Actor, key: &JobKey, expect: Expect) -> Result<(), IntakeError> {
+        self.change(actor, "delete", "", key, |row, _, _| {
+            expect.check(key, Some(row))?;
+            edit::remove(row).map_err(|it| refused(key, it))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Asks the owner of a run to end it.
+    pub async fn cancel(&self, actor: &Actor, run: RunId) -> Result<Cancelled, IntakeError> {
+        let cancelled = self.inner.store.cancel(vec![run]).await?;
+        let cancelled = cancelled.first().copied().unwrap_or(Cancelled::Unknown);
+        tracing::info!(actor = actor.0, %run, "a run was cancelled");
+        self.inner.node.nudge();
+        Ok(cancelled)
+    }
+
+    /// Says whether the living sessions of a node take new runs.
+    pub async fn drain(
+        &self,
+        actor: &Actor,
+        node: &NodeName,
+        is_draining: bool,
+    ) -> Result<usize, IntakeError> {
+        let sessions = self.inner.store.sessions().await?;
+        let mut n_told = 0;
+        let theirs = |it: &&evenbeat_core::store::SessionRow| {
+            !it.is_dead && it.spec.kind == SessionKind::Node && it.spec.node == *node
+        };
+        for session in sessions.iter().filter(theirs) {
+            n_told += usize::from(self.inner.store.drain(session.spec.id, is_draining).await?);
+        }
+        if n_told == 0 {
+            return Err(IntakeError::NoSuchNode { node: node.clone() });
+        }
+        tracing::info!(actor = actor.0, %node, is_draining, "a node was told whether to take new runs");
+        self.inner.node.nudge();
+        Ok(n_told)
+    }
+
+    /// What time it is for the fleet.
+    pub async fn now(&self) -> Timestamp {
+        let asked = self.inner.node.ask(evenbeat_core::engine::Engine::time).await;
+        asked.unwrap_or_else(clock::now)
+    }
+
+    /// Works out a change of a job that is there, from its row, what its open runs serve, and the time; and writes it.
+    /// Again if another was quicker.
+    async fn change(
+        &self,
+        actor: &Actor,
+        action: &'static str,
+        detail: &str,
+        key: &JobKey,
+        work_out: impl Fn(&JobRow, &[Due], Timestamp) -> Result<PutJob, IntakeError>,
+    ) -> Result<JobRow, IntakeError> {
+        let mut seen = self.inner.store.job(key).await?;
+        for _ in 0..N_TRIES {
+            let Some(row) = seen.filter(|row| !row.is_deleted) else {
+                return Err(IntakeError::NoSuchJob { key: key.clone() });
+            };
+            let open = if row.n_open == 0 { Vec::new() } else { self.open_of(key).await? };
+            let put = work_out(&row, &open, self.now().await)?;
+            match self.write(actor, action, detail, put).await? {
+                Ok(row) => return Ok(row),
+                Err(newer) => seen = newer,
+            }
+        }
+        Err(IntakeError::TooBusy { key: key.clone() })
+    }
+
+    /// Writes one job. The inner error is the row that is there instead.
+    async fn write(
+        &self,
+        actor: &Actor,
+        action: &'static str,
+        detail: &str,
+        mut put: PutJob,
+    ) -> Result<Result<JobRow, Option<JobRow>>, IntakeError> {
+        put.audit = Some(audit(actor, action, &put.job.key, detail));
+        let key = put.job.key.clone();
+        let answer = self.inner.store.put_jobs(vec![put]).await;
+        let answer = answer.map(|answers| answers.into_iter().next());
+        let written = match answer {
+            Ok(Some(PutAnswer::Put(row))) => Ok(row),
+            Ok(Some(PutAnswer::Stale(row))) => Err(Some(row)),
+            Ok(Some(PutAnswer::Gone) | None) => Err(None),
+            Err(down) => {
+                // Nobody knows whether it is there now; the feed will tell.
+                self.inner.fleet.ledger().remove(&key);
+                return Err(down.into());
+            }
+        };
+        self.note(&key, written.as_ref().map_or_else(Option::as_ref, Some));
+        self.inner.node.nudge();
+        Ok(written)
+    }
+
+    /// What the ledger believes of a job from now on.
+    fn note(&self, key: &JobKey, row: Option<&JobRow>) {
+        let mut ledger = self.inner.fleet.ledger();
+        match row.filter(|row| !row.is_deleted) {
+            Some(row) => ledger.put(key, &row.job, &row.state),
+            None => ledger.remove(key),
+        }
+    }
+
+    async fn work_out_put(&self, job: Arc<Job>, seen: Option<&JobRow>) -> Result<PutJob, IntakeError> {
+        let now = self.now().await;
+        let key = job.key.clone();
+        let put = match seen.filter(|row| !row.is_deleted) {
+            None => {
+                let placement = self.place(&job, &JobState::new(now), now);
+                edit::create(job, seen, placement, now)
+            }
+            Some(row) if edit::needs_placement(row, &job) => {
+                let open = self.open_of(&job.key).await?;
+                let placement = self.place(&job, &row.state, now);
+                edit::edit(row, &open, job, placement, now)
+            }
+            Some(row) => edit::edit(row, &[], job, None, now),
+        };
+        put.map_err(|refusal| IntakeError::Refused { key, refusal })
+    }
+
+    /// Where a job goes, and at once on the ledger, so that the next one sees it there.
+    fn place(&self, job: &Job, state: &JobState, now: Timestamp) -> Option<Placement> {
+        if !job.enabled {
+            return None;
+        }
+        let mut ledger = self.inner.fleet.ledger();
+        ledger.remove(&job.key);
+        let (placement, spot) = ledger.place(job, state, now)?;
+        let mut placed = state.clone();
+        placed.pause = None;
+        placed.place(job, placement.clone());
+        ledger.put(&job.key, job, &placed);
+        drop(ledger);
+        self.inner.telemetry.notice(&Notice::placed(&job.key, &spot));
+        Some(placement)
+    }
+
+    /// What the open runs of a job serve.
+    async fn open_of(&self, key: &JobKey) -> Result<Vec<Due>, StoreDown> {
+        let filter = RunFilter { key: Some(key.clone()), is_open: true };
+        let runs = self.inner.store.runs(filter, None, OPEN_MAX).await?;
+        Ok(runs.into_iter().map(|run| run.due).collect())
+    }
+
+    /// Whether the job is one that can be run here.
+    fn check(&self, job: &Job) -> Result<(), IntakeError> {
+        match &job.target {
+            Target::Command(command) if command.shell && !self.inner.allowed.shell => {
+                Err(IntakeError::ShellNotAllowed { key: job.key.clone() })
+            }
+            Target::Command(_) => Ok(()),
+            other @ (Target::Http(_) | Target::Queue(_)) => {
+                Err(IntakeError::TargetNotSupported { key: job.key.clone(), target: other.kind() })
+            }
+        }
+    }
+}
+
+impl Expect {
+    fn check(self, key: &JobKey, row: Option<&JobRow>) -> Result<(), IntakeError> {
+        let row = row.filter(|row| !row.is_deleted);
+        match (self, row) {
+            (Expect::Any, _) | (Expect::New, None) => Ok(()),
+            (Expect::New, Some(_)) => Err(refused(key, edit::Refusal::Exists)),
+            (Expect::Revision(_), None) => Err(IntakeError::NoSuchJob { key: key.clone() }),
+            (Expect::Revision(seen), Some(row)) if row.revision == seen => Ok(()),
+            (Expect::Revision(_), Some(row)) => {
+                Err(IntakeError::OtherRevision { key: key.clone(), is: row.revision })
+            }
+        }
+    }
+}
+
+fn refused(key: &JobKey, refusal: edit::Refusal) -> IntakeError {
+    IntakeError::Refused { key: key.clone(), refusal }
+}
+
+fn audit(actor: &Actor, action: &str, key: &JobKey, detail: &str) -> AuditEntry {
+    let detail = if detail.is_empty() { key.to_string() } else { format!("{key}: {detail}") };
+    AuditEntry { actor: actor.0.clone(), action: action.to_owned(), detail }
+}

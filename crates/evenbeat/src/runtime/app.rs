@@ -1,0 +1,161 @@
+//! One process of Evenbeat, put together: a store, a node, the fleet as it sees it, the door for people, and the
+//! housekeeping. What listens for people is put in front of it.
+
+use std::time::Duration as Length;
+
+use evenbeat_core::engine::Settings;
+use evenbeat_core::placement::Balance;
+use evenbeat_core::store::StoreDown;
+use evenbeat_core::time::Timestamp;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::clock;
+use super::housekeeping::{self, Keep};
+use super::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
+use super::telemetry::Telemetry;
+use super::works::{NewsOut, Works};
+use crate::fleet::{AgendaSettings, Fleet, follow};
+use crate::intake::{Allowed, Intake};
+use crate::store::any::AnyStore;
+
+/// What a process is made of.
+#[derive(Debug)]
+pub struct AppParts {
+    /// Where the fleet is kept.
+    pub store: AnyStore,
+    /// Who the node is.
+    pub identity: NodeIdentity,
+    /// What its engine goes by.
+    pub settings: Settings,
+    /// How the fleet is levelled.
+    pub balance: Balance,
+    /// How the agenda is kept.
+    pub agenda: AgendaSettings,
+    /// What jobs may ask for.
+    pub allowed: Allowed,
+    /// What is kept for how long.
+    pub keep: Keep,
+}
+
+/// What everybody in the process may use. Copies share everything.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// Where the fleet is kept; to be read.
+    pub store: AnyStore,
+    /// The door for writing.
+    pub intake: Intake,
+    /// The fleet as this process sees it.
+    pub fleet: Fleet,
+    /// The node, to be asked.
+    pub node: NodeHandle,
+    /// Who it is.
+    pub identity: NodeIdentity,
+    /// What happened.
+    pub telemetry: Telemetry,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+}
+
+/// The tasks of a process.
+#[derive(Debug)]
+pub struct Running {
+    node: JoinHandle<Result<(), NodeError>>,
+    others: Vec<JoinHandle<()>>,
+    handle: NodeHandle,
+    works: Works,
+    store: AnyStore,
+}
+
+/// How a process came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nothing of it runs any more.
+    Clean,
+    /// Runs go on without it; the next process takes them over.
+    LetGo,
+}
+
+impl App {
+    /// Starts everything. `works` is told where to tell what it hears of runs.
+    pub fn start(parts: AppParts, works: impl FnOnce(NewsOut) -> Works) -> Result<(App, Running), NodeError> {
+        let AppParts { store, identity, settings, balance, agenda, allowed, keep } = parts;
+        let telemetry = Telemetry::default();
+        let (to_news, news) = mpsc::unbounded_channel();
+        let works = works(to_news);
+        let (node, handle, fleet_news) = Node::new(NodeParts {
+            identity: identity.clone(),
+            settings,
+            store: store.clone(),
+            works: works.clone(),
+            news,
+            telemetry: telemetry.clone(),
+        })?;
+        let started_at = clock::now();
+        let fleet = Fleet::new(balance, agenda, started_at);
+        let intake = Intake::new(store.clone(), fleet.clone(), handle.clone(), telemetry.clone(), allowed);
+        let app = App {
+            store: store.clone(),
+            intake,
+            fleet,
+            node: handle.clone(),
+            identity,
+            telemetry,
+            started_at,
+        };
+        let node = tokio::spawn(node.run());
+        let others = vec![
+            tokio::spawn(follow(app.fleet.clone(), fleet_news, app.telemetry.clone())),
+            tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
+        ];
+        Ok((app, Running { node, others, handle, works, store }))
+    }
+}
+
+impl Running {
+    /// Waits until the node ends by itself: it was drained, or something is wrong.
+    pub async fn ended(&mut self) -> Result<(), NodeError> {
+        (&mut self.node).await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()))
+    }
+
+    /// Takes nothing new, finishes what runs, and leaves; the beat stops last. What takes longer goes on by itself, for
+    /// another process to take over. `hurry` says that nobody wants to wait so long.
+    pub async fn stop(
+        mut self,
+        drain_for: Length,
+        hurry: impl Future<Output = ()>,
+    ) -> Result<Stopped, NodeError> {
+        self.handle.drain(true).await;
+        let stopped = tokio::select! {
+            left = timeout(drain_for, self.ended()) => left.ok(),
+            () = hurry => None,
+        };
+        let stopped = match stopped {
+            Some(ended) => ended.map(|()| Stopped::Clean),
+            None => {
+                self.node.abort();
+                Ok(Stopped::LetGo)
+            }
+        };
+        self.works.let_go().await;
+        for task in &self.others {
+            task.abort();
+        }
+        close(&self.store);
+        stopped
+    }
+}
+
+/// What was asked before is answered before a file is closed.
+fn close(store: &AnyStore) {
+    if let AnyStore::Sqlite(file) = store {
+        let closed = tokio::task::block_in_place(|| file.close());
+        if let Err(StoreDown(why)) = closed {
+            tracing::warn!(
+                why,
+                "the store was not closed cleanly; it will be looked through at the next start"
+            );
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What is done now and then: old rows go, counters are counted anew, the score of the fleet is noted.
+
+use std::io;
+use std::time::Duration as Length;
+
+use evenbeat_core::store::{Retention, StoreDown};
+use evenbeat_core::time::{Duration, Timestamp};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::app::App;
+use super::clock;
+use crate::store::query::ScorePoint;
+use crate::target::command::Places;
+
+/// So many rows of a kind go in one transaction.
+const TRIM_MAX: usize = 1_000;
+const TRIM_EVERY: Length = Length::from_mins(10);
+const SCORE_EVERY: Length = Length::from_mins(5);
+
+/// What is kept for how long.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    /// Runs that are over.
+    pub runs: Duration,
+    /// Records of occurrences that got no run.
+    pub records: Duration,
+    /// How even the fleet was.
+    pub scores: Duration,
+    /// What runs have written, where that is.
+    pub logs: Option<(Places, Duration)>,
+}
+
+impl Default for Keep {
+    fn default() -> Keep {
+        let month = Duration::from_days(30);
+        Keep { runs: month, records: month, scores: month, logs: None }
+    }
+}
+
+/// Does it until the process ends.
+pub(super) async fn keep_house(app: App, keep: Keep) {
+    app.fleet.read().await;
+    match app.store.recount().await {
+        Ok(wrong) if wrong.is_empty() => {}
+        Ok(wrong) => tracing::warn!(n = wrong.len(), "counters were wrong and have been counted anew"),
+        Err(StoreDown(why)) => tracing::warn!(why, "counters could not be counted"),
+    }
+    let (mut trims, mut scores) = (interval(TRIM_EVERY), interval(SCORE_EVERY));
+    trims.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    scores.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let done = tokio::select! {
+            _ = trims.tick() => trim(&app, &keep).await,
+            _ = scores.tick() => note_score(&app, &keep).await,
+        };
+        if let Err(StoreDown(why)) = done {
+            tracing::warn!(why, "housekeeping will be tried again");
+        }
+    }
+}
+
+async fn trim(app: &App, keep: &Keep) -> Result<(), StoreDown> {
+    let now = clock::now();
+    if let Some((places, keep_for)) = &keep.logs {
+        remove_logs(places.clone(), now - *keep_for).await;
+    }
+    let retention =
+        Retention { runs_before: now - keep.runs, records_before: now - keep.records, most: TRIM_MAX };
+    loop {
+        let gone = app.store.trim(retention).await?;
+        if gone.n_runs.max(gone.n_records).max(gone.n_sessions) < TRIM_MAX {
+            return Ok(());
+        }
+    }
+}
+
+/// Whole days go, so that nobody has to know which run wrote what.
+async fn remove_logs(places: Places, before: Timestamp) {
+    let removed = tokio::task::spawn_blocking(move || remove_days(&places, before)).await;
+    match removed {
+        Ok(Ok(0)) => {}
+        Ok(Ok(days)) => tracing::info!(days, "old logs were removed"),
+        Ok(Err(error)) => tracing::warn!(%error, "old logs could not be removed"),
+        Err(error) => tracing::error!(%error, "old logs could not be removed"),
+    }
+}
+
+/// Removes the folders of days that were over then; they are named so that they sort.
+fn remove_days(places: &Places, before: Timestamp) -> io::Result<usize> {
+    let last_kept = before.to_string().get(..10).unwrap_or_default().to_owned();
+    let mut n_removed = 0;
+    for entry in std::fs::read_dir(places.root().join("logs"))? {
+        let entry = entry?;
+        let is_old = entry.file_name().to_str().is_some_and(|day| day < last_kept.as_str());
+        if is_old && entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+            n_removed += 1;
+        }
+    }
+    Ok(n_removed)
+}
+
+async fn note_score(app: &App, keep: &Keep) -> Result<(), StoreDown> {
+    let now = clock::now();
+    let Ok(day) = app.fleet.distribution(now, 24) else { return Ok(()) };
+    let n_jobs = app.fleet.ledger().n_jobs() as u64;
+    let point = ScorePoint { at: now, score: day.score(), peak: day.peak_slot().1.into(), n_jobs };
+    app.store.put_score(point, now - keep.scores).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_go_by_whole_days() {
+        let folder = std::env::temp_dir().join(format!("evenbeat-days-{}", std::process::id()));
+        let places = Places::open(&folder).unwrap();
+        for day in ["2026-11-01", "2026-11-14", "2026-11-15", "2026-11-16"] {
+            std::fs::create_dir(folder.join("logs").join(day)).unwrap();
+        }
+        let before = "2026-11-15T12:00:00Z".parse().unwrap();
+        assert_eq!(remove_days(&places, before).unwrap(), 2);
+        let mut left: Vec<String> = std::fs::read_dir(folder.join("logs"))
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["2026-11-15", "2026-11-16"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

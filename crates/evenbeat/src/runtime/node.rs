@@ -1,0 +1,332 @@
+//! The loop of a node: something happens, the engine is told, and what it says is done.
+//!
+//! The engine lives in one task and is nobody else's. Whoever wants to know something of it asks, and is answered
+//! between two events.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use evenbeat_core::engine::{Engine, Event, Now, Settings};
+use evenbeat_core::ids::{NodeName, Pool};
+use evenbeat_core::lease::Timings;
+use evenbeat_core::roster::Roster;
+use evenbeat_core::store::{Changes, JobNews};
+use evenbeat_core::time::{BootTime, Duration};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::clock;
+use super::marks::Marks;
+use super::perform::Performer;
+use super::reports::Reports;
+use super::standings::{Standings, changed_by};
+use super::telemetry::Telemetry;
+use super::timer::{BootTimer, WallSteps};
+use super::works::Works;
+use crate::store::any::AnyStore;
+use crate::target::command::ShimNews;
+
+/// So many words wait for the engine; who has more to say waits.
+const WORDS_MAX: usize = 4_096;
+
+/// So many pages of changes wait for whoever follows the fleet.
+const PAGES_MAX: usize = 16;
+
+/// A step of the wall clock that is smaller is called drift.
+const STEP_MIN: Duration = Duration::from_secs(1);
+
+/// Who a node is, for as long as its process lives.
+#[derive(Clone, Debug)]
+pub struct NodeIdentity {
+    /// The server.
+    pub node: NodeName,
+    /// The instance on it.
+    pub instance: String,
+    /// Which boot of the machine.
+    pub boot_id: u128,
+    /// What it can carry, in cost units.
+    pub pools: BTreeMap<Pool, u32>,
+}
+
+/// What comes into the loop.
+pub(super) enum Word {
+    Event(Event),
+    Asked(Question),
+    OtherTimings(Timings),
+    Left,
+}
+
+type Question = Box<dyn FnOnce(&Engine, &Roster, Now) + Send>;
+
+/// Why a node ended.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// It may not join.
+    #[error(
+        "the cluster keeps leases by other timings ({theirs:?}); give this node the same `lease` settings, or stop all \
+         nodes before they change"
+    )]
+    OtherTimings {
+        /// What the cluster goes by.
+        theirs: Box<Timings>,
+    },
+    /// There is no clock to wait by.
+    #[error("the system's timers cannot be used")]
+    Timer(#[source] io::Error),
+}
+
+/// What is heard of a fleet: pages of the feed, as the engine hears them.
+#[derive(Clone, Debug)]
+pub enum FleetNews {
+    /// All that was known before may never have been.
+    Reset,
+    /// These have changed.
+    Rows(Vec<JobNews>),
+    /// That was all there is for now.
+    Read,
+}
+
+/// A way to reach a node.
+#[derive(Clone, Debug)]
+pub struct NodeHandle {
+    inbox: mpsc::Sender<Word>,
+    nudge: Arc<Notify>,
+}
+
+impl NodeHandle {
+    /// Says that the store has news.
+    pub fn nudge(&self) {
+        self.nudge.notify_one();
+    }
+
+    /// Tells it to finish what runs, take nothing new, and leave; or no longer so.
+    pub async fn drain(&self, is_draining: bool) {
+        // A node that is gone has left already.
+        let _ = self.inbox.send(Word::Event(Event::Drain(is_draining))).await;
+    }
+
+    /// Asks the engine something; it is answered between two events, so it must be quick. None if the node is gone.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Engine, Now) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.ask_both(|engine, _, now| question(engine, now)).await
+    }
+
+    /// Asks how jobs stand; in the same way.
+    pub async fn ask_roster<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Roster) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.ask_both(|_, roster, _| question(roster)).await
+    }
+
+    async fn ask_both<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Engine, &Roster, Now) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (tell, hear) = oneshot::channel();
+        let question: Question = Box::new(move |engine, roster, now| {
+            // Whoever asked may not want to know any more.
+            let _ = tell.send(question(engine, roster, now));
+        });
+        self.inbox.send(Word::Asked(question)).await.ok()?;
+        hear.await.ok()
+    }
+}
+
+/// All that a node needs.
+#[derive(Debug)]
+pub struct NodeParts {
+    /// Who it is.
+    pub identity: NodeIdentity,
+    /// What its engine goes by.
+    pub settings: Settings,
+    /// Where the fleet is kept.
+    pub store: AnyStore,
+    /// Where runs execute.
+    pub works: Works,
+    /// What is heard of them.
+    pub news: mpsc::UnboundedReceiver<ShimNews>,
+    /// Who is told.
+    pub telemetry: Telemetry,
+}
+
+/// A node, before and while it runs.
+pub struct Node {
+    engine: Engine,
+    standings: Standings,
+    performer: Performer,
+    inbox: mpsc::Receiver<Word>,
+    news: mpsc::UnboundedReceiver<ShimNews>,
+    nudge: Arc<Notify>,
+    fleet: mpsc::Sender<FleetNews>,
+    timer: BootTimer,
+    steps: WallSteps,
+    /// The wall clock less the boot clock, as last seen.
+    offset: Duration,
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("identity", &self.performer.identity).finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    /// A node that has not begun, a way to reach it, and what it hears of the fleet. Must be called within the runtime.
+    pub fn new(parts: NodeParts) -> Result<(Node, NodeHandle, mpsc::Receiver<FleetNews>), NodeError> {
+        let NodeParts { identity, settings, store, works, news, telemetry } = parts;
+        let (to_inbox, inbox) = mpsc::channel(WORDS_MAX);
+        let (to_fleet, fleet) = mpsc::channel(PAGES_MAX);
+        let nudge = Arc::new(Notify::new());
+        let handle = NodeHandle { inbox: to_inbox.clone(), nudge: Arc::clone(&nudge) };
+        let (timings, is_leased) = (settings.lease.unwrap_or_default(), settings.lease.is_some());
+        let node = Node {
+            engine: Engine::new(settings),
+            standings: Standings::new(clock::now()),
+            performer: Performer {
+                marks: Marks::to(store.clone()),
+                store,
+                works,
+                telemetry,
+                identity,
+                timings,
+                is_leased,
+                inbox: to_inbox,
+                session: None,
+                reports: Reports::default(),
+            },
+            inbox,
+            news,
+            nudge,
+            fleet: to_fleet,
+            timer: BootTimer::new().map_err(NodeError::Timer)?,
+            steps: WallSteps::new().map_err(NodeError::Timer)?,
+            offset: offset(clock::both()),
+        };
+        Ok((node, handle, fleet))
+    }
+
+    /// Lives until it has left. To be given up in between is how a node lets go of runs that another life will adopt.
+    pub async fn run(mut self) -> Result<(), NodeError> {
+        self.feed(Event::Woke);
+        loop {
+            let wake_at = self.wake_at();
+            tokio::select! {
+                biased;
+                word = self.inbox.recv() => match word {
+                    Some(Word::Event(event)) => self.hear(event).await,
+                    Some(Word::Asked(question)) => self.answer(question),
+                    Some(Word::OtherTimings(theirs)) => {
+                        return Err(NodeError::OtherTimings { theirs: Box::new(theirs) });
+                    }
+                    Some(Word::Left) | None => return Ok(()),
+                },
+                Some(news) = self.news.recv() => {
+                    if let Some(event) = self.event_of(news) {
+                        self.feed(event);
+                    }
+                }
+                () = self.nudge.notified() => self.feed(Event::Nudged),
+                alarm = self.timer.until(wake_at) => {
+                    alarm.map_err(NodeError::Timer)?;
+                    self.feed(Event::Woke);
+                }
+                step = self.steps.next() => {
+                    step.map_err(NodeError::Timer)?;
+                    self.feed(Event::Woke);
+                }
+            }
+        }
+    }
+
+    /// An answer of the store. Whoever follows the fleet hears what the engine hears, and slows it down if it must.
+    async fn hear(&mut self, event: Event) {
+        match &event {
+            Event::Joined { session, .. } => self.performer.session = Some(*session),
+            Event::Changed(Ok(Changes::Reset)) => self.pass_on(FleetNews::Reset).await,
+            Event::Changed(Ok(Changes::Rows { rows, is_last, .. })) => {
+                if !rows.is_empty() {
+                    self.pass_on(FleetNews::Rows(rows.clone())).await;
+                }
+                if *is_last {
+                    self.pass_on(FleetNews::Read).await;
+                }
+            }
+            _ => {}
+        }
+        self.feed(event);
+    }
+
+    async fn pass_on(&self, news: FleetNews) {
+        // Nobody may follow, and that changes nothing.
+        let _ = self.fleet.send(news).await;
+    }
+
+    fn feed(&mut self, event: Event) {
+        let now = clock::both();
+        self.look_for_steps(now);
+        let changed = changed_by(&event);
+        for command in self.engine.handle(now, event) {
+            self.performer.perform(command);
+        }
+        for turned in self.standings.follow(&self.engine, self.engine.time(now), &changed) {
+            self.performer.telemetry.turned(&turned);
+        }
+    }
+
+    /// When something is due of itself.
+    fn wake_at(&self) -> Option<BootTime> {
+        let now = clock::both();
+        let turns_at = self.standings.roster().next_change_at();
+        let turns_at = turns_at.map(|at| now.boot + (at - self.engine.time(now)).max(Duration::ZERO));
+        self.engine.wake_at(now).into_iter().chain(turns_at).min()
+    }
+
+    fn answer(&mut self, question: Question) {
+        let now = clock::both();
+        question(&self.engine, self.standings.roster(), now);
+    }
+
+    /// What the engine hears of a run; people hear the rest.
+    fn event_of(&self, news: ShimNews) -> Option<Event> {
+        match news {
+            ShimNews::Started { run, at } => Some(Event::Started { run, at }),
+            ShimNews::NotStarted { run, why } => {
+                tracing::warn!(%run, why, "a run was not started");
+                Some(Event::NotStarted { run })
+            }
+            ShimNews::Ended { run, over, told } => {
+                self.performer.reports.keep(run, told);
+                Some(Event::Ended { run, over })
+            }
+            ShimNews::Frozen { run, .. } => {
+                tracing::warn!(%run, "a run was frozen: its lease is over");
+                None
+            }
+            ShimNews::Thawed { run, .. } => {
+                tracing::info!(%run, "a frozen run goes on");
+                None
+            }
+            ShimNews::Unkillable { run } => {
+                tracing::error!(%run, "a run cannot be killed; its job waits until it is gone");
+                None
+            }
+        }
+    }
+
+    fn look_for_steps(&mut self, now: Now) {
+        let (seen, before) = (offset(now), self.offset);
+        self.offset = seen;
+        let by = seen - before;
+        if STEP_MIN <= by || by <= Duration::ZERO - STEP_MIN {
+            self.performer.telemetry.clock_stepped(by);
+        }
+    }
+}
+
+/// The wall clock less the boot clock.
+fn offset(now: Now) -> Duration {
+    Duration::from_millis(now.wall.as_millis() - now.boot.as_millis())
+}

@@ -1,0 +1,214 @@
+//! The second door for writing: what the engine decided is done, and what came of it becomes an event.
+
+use std::collections::BTreeSet;
+use std::time::Duration as Length;
+
+use evenbeat_core::engine::{Command, Event};
+use evenbeat_core::ids::{JobKey, RunId, SessionId};
+use evenbeat_core::lease::Timings;
+use evenbeat_core::store::{Claim, EndAnswer, Joined, RunPhase, SessionKind, SessionSpec, StoreDown};
+use tokio::sync::mpsc;
+
+use super::clock;
+use super::ids::mint;
+use super::marks::Marks;
+use super::node::{NodeIdentity, Word};
+use super::reports::Reports;
+use super::telemetry::Telemetry;
+use super::works::Works;
+use crate::store::any::AnyStore;
+
+/// The first pause before another attempt to join.
+const BACKOFF_MIN: Length = Length::from_millis(100);
+
+/// So many jobs are read at once from the feed.
+const CHANGES_MAX: usize = 5_000;
+
+/// So many runs of the dead are looked at in one go.
+const ORPHANS_MAX: usize = 500;
+
+/// Does what the engine says.
+#[derive(Debug)]
+pub(super) struct Performer {
+    pub(super) store: AnyStore,
+    pub(super) works: Works,
+    pub(super) telemetry: Telemetry,
+    pub(super) identity: NodeIdentity,
+    pub(super) timings: Timings,
+    /// Whether the store has leases, and is not one process's own.
+    pub(super) is_leased: bool,
+    pub(super) inbox: mpsc::Sender<Word>,
+    /// Whose commands these are.
+    pub(super) session: Option<SessionId>,
+    pub(super) marks: Marks,
+    /// What runs told of themselves, until their end is on record.
+    pub(super) reports: Reports,
+}
+
+impl Performer {
+    /// Never waits. Every question to the store is answered by one word, later.
+    pub(super) fn perform(&self, command: Command) {
+        match command {
+            Command::Join => self.join(),
+            Command::Start(start) => self.works.start(&start),
+            Command::Extend { until } => self.works.extend(until),
+            Command::Stop { run, outcome } => self.works.stop(run, outcome),
+            Command::Revoke { run } => self.works.revoke(run),
+            Command::Notice(notice) => self.telemetry.notice(&notice),
+            Command::Watch => {
+                self.ask(|store| async move { Event::Watched(store.watch(ORPHANS_MAX).await) });
+            }
+            Command::Fence { epoch, silent } => self.ask(|store| async move {
+                let answer = store.fence(epoch, silent.clone()).await;
+                Event::Fenced { silent, answer }
+            }),
+            Command::OpenEpoch(epoch) => {
+                self.ask(|store| async move { Event::EpochOpened(store.open_epoch(epoch).await) });
+            }
+            Command::Changes(since) => {
+                self.ask(|store| async move { Event::Changed(store.changes(since, CHANGES_MAX).await) });
+            }
+            Command::End { epoch, mut ends } => {
+                let (works, reports) = (self.works.clone(), self.reports.clone());
+                for end in &mut ends {
+                    end.report = reports.of(end.run);
+                }
+                let runs: Vec<RunId> = ends.iter().map(|it| it.run).collect();
+                let marks = self.marks.take(runs.iter().copied());
+                self.ask(|store| async move {
+                    let answer = store.end(epoch, marks, ends).await;
+                    for run in on_record(&runs, &answer) {
+                        works.forget(run);
+                        reports.forget(run);
+                    }
+                    Event::EndAnswered { runs, answer }
+                });
+            }
+            Command::Mark(marks) => self.marks.note(marks),
+            Command::Beat | Command::Claim { .. } | Command::Settle { .. } | Command::Leave => {
+                let Some(me) = self.session else {
+                    unreachable!("whoever has no session beats, claims, settles and leaves nothing");
+                };
+                self.perform_in_session(me, command);
+            }
+        }
+    }
+
+    fn perform_in_session(&self, me: SessionId, command: Command) {
+        match command {
+            Command::Beat => {
+                // Counted from before anything is sent.
+                let began_at = clock::boot();
+                self.ask(|store| async move { Event::Beaten { began_at, answer: store.beat(me).await } });
+            }
+            Command::Claim { epoch, bids } => {
+                let now = clock::now();
+                let claims: Vec<Claim> =
+                    bids.into_iter().map(|bid| Claim { run: RunId(mint(now)), bid }).collect();
+                self.ask(|store| async move {
+                    let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
+                    let answer = store.claim(me, epoch, claims).await;
+                    Event::Claimed { claims: named, answer }
+                });
+            }
+            Command::Settle { epoch, settles } => self.ask(|store| async move {
+                let keys = settles.iter().map(|it| it.key.clone()).collect();
+                let answer = store.settle(me, epoch, settles).await;
+                Event::Settled { keys, answer }
+            }),
+            Command::Leave => {
+                let (store, inbox) = (self.store.clone(), self.inbox.clone());
+                tokio::spawn(async move {
+                    // A session that could not say goodbye is found silent, or taken over by the next life.
+                    let _ = store.leave(me).await;
+                    let _ = inbox.send(Word::Left).await;
+                });
+            }
+            other => unreachable!("{other:?} needs no session"),
+        }
+    }
+
+    /// Asks the store, and sends on what the answer means.
+    fn ask<A>(&self, question: impl FnOnce(AnyStore) -> A)
+    where
+        A: Future<Output = Event> + Send + 'static,
+    {
+        let (answer, inbox) = (question(self.store.clone()), self.inbox.clone());
+        tokio::spawn(async move {
+            let event = answer.await;
+            // A node that is gone wants to hear nothing.
+            let _ = inbox.send(Word::Event(event)).await;
+        });
+    }
+
+    /// Begins a session under a new id, again and again until the store answers. Whatever came of an earlier attempt is
+    /// taken over with the rest.
+    fn join(&self) {
+        let (store, works, inbox) = (self.store.clone(), self.works.clone(), self.inbox.clone());
+        let (identity, telemetry) = (self.identity.clone(), self.telemetry.clone());
+        let (timings, is_leased) = (self.timings, self.is_leased);
+        tokio::spawn(async move {
+            let cap = Length::from_millis(timings.spec().backoff_cap.as_millis().unsigned_abs());
+            let mut backoff = BACKOFF_MIN;
+            loop {
+                let spec = identity.session(SessionId(mint(clock::now())));
+                let word = match join_once(&store, &works, spec, timings, is_leased).await {
+                    Ok(word) => word,
+                    Err(down) => {
+                        telemetry.store_down(&down, backoff);
+                        tokio::time::sleep(backoff).await;
+                        backoff = (backoff * 2).min(cap);
+                        continue;
+                    }
+                };
+                let _ = inbox.send(word).await;
+                return;
+            }
+        });
+    }
+}
+
+async fn join_once(
+    store: &AnyStore,
+    works: &Works,
+    spec: SessionSpec,
+    timings: Timings,
+    is_leased: bool,
+) -> Result<Word, StoreDown> {
+    let (session, began_at) = (spec.id, clock::boot());
+    match store.join(spec, timings).await? {
+        Joined::OtherTimings(theirs) => Ok(Word::OtherTimings(theirs)),
+        Joined::Welcome { epoch, is_open, now } => {
+            let adopted = store.adopt(session).await?;
+            // What is with a broker is nobody's to look after here.
+            let ours: Vec<_> = adopted.iter().filter(|it| it.phase != RunPhase::Published).cloned().collect();
+            let keys: BTreeSet<JobKey> = ours.iter().map(|it| it.key.clone()).collect();
+            let jobs = store.jobs_of(keys.into_iter().collect()).await?;
+            works.adopt(&ours, &jobs, is_leased).await;
+            Ok(Word::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
+        }
+    }
+}
+
+/// The runs whose end the store has on record: nobody will ask for them again.
+fn on_record<'a>(
+    runs: &'a [RunId],
+    answer: &'a Result<Vec<EndAnswer>, StoreDown>,
+) -> impl Iterator<Item = RunId> + 'a {
+    let answers = answer.as_deref().unwrap_or_default();
+    let are_over = runs.iter().zip(answers);
+    are_over.filter(|(_, it)| matches!(it, EndAnswer::Ended(_) | EndAnswer::Late)).map(|(run, _)| *run)
+}
+
+impl NodeIdentity {
+    fn session(&self, id: SessionId) -> SessionSpec {
+        SessionSpec {
+            id,
+            node: self.node.clone(),
+            name: self.instance.clone(),
+            boot_id: self.boot_id,
+            kind: SessionKind::Node,
+            pools: self.pools.clone(),
+        }
+    }
+}

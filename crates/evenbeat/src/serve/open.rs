@@ -1,0 +1,241 @@
+//! What a process opens before it serves, and why it may not be able to.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use evenbeat_core::job::Job;
+use evenbeat_core::store::StoreDown;
+use evenbeat_core::zone::Zones;
+use rustix::fs::{FlockOperation, flock};
+use uuid::Uuid;
+
+use crate::api::SocketError;
+use crate::config::Config;
+use crate::intake::IntakeError;
+use crate::jobfile::{SourceText, load};
+use crate::runtime::clock;
+use crate::runtime::node::{NodeError, NodeIdentity};
+use crate::store::any::AnyStore;
+use crate::store::place::StorePlace;
+use crate::store::postgres::{PgConfig, PgStore};
+use crate::store::sqlite::{OpenError, Options, SqliteStore};
+use crate::target::command::{
+    Bounds, CommandSettings, Limits, Places, PlacesError, ShimOptions, TokenKey, boot, find_cgroup,
+};
+
+/// Why a process does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Places(#[from] PlacesError),
+    /// Another node has the folder.
+    #[error(
+        "another node works in `{}` (lock `{}`); stop it, or give this one a `data_dir` of its own",
+        folder.display(),
+        lock.display()
+    )]
+    FolderInUse {
+        /// Which.
+        folder: PathBuf,
+        /// The lock that says so.
+        lock: PathBuf,
+    },
+    /// A file of the folder cannot be used.
+    #[error("`{}` cannot be used; look at its permissions and its disk", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A file holds what it should not.
+    #[error("`{}` is no key of 32 bytes; remove it, and a new one is made", path.display())]
+    BadKey {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The store is a file that cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store is a server that cannot be reached, or its tables cannot be made.
+    #[error("the store `{place}` cannot be used: {source}")]
+    Store {
+        /// Which.
+        place: StorePlace,
+        /// What is wrong.
+        source: StoreDown,
+    },
+    /// The address of the store is none.
+    #[error("the store `{place}` is no address of PostgreSQL: {why}")]
+    Address {
+        /// Which.
+        place: StorePlace,
+        /// Why.
+        why: String,
+    },
+    /// Job files that are declared cannot be read.
+    #[error("{0}")]
+    Jobs(String),
+    /// Job files that are declared cannot be applied.
+    #[error(transparent)]
+    Apply(#[from] IntakeError),
+    /// No process can be started.
+    #[error("no process can be started for runs")]
+    Launcher(#[source] io::Error),
+    /// Nobody can be reached.
+    #[error(
+        "`{door}` cannot be listened on; if another server has it, stop that, or give another with `--listen`"
+    )]
+    Listen {
+        /// Where.
+        door: String,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The socket cannot be made.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The node cannot go on.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+/// Says that one node works in a folder, for as long as it lives.
+#[derive(Debug)]
+pub(super) struct NodeLock {
+    _file: File,
+}
+
+impl NodeLock {
+    pub(super) fn take(places: &Places) -> Result<NodeLock, ServeError> {
+        let lock = places.root().join("node.lock");
+        let file = own_file(&lock).map_err(|source| ServeError::File { path: lock.clone(), source })?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(NodeLock { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                Err(ServeError::FolderInUse { folder: places.root().to_owned(), lock })
+            }
+            Err(errno) => Err(ServeError::File { path: lock, source: errno.into() }),
+        }
+    }
+}
+
+fn own_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+pub(super) async fn store(config: &Config) -> Result<AnyStore, ServeError> {
+    match &config.store {
+        StorePlace::Sqlite(path) => {
+            let path = path.clone();
+            let opened = tokio::task::spawn_blocking(move || SqliteStore::open(path, Options::default()));
+            let opened = opened.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
+            Ok(AnyStore::Sqlite(opened?))
+        }
+        StorePlace::Postgres(url) => {
+            let place = || config.store.clone();
+            let server: PgConfig = url
+                .parse()
+                .map_err(|error| ServeError::Address { place: place(), why: format!("{error}") })?;
+            let deadline = super::length(config.lease.spec().attempt);
+            let store = PgStore::new(server.with_deadline(deadline))
+                .map_err(|source| ServeError::Store { place: place(), source })?;
+            store.migrate().await.map_err(|source| ServeError::Store { place: place(), source })?;
+            Ok(AnyStore::Postgres(store))
+        }
+    }
+}
+
+/// The key that tokens of runs are made from: drawn once, and kept.
+pub(super) fn token_key(places: &Places) -> Result<TokenKey, ServeError> {
+    let path = places.root().join("token.key");
+    let failed = |source| ServeError::File { path: path.clone(), source };
+    let mut file = own_file(&path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.is_empty() {
+        bytes = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
+        bytes = blake3::hash(&bytes).as_bytes().to_vec();
+        file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(failed)?;
+    }
+    let bytes: [u8; 32] = bytes.try_into().map_err(|_| ServeError::BadKey { path: path.clone() })?;
+    Ok(TokenKey::new(bytes))
+}
+
+pub(super) fn identity(config: &Config) -> NodeIdentity {
+    let boot_id = boot::id();
+    NodeIdentity {
+        node: config.node.clone(),
+        instance: config.instance.to_string(),
+        boot_id: Uuid::parse_str(&boot_id).map_or(0, |it| it.as_u128()),
+        pools: config.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
+    }
+}
+
+pub(super) fn commands(
+    config: &Config,
+    places: &Places,
+    token_key: TokenKey,
+) -> (CommandSettings, ShimOptions) {
+    let timings = config.lease.spec();
+    let inherited: BTreeMap<String, String> = std::env::vars().collect();
+    let cgroup = find_cgroup();
+    let settings = CommandSettings {
+        inherited,
+        env_pass: config.commands.env_pass.clone(),
+        workdir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+        is_shell_allowed: config.commands.allow_shell,
+        api: Some(format!("http://{}/api/v1", config.listen)),
+        grace: config.commands.grace,
+        limits: Limits { n_files: config.commands.nofile.map(u64::from), ..Limits::default() },
+        bounds: Bounds {
+            max_orphan: config.commands.max_orphan,
+            max_frozen: config.commands.max_frozen,
+            freeze: timings.freeze_bound,
+            kill: timings.stop_bound,
+        },
+        output_max: config.commands.output_max,
+        cgroup: cgroup.clone(),
+        ..CommandSettings::new(places.clone(), token_key)
+    };
+    let options = ShimOptions { cgroup, kill_bound: timings.stop_bound, ..ShimOptions::new(places.clone()) };
+    (settings, options)
+}
+
+/// The jobs of files, and of all job files in folders.
+pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
+    let mut files = Vec::new();
+    for path in paths {
+        let failed = |source| ServeError::File { path: path.clone(), source };
+        if path.is_dir() {
+            let mut found: Vec<PathBuf> = fs::read_dir(path)
+                .and_then(|entries| entries.map(|it| it.map(|it| it.path())).collect())
+                .map_err(failed)?;
+            found.retain(|it| it.extension().is_some_and(|it| it == "toml"));
+            found.sort();
+            files.extend(found);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let mut texts = Vec::with_capacity(files.len());
+    for path in files {
+        let text =
+            fs::read_to_string(&path).map_err(|source| ServeError::File { path: path.clone(), source })?;
+        texts.push(SourceText { name: path.display().to_string(), text });
+    }
+    jobs_in(&texts)
+}
+
+/// The jobs of texts.
+pub(super) fn jobs_in(texts: &[SourceText]) -> Result<Vec<Job>, ServeError> {
+    let loaded = load(texts, clock::now(), &mut Zones::new())
+        .map_err(|faults| ServeError::Jobs(faults.render(false)))?;
+    Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
+}

@@ -1,0 +1,49 @@
+//! How a process is asked to stop.
+
+use std::io;
+
+use tokio::signal::unix::{self, SignalKind};
+
+/// What was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// From a service manager.
+    Terminate,
+    /// From a person at a terminal.
+    Interrupt,
+}
+
+impl Signal {
+    /// As people call it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Signal::Terminate => "SIGTERM",
+            Signal::Interrupt => "SIGINT",
+        }
+    }
+}
+
+/// The signals that ask a process to stop, one after the other.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: unix::Signal,
+    interrupt: unix::Signal,
+}
+
+impl Signals {
+    /// From now on they do not end the process by themselves. Must be called within the runtime.
+    pub fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: unix::signal(SignalKind::terminate())?,
+            interrupt: unix::signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for the next.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.interrupt.recv() => Signal::Interrupt,
+        }
+    }
+}

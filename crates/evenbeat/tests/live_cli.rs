@@ -1,0 +1,20 @@
+//! The commands that talk to a server, as people use them: the binary against a server inside the test.
+
+#[path = "support/folder.rs"]
+mod folder;
+#[path = "support/served.rs"]
+#[allow(dead_code, reason = "shared with the tests of the API, which need other parts")]
+mod served;
+
+#[path = "live_cli/fleet.rs"]
+mod fleet;
+#[path = "live_cli/jobs.rs"]
+mod jobs;
+#[path = "live_cli/mask.rs"]
+mod mask;
+#[path = "live_cli/no_server.rs"]
+mod no_server;
+#[path = "live_cli/runs.rs"]
+mod runs;
+#[path = "live_cli/typed.rs"]
+mod typed;

@@ -1,0 +1,145 @@
+//! A node lives, dies and comes back; runs go on.
+
+use std::fs;
+
+use serde_json::Value as Json;
+
+use crate::node::{Node, until};
+
+fn ended(node: &Node, job: &str) -> Vec<Json> {
+    let runs = node.runs(job).into_iter();
+    runs.filter(|run| run["phase"] == "ended").collect()
+}
+
+#[test]
+fn commands_run_in_their_rhythm_and_their_output_can_be_read() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "hello"
+        command = ["sh", "-c", "echo hello from $EVENBEAT_JOB; echo and more >&2"]
+        every = "1s"
+
+        [[job]]
+        name = "counts"
+        command = ["sh", "-c", "echo '{\"pages_processed\": 42}' > $EVENBEAT_RESULT_FILE; exit 3"]
+        at = "now"
+        "#,
+    );
+    node.start();
+    let runs = until("three runs", || Some(ended(&node, "hello")).filter(|runs| 3 <= runs.len()));
+    assert!(runs.iter().all(|run| run["status"] == "succeeded"), "{runs:?}");
+    let id = runs[0]["id"].as_str().unwrap();
+    let log = node.ask(&["run", "log", id]);
+    assert_eq!(String::from_utf8_lossy(&log.stdout), "hello from hello\nand more\n");
+    let counted = until("the run that counts", || ended(&node, "counts").pop());
+    assert_eq!((&counted["status"], &counted["exit_code"]), (&Json::from("failed"), &Json::from(3)));
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
+    // Nothing lies about but what is kept.
+    assert_eq!(fs::read_dir(node.data().join("runs")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_node_that_is_killed_finds_its_runs_again_and_loses_no_work() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "long"
+        command = ["sh", "-c", "echo began; while ! test -e go-on; do sleep 0.05; done; echo done"]
+        at = "now"
+        "#,
+    );
+    node.start();
+    let running =
+        until("a running run", || node.runs("long").into_iter().find(|run| run["status"] == "running"));
+    node.kill();
+    node.start();
+    fs::write(node.path("go-on"), "").unwrap();
+    let runs = until("its end", || Some(ended(&node, "long")).filter(|runs| !runs.is_empty()));
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    assert_eq!((&runs[0]["id"], &runs[0]["fence"]), (&running["id"], &running["fence"]));
+    assert_eq!(runs[0]["status"], "succeeded");
+    let log = node.ask(&["run", "log", running["id"].as_str().unwrap()]);
+    assert_eq!(String::from_utf8_lossy(&log.stdout), "began\ndone\n");
+    node.stop();
+}
+
+#[test]
+fn a_run_that_ended_while_nobody_looked_is_on_record_after_all() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "long"
+        command = ["sh", "-c", "while ! test -e go-on; do sleep 0.05; done; touch over"]
+        at = "now"
+        "#,
+    );
+    node.start();
+    until("a running run", || node.runs("long").into_iter().find(|run| run["status"] == "running"));
+    node.kill();
+    fs::write(node.path("go-on"), "").unwrap();
+    until("its last act", || node.path("over").exists().then_some(()));
+    node.start();
+    let runs = until("its end", || Some(ended(&node, "long")).filter(|runs| !runs.is_empty()));
+    assert_eq!((runs.len(), &runs[0]["status"]), (1, &Json::from("succeeded")), "{runs:?}");
+    node.stop();
+}
+
+#[test]
+fn a_run_whose_processes_died_too_is_lost_and_runs_again() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "long"
+        command = ["sh", "-c", "test -e go-on || { echo $PPID > shim; while true; do sleep 0.05; done; }"]
+        at = "now"
+        "#,
+    );
+    node.start();
+    let shim: u32 =
+        until("the shim's number", || fs::read_to_string(node.path("shim")).ok()?.trim().parse().ok());
+    until("a running run", || node.runs("long").into_iter().find(|run| run["status"] == "running"));
+    node.kill();
+    crate::node::signal(shim, "KILL");
+    fs::write(node.path("go-on"), "").unwrap();
+    node.start();
+    let runs = until("both ends", || Some(ended(&node, "long")).filter(|runs| 2 <= runs.len()));
+    let statuses: Vec<&str> = runs.iter().rev().filter_map(|run| run["status"].as_str()).collect();
+    assert_eq!(statuses, ["lost", "succeeded"]);
+    node.stop();
+}
+
+#[test]
+fn a_run_is_cancelled_with_its_whole_tree() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "tree"
+        manual = true
+
+        [job.command]
+        argv = ["sh", "-c", "trap '' TERM; sleep 600 & (setsid sleep 601 &); touch up; wait; sleep 602"]
+        grace = "1s"
+        "#,
+    );
+    node.start();
+    assert_eq!(node.ask(&["job", "trigger", "tree"]).status.code(), Some(0));
+    until("the whole tree", || node.path("up").exists().then_some(()));
+    let run = until("a running run", || node.runs("tree").into_iter().find(|run| run["status"] == "running"));
+    let marker = format!("EVENBEAT_RUN_ID={}", run["id"].as_str().unwrap());
+    assert!(0 < n_marked(&marker));
+    assert_eq!(node.ask(&["run", "cancel", run["id"].as_str().unwrap()]).status.code(), Some(0));
+    let over = until("its end", || ended(&node, "tree").pop());
+    assert_eq!(over["status"], "cancelled");
+    assert_eq!(n_marked(&marker), 0, "something of it still executes");
+    node.stop();
+}
+
+/// How many processes have a line in their environment.
+fn n_marked(marker: &str) -> usize {
+    let has_it = |path: std::path::PathBuf| {
+        let environ = fs::read(path.join("environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|it| it == marker.as_bytes())
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(|process| has_it(process.path())).count()
+}
