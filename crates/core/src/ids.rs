@@ -53,10 +53,16 @@ impl FromStr for JobKey {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<JobKey, NameError> {
-        match text.split_once('@') {
-            Some((name, configuration)) => JobKey::new(name, Some(configuration)),
-            None => JobKey::new(text, None),
-        }
+        // As `new` does, but the text is there already: a million keys are read at start-up.
+        let name = match text.split_once('@') {
+            Some((name, configuration)) => {
+                check_name("configuration", configuration)?;
+                name
+            }
+            None => text,
+        };
+        check_name("job name", name)?;
+        Ok(JobKey(text.into()))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Full run cycles a second, claim and end, beside the least SQL that does the same; and what a run costs on the disk.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use evenbeat_core::ids::JobKey;
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::store::{ClaimAnswer, Claims, EndAnswer, Store, Version};
 
@@ -23,16 +25,18 @@ pub(crate) fn run<S: Subject>(subject: &S, size: Size, parts: &[String], figures
     let choices: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut store = subject.store();
     let epoch = fleet::join(&mut store);
-    let ours = |n: usize| -> Vec<Box<dyn Asker>> {
-        (0..n).map(|_| Box::new(OurAsker { store: subject.store(), epoch }) as Box<dyn Asker>).collect()
+    let keys: Arc<[JobKey]> = (0..size.n_jobs).map(fleet::key).collect();
+    let asker = |_| -> Box<dyn Asker> {
+        Box::new(OurAsker { store: subject.store(), epoch, keys: Arc::clone(&keys) })
     };
+    let ours = |n: usize| -> Vec<Box<dyn Asker>> { (0..n).map(asker).collect() };
     let (our_jobs, raw_jobs) = (Jobs::new(size.n_jobs, epoch), Jobs::new(size.n_jobs, epoch));
     log(subject, &mut *ours(1)[0], &our_jobs, Whose::Ours, figures);
     log(subject, &mut *subject.raw_askers(1)[0], &raw_jobs, Whose::Raw, figures);
     println!();
     println!(
-        "  {:<28} {:>12} {:>12} {:>8}  {:>12}  {:>16}  lean raw SQL",
-        "run cycles a second", "ours", "raw SQL", "ratio", "rounds", "own CPU (us)"
+        "  {:<28} {:>12} {:>12} {:>8}  {:>12}  {:>15}  {:>15}  lean raw SQL",
+        "run cycles a second", "ours", "raw SQL", "ratio", "rounds", "own CPU (us)", "server's (us)"
     );
     for (n_askers, batch) in SHAPES.into_iter().filter(|(n, batch)| n * batch <= size.n_jobs) {
         if !crate::wants(parts, &choices, &format!("{n_askers}x{batch}")) {
@@ -48,8 +52,12 @@ pub(crate) fn run<S: Subject>(subject: &S, size: Size, parts: &[String], figures
         let (mut our_sum, mut raw_sum, mut lean_sum) = (Sum::default(), Sum::default(), Sum::default());
         let mut ratios = Vec::new();
         for _ in 0..size.n_rounds {
+            let mut before = subject.server_cpu(Whose::Ours);
             let our = our_sum.add(our_jobs.cycle(&mut our_askers, batch, size.turn_for));
+            our_sum.server_seconds += subject.server_cpu(Whose::Ours) - before;
+            before = subject.server_cpu(Whose::Raw);
             let raw = raw_sum.add(raw_jobs.cycle(&mut raw_askers, batch, size.turn_for));
+            raw_sum.server_seconds += subject.server_cpu(Whose::Raw) - before;
             ratios.push(our / raw);
             if !lean_askers.is_empty() {
                 lean_sum.add(raw_jobs.cycle(&mut lean_askers, batch, size.turn_for));
@@ -64,13 +72,15 @@ pub(crate) fn run<S: Subject>(subject: &S, size: Size, parts: &[String], figures
             format!("{:.0} ({:.2})", lean_sum.rate(), our_sum.rate() / lean_sum.rate())
         };
         println!(
-            "  {what:<28} {:>12.0} {:>12.0} {ratio:>8.2}  {:>4.2} to {:.2}  {:>6.1} / {:>6.1}  {lean}",
+            "  {what:<28} {:>12.0} {:>12.0} {ratio:>8.2}  {:>4.2} to {:.2}  {:>6.1} / {:>6.1}  {:>6.1} / {:>6.1}  {lean}",
             our_sum.rate(),
             raw_sum.rate(),
             ratios.first().copied().unwrap_or(0.0),
             ratios.last().copied().unwrap_or(0.0),
-            our_sum.cpu_micros(),
-            raw_sum.cpu_micros()
+            our_sum.micros(our_sum.cpu_seconds),
+            raw_sum.micros(raw_sum.cpu_seconds),
+            our_sum.micros(our_sum.server_seconds),
+            raw_sum.micros(raw_sum.server_seconds),
         );
         let name = format!("{}_cycles_{n_askers}x{batch}", S::NAME);
         figures.push((name.clone(), our_sum.rate()));
@@ -81,7 +91,9 @@ pub(crate) fn run<S: Subject>(subject: &S, size: Size, parts: &[String], figures
         }
     }
     println!("  target (P1, PostgreSQL): at least 0.8 of raw SQL that writes the same rows");
-    println!("  own CPU is that of this process for one cycle, ours / raw SQL");
+    println!(
+        "  own CPU is that of this process for one cycle, ours / raw SQL; the server's is that of its processes"
+    );
     println!("  lean raw SQL (and ours against it) does without the rows that tell other nodes of a change");
     println!();
 }
@@ -120,8 +132,9 @@ fn name_of<S: Subject>(_: &S, who: &str) -> String {
 struct Sum {
     n: u64,
     seconds: f64,
-    /// Of this process alone; the server's is its own.
+    /// Of this process alone.
     cpu_seconds: f64,
+    server_seconds: f64,
 }
 
 impl Sum {
@@ -130,6 +143,7 @@ impl Sum {
         self.n += it.n;
         self.seconds += it.seconds;
         self.cpu_seconds += it.cpu_seconds;
+        self.server_seconds += it.server_seconds;
         it.rate()
     }
 
@@ -137,8 +151,9 @@ impl Sum {
         self.n as f64 / self.seconds.max(1e-9)
     }
 
-    fn cpu_micros(self) -> f64 {
-        self.cpu_seconds * 1e6 / self.n.max(1) as f64
+    /// So many seconds, for one cycle.
+    fn micros(self, seconds: f64) -> f64 {
+        seconds * 1e6 / self.n.max(1) as f64
     }
 }
 
@@ -187,7 +202,7 @@ impl Jobs {
             }
         });
         let seconds = began.elapsed().as_secs_f64();
-        Sum { n: n.into_inner(), seconds, cpu_seconds: cpu_seconds() - cpu_before }
+        Sum { n: n.into_inner(), seconds, cpu_seconds: cpu_seconds() - cpu_before, server_seconds: 0.0 }
     }
 
     fn cycle_these(&self, asker: &mut dyn Asker, first: u64, batch: usize) {
@@ -212,12 +227,19 @@ impl Jobs {
 struct OurAsker<S> {
     store: S,
     epoch: Epoch,
+    keys: Arc<[JobKey]>,
+}
+
+impl<S> OurAsker<S> {
+    fn key(&self, turn: &Turn) -> JobKey {
+        self.keys[turn.job_idx].clone()
+    }
 }
 
 impl<S: Store + Send> Asker for OurAsker<S> {
     fn claim(&mut self, turns: &mut [Turn]) {
         let at = fleet::now();
-        let claims: Vec<_> = turns.iter().map(|turn| fleet::claim(turn, at)).collect();
+        let claims: Vec<_> = turns.iter().map(|turn| fleet::claim(turn, self.key(turn), at)).collect();
         let answers = match self.store.claim(ME, self.epoch, &claims).expect("the store answers") {
             Claims::Answered(answers) => answers,
             other => unreachable!("nobody fences us off: {other:?}"),
@@ -232,7 +254,7 @@ impl<S: Store + Send> Asker for OurAsker<S> {
 
     fn end(&mut self, turns: &mut [Turn]) {
         let at = fleet::now();
-        let ends: Vec<_> = turns.iter().map(|turn| fleet::end(turn, at)).collect();
+        let ends: Vec<_> = turns.iter().map(|turn| fleet::end(turn, self.key(turn), at)).collect();
         let answers = self.store.end(self.epoch, &ends).expect("the store answers");
         for (turn, answer) in turns.iter_mut().zip(answers) {
             match answer {

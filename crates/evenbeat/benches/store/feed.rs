@@ -1,6 +1,6 @@
 //! The feed: all jobs at start-up, what changed since, and a look when nothing did.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use evenbeat_core::store::{BATCH_MAX, Changes, Cursor, PutAnswer, PutJob, Seen, Store, Views};
 
@@ -13,15 +13,26 @@ const PAGE: usize = 1_000;
 
 pub(crate) fn run<S: Subject>(subject: &S, size: Size, figures: &mut Figures) {
     let mut store = subject.store();
-    let began = Instant::now();
-    let (n_rows, mut cursor) = read(&mut store, None);
-    let us_a_row = began.elapsed().as_secs_f64() * 1e6 / n_rows as f64;
-    assert_eq!(n_rows, size.n_jobs, "all jobs were loaded");
+    let mut loads = Vec::new();
+    let mut last = None;
+    for _ in 0..N_TIMES {
+        let began = (Instant::now(), on_cpu_for());
+        let (n_rows, cursor) = read(&mut store, None);
+        assert_eq!(n_rows, size.n_jobs, "all jobs were loaded");
+        let us_a_row = |took: Duration| took.as_secs_f64() * 1e6 / n_rows as f64;
+        loads.push((us_a_row(began.0.elapsed()), us_a_row(on_cpu_for().saturating_sub(began.1))));
+        last = Some(cursor);
+    }
+    let mut cursor = last.expect("it was loaded");
+    loads.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let ((best, cpu), (middle, _)) = (loads[0], loads[N_TIMES / 2]);
     println!(
-        "  load of all jobs in pages of {PAGE}: {us_a_row:.2} us a row, {us_a_row:.2} s a million (target P6: 2 s to \
-         the first dispatch)"
+        "  load of all jobs in pages of {PAGE}: {middle:.2} us a row, {middle:.2} s a million (target P6: 2 s to the \
+         first dispatch); the best of {N_TIMES} {best:.2}, {cpu:.2} of them on the CPU of who asks"
     );
-    figures.push((format!("{}_load_us_a_row", S::NAME), us_a_row));
+    figures.push((format!("{}_load_us_a_row", S::NAME), middle));
+    figures.push((format!("{}_load_us_a_row_best", S::NAME), best));
+    figures.push((format!("{}_load_cpu_us_a_row", S::NAME), cpu));
     let (mut changed, mut quiet) = (Vec::new(), Vec::new());
     for time in 0..N_TIMES {
         change(&mut store, size, time);
@@ -50,6 +61,12 @@ pub(crate) fn run<S: Subject>(subject: &S, size: Size, figures: &mut Figures) {
     figures.push((format!("{}_feed_us_a_row", S::NAME), changed.p50_ms * 1e3));
     figures.push((format!("{}_feed_quiet_ms_p50", S::NAME), quiet.p50_ms));
     figures.push((format!("{}_feed_quiet_ms_p99", S::NAME), quiet.p99_ms));
+}
+
+/// How long this thread has been on a CPU: a busy machine does not change that much.
+fn on_cpu_for() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(told.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
 /// Reads on from a cursor to the end; how many rows there were, and where it stands then.

@@ -75,7 +75,7 @@ pub(crate) fn state(at: Timestamp) -> JobState {
     let hour = Duration::from_hours(1);
     let mut state = JobState::new(at - hour);
     state.placement =
-        Some(Placement { placed_at: at - hour, anchor_at: at, choices: Choices::from(Vec::new()) });
+        Some(Placement { placed_at: at - hour, anchor_at: at + hour, choices: Choices::from(Vec::new()) });
     state.next_run_at = Some(at + hour);
     state.settled_until = Some(at);
     state.last_start_at = Some(at);
@@ -89,7 +89,7 @@ pub(crate) fn state(at: Timestamp) -> JobState {
 }
 
 /// Joins, and writes all jobs.
-pub(crate) fn fill(store: &mut impl Store, n_jobs: usize) -> Epoch {
+pub(crate) fn fill(store: &mut (impl Store + ?Sized), n_jobs: usize) -> Epoch {
     let epoch = join(store);
     let at = now();
     for first in (0..n_jobs).step_by(BATCH_MAX) {
@@ -115,7 +115,7 @@ pub(crate) fn fill(store: &mut impl Store, n_jobs: usize) -> Epoch {
     epoch
 }
 
-pub(crate) fn join(store: &mut impl Store) -> Epoch {
+pub(crate) fn join(store: &mut (impl Store + ?Sized)) -> Epoch {
     let session = SessionSpec {
         id: ME,
         node: "n1".parse().expect("a node"),
@@ -131,7 +131,8 @@ pub(crate) fn join(store: &mut impl Store) -> Epoch {
     }
 }
 
-pub(crate) fn claim(turn: &Turn, at: Timestamp) -> Claim {
+/// Of the job of this key, which whoever claims has at hand.
+pub(crate) fn claim(turn: &Turn, key: JobKey, at: Timestamp) -> Claim {
     let due = Due {
         due_at: at,
         attempt: 1,
@@ -142,7 +143,7 @@ pub(crate) fn claim(turn: &Turn, at: Timestamp) -> Claim {
         params: None,
     };
     let bid = Bid {
-        key: key(turn.job_idx),
+        key,
         seen: Version(turn.version),
         max_open: 1,
         not_before: at - Duration::from_hours(1),
@@ -155,7 +156,7 @@ pub(crate) fn claim(turn: &Turn, at: Timestamp) -> Claim {
     Claim { run: turn.run, bid }
 }
 
-pub(crate) fn end(turn: &Turn, at: Timestamp) -> End {
+pub(crate) fn end(turn: &Turn, key: JobKey, at: Timestamp) -> End {
     let end = RunEnd {
         run: turn.run,
         started_at: at,
@@ -168,7 +169,7 @@ pub(crate) fn end(turn: &Turn, at: Timestamp) -> End {
         run: turn.run,
         fence: Fence(turn.fence),
         me: ME,
-        key: key(turn.job_idx),
+        key,
         seen: Version(turn.version),
         by: EndBy::Owner(end),
         state: state(at),

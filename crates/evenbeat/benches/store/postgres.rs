@@ -8,7 +8,7 @@ use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat::store::word::Word;
 use evenbeat_core::ids::JobKey;
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, NoTls, Row, Statement};
 use uuid::Uuid;
 
 use crate::fleet::{self, ME, PastRun, Turn};
@@ -170,6 +170,18 @@ impl Subject for Postgres {
 
     fn lean_askers(&self, n: usize) -> Vec<Box<dyn Asker>> {
         (0..n).map(|_| Box::new(RawAsker::new(self, [LEAN_CLAIM, LEAN_END])) as Box<dyn Asker>).collect()
+    }
+
+    fn server_cpu(&self, whose: Whose) -> f64 {
+        let client = self.connect(whose);
+        let sql =
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        let rows = self.runtime.block_on(client.query(sql, &[])).expect("the server answers");
+        let nanos = |row: &Row| {
+            let told = std::fs::read_to_string(format!("/proc/{}/schedstat", row.get::<_, i32>(0))).ok()?;
+            told.split(' ').next()?.parse::<f64>().ok()
+        };
+        rows.iter().filter_map(nanos).sum::<f64>() / 1e9
     }
 
     fn begin_log(&self, whose: Whose) -> u64 {

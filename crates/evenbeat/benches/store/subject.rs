@@ -45,6 +45,11 @@ pub(crate) trait Subject {
         Vec::new()
     }
 
+    /// How long the server has worked so far for those who are connected, in seconds; 0 if there is none.
+    fn server_cpu(&self, _whose: Whose) -> f64 {
+        0.0
+    }
+
     /// Begins to count what goes into the log, and tells how much is in it.
     fn begin_log(&self, whose: Whose) -> u64;
 

@@ -183,21 +183,15 @@ impl AnyStore {
 
     /// Several jobs; those that are not there are left out.
     pub async fn jobs_of(&self, keys: Arc<[JobKey]>) -> Result<Vec<JobRow>, StoreDown> {
-        let mut rows = Vec::with_capacity(keys.len());
         match self {
             AnyStore::Sqlite(file) => {
                 let look = move |reader: &super::sqlite::Reader<'_>| {
                     keys.iter().filter_map(|key| reader.job(key).transpose()).collect()
                 };
-                rows = file.look_async(look).await?;
+                file.look_async(look).await
             }
-            AnyStore::Postgres(server) => {
-                for key in keys.iter() {
-                    rows.extend(server.job(key).await?);
-                }
-            }
+            AnyStore::Postgres(server) => server.jobs_of(&keys).await,
         }
-        Ok(rows)
     }
 
     /// Jobs by key, after one of them.

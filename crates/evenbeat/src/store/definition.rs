@@ -5,6 +5,7 @@
 //! text that was read before need not be read again.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenbeat_core::ids::JobKey;
@@ -84,21 +85,56 @@ fn bare(terms: Terms) -> Job {
 /// Terms that were read before.
 #[derive(Debug, Default)]
 pub struct TermsCache {
-    known: Mutex<HashMap<Box<str>, Arc<Terms>>>,
+    known: Mutex<KnownTerms>,
+}
+
+type KnownTerms = HashMap<Box<[u8]>, Arc<Terms>, BuildHasherDefault<QuickHasher>>;
+
+/// Looked up a million times at start-up, among a few texts that are long: a quick hash is half of that. Whoever makes
+/// texts that collide must be allowed to write jobs, and slows down the reading of at most [`TERMS_MAX`] of them.
+#[derive(Debug, Default)]
+struct QuickHasher(u64);
+
+impl QuickHasher {
+    fn add(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+}
+
+impl Hasher for QuickHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.add(u64::from_ne_bytes(*word));
+        }
+        for byte in rest {
+            self.add((*byte).into());
+        }
+    }
+
+    /// The map looks at the upper bits and the lower ones.
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
 }
 
 impl TermsCache {
     /// The terms that a text says.
     pub fn terms(&self, text: &str) -> Result<Arc<Terms>, Unreadable> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(terms) = known.get(text) {
-            return Ok(Arc::clone(terms));
+        if let Some(terms) = self.known(text.as_bytes()) {
+            return Ok(terms);
         }
         let terms = Arc::new(job(text)?.terms);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < TERMS_MAX {
-            known.insert(text.into(), Arc::clone(&terms));
+            known.insert(text.as_bytes().into(), Arc::clone(&terms));
         }
         Ok(terms)
+    }
+
+    /// The terms of a text that was read before, as the database has it.
+    pub fn known(&self, text: &[u8]) -> Option<Arc<Terms>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(text).map(Arc::clone)
     }
 
     /// The same; terms under which nothing ever runs if the text cannot be read, and why.

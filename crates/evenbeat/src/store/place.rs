@@ -39,8 +39,12 @@ impl FromStr for StorePlace {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(StorePlace::Postgres(text.to_owned()));
         }
-        // Whatever stands before an `@` may be a password.
+        // Whatever stands before an `@` may be a password, and so may parameters.
         let shown = text.rsplit_once('@').map_or(text.to_owned(), |(_, rest)| format!("…@{rest}"));
+        let shown = match shown.split_once('?') {
+            Some((before, _)) => format!("{before}?…"),
+            None => shown,
+        };
         Err(PlaceError::Unknown(shown))
     }
 }
@@ -92,5 +96,7 @@ mod tests {
         let way_out = "is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`";
         check("evenbeat.db", &format!("`evenbeat.db` {way_out}"));
         check("mysql://ann:secret@db/beat", &format!("`…@db/beat` {way_out}"));
+        check("mysql://ann@db/beat?password=secret", &format!("`…@db/beat?…` {way_out}"));
+        check("mysql://db/beat?password=secret", &format!("`mysql://db/beat?…` {way_out}"));
     }
 }

@@ -75,6 +75,56 @@ fn pages_keep_to_what_was_there_when_the_first_was_asked_for() {
     assert_eq!(ask(&mut fleet, Some(cursor), 4).0.len(), 4, "an answer that was lost is asked for again");
 }
 
+fn filled(n_jobs: usize) -> (Fleet, Vec<String>) {
+    let mut fleet = Fleet::new();
+    let names: Vec<String> = (0..n_jobs).map(|n| format!("job{n}")).collect();
+    let puts: Vec<PutJob> = names.iter().map(|name| new_job(name, fleet.now)).collect();
+    create(&mut fleet.store, &puts);
+    (fleet, names)
+}
+
+/// Pages are read before they are asked for: what changes in between must come all the same.
+#[test]
+fn a_load_that_reads_ahead_misses_nothing() {
+    let (mut fleet, names) = filled(9);
+    let (mut loaded, mut cursor, _) = ask(&mut fleet, None, 2);
+    for name in ["job0", "job5", "job8"] {
+        let row = fleet.row(name);
+        fleet.store.put_jobs(&[again(&row)]).unwrap();
+    }
+    while loaded.len() < names.len() {
+        let (page, next, _) = ask(&mut fleet, Some(cursor), 2);
+        assert!(!page.is_empty(), "{loaded:?} are not all");
+        loaded.extend(page);
+        cursor = next;
+    }
+    assert_eq!(loaded, names);
+    let (news, cursor, is_last) = ask(&mut fleet, Some(cursor), 10);
+    assert_eq!((news, is_last), (vec!["job0".to_owned(), "job5".to_owned(), "job8".to_owned()], true));
+    assert_eq!(ask(&mut fleet, Some(cursor), 10).0, [""; 0]);
+}
+
+#[test]
+fn a_load_goes_on_in_pages_of_another_size_and_from_an_earlier_place() {
+    let (mut fleet, names) = filled(9);
+    let (_, first, _) = ask(&mut fleet, None, 2);
+    let (_, second, _) = ask(&mut fleet, Some(first), 2);
+    assert_eq!(ask(&mut fleet, Some(second), 3).0, names[4..7]);
+    assert_eq!(ask(&mut fleet, Some(first), 2).0, names[2..4], "an answer that was lost is asked for again");
+    let (page, last, is_last) = ask(&mut fleet, Some(second), 100);
+    assert_eq!((page.as_slice(), is_last), (&names[4..], true));
+    assert_eq!(ask(&mut fleet, Some(last), 100).0, [""; 0]);
+}
+
+#[test]
+fn a_load_ends_with_its_epoch() {
+    let (mut fleet, _) = filled(9);
+    let (_, first, _) = ask(&mut fleet, None, 2);
+    let (_, second, _) = ask(&mut fleet, Some(first), 2);
+    runtime().block_on(fleet.store.store.new_epoch()).unwrap();
+    assert_eq!(fleet.store.changes(Some(second), 2).unwrap(), Changes::Reset);
+}
+
 #[test]
 fn an_unknown_cursor_begins_anew() {
     let mut fleet = Fleet::new();

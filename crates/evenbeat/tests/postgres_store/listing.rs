@@ -41,6 +41,15 @@ fn check(fleet: &Fleet, filter: &JobFilter, expected: &[&str]) {
 }
 
 #[test]
+fn several_jobs_come_in_the_order_in_which_they_are_named() {
+    let fleet = fleet();
+    let keys = ["cars", "nowhere", "Zoo", "books@de", "cars"].map(|key| key.parse().unwrap());
+    let rows = runtime().block_on(fleet.store.store.jobs_of(&keys)).unwrap();
+    assert_eq!(rows, ["cars", "Zoo", "books@de", "cars"].map(|name| fleet.row(name)));
+    assert_eq!(runtime().block_on(fleet.store.store.jobs_of(&[])).unwrap(), []);
+}
+
+#[test]
 fn jobs_are_found_by_what_one_looks_for() {
     let mut fleet = fleet();
     fleet.open(fleet.me, "open", 1);

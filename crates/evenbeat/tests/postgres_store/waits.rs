@@ -12,10 +12,11 @@ use evenbeat_core::store::{
     Claim, ClaimAnswer, Claims, End, EndAnswer, EndBy, JobRow, Mark, MarkKind, PutJob, RunPhase, Store, Views,
 };
 use evenbeat_core::time::Timestamp;
+use tokio_postgres::Client;
 
 use crate::fencing::until_waiting;
 use crate::fleet::{Fleet, claim, create, end, join, new_job, run_end};
-use crate::support::postgres::Way;
+use crate::support::postgres::{Way, runtime};
 use crate::ways::{answered, end_of, execute, number, owner_end, ways};
 
 fn end_in_background(fleet: &Fleet, ends: Vec<End>) -> JoinHandle<Vec<EndAnswer>> {
@@ -113,6 +114,70 @@ fn batches_that_cross_each_other_never_wait_in_a_circle() {
     assert_eq!(number(&client, "SELECT sum(n_open)::bigint FROM memory"), 0);
     let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     assert_eq!(number(&client, sql), 0, "deadlocks");
+}
+
+/// What nobody has locked.
+fn free(watcher: &Client, sql: &str) -> Vec<String> {
+    let rows = runtime().block_on(watcher.query(sql, &[])).unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Somebody is in the way of the second of three: the first is locked already, and the third not yet. Ids have nothing to
+/// do with the order of keys.
+#[test]
+fn jobs_are_locked_by_key_and_then_runs_by_id() {
+    const JOBS: &str = "SELECT j.key FROM job j JOIN memory m ON m.job_id = j.id ORDER BY j.key \
+                        FOR UPDATE OF m SKIP LOCKED";
+    const RUNS: &str = "SELECT right(id::text, 1) FROM open_run ORDER BY id FOR UPDATE SKIP LOCKED";
+    const HOLD_B: &str =
+        "BEGIN; SELECT FROM memory m WHERE job_id = (SELECT id FROM job WHERE key = 'b') FOR UPDATE";
+    let mut fleet = Fleet::new();
+    let rows = create(&mut fleet.store, &["a", "b", "c"].map(|name| new_job(name, fleet.now)));
+    let (client, watcher) = (fleet.database.connect(), fleet.database.connect());
+    let claims = [(2, 2), (3, 0), (1, 1)].map(|(run, no)| claim(run, &rows[no], fleet.now, Vec::new()));
+    execute(&client, HOLD_B);
+    let claiming = claim_in_background(&fleet, claims.to_vec());
+    until_waiting(&watcher, 1);
+    assert_eq!(free(&watcher, JOBS), ["c"]);
+    execute(&client, "ROLLBACK");
+    let ends: Vec<End> = claims
+        .iter()
+        .zip(claiming.join().unwrap())
+        .map(|(claim, answer)| match answer {
+            ClaimAnswer::Granted(row) => end_of(claim.run, fleet.me, &row, owner_end(&fleet)),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    execute(&client, &format!("BEGIN; SELECT FROM open_run WHERE id = '{}' FOR UPDATE", uuid(2)));
+    let ending = end_in_background(&fleet, ends);
+    until_waiting(&watcher, 1);
+    assert_eq!(free(&watcher, JOBS), [""; 0]);
+    assert_eq!(free(&watcher, RUNS), ["3"]);
+    execute(&client, "ROLLBACK");
+    let claims: Vec<Claim> = (4..)
+        .zip(ending.join().unwrap())
+        .map(|(run, answer)| match answer {
+            EndAnswer::Ended(row) => claim(run, &row, fleet.now, Vec::new()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let granted = answered(fleet.store.claim(fleet.me, fleet.epoch, &claims).unwrap());
+    let ends: Vec<End> = claims
+        .iter()
+        .zip(granted)
+        .map(|(claim, answer)| match answer {
+            ClaimAnswer::Granted(row) => end_of(claim.run, fleet.me, &row, owner_end(&fleet)),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    execute(&client, HOLD_B);
+    let ending = end_in_background(&fleet, ends);
+    until_waiting(&watcher, 1);
+    assert_eq!(free(&watcher, JOBS), ["c"]);
+    execute(&client, "ROLLBACK");
+    let answers = ending.join().unwrap();
+    assert!(answers.iter().all(|it| matches!(it, EndAnswer::Ended(_))), "{answers:?}");
+    assert_eq!(ways(&fleet.store, &mut (0, 0)), (12, 0));
 }
 
 /// A definition that is written while a claim waits for the row.

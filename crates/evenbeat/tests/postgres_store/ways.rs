@@ -2,13 +2,16 @@
 //! comes in between, both leave things as they should be.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use evenbeat::store::postgres::BlockingStore;
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
+use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{
     Claim, ClaimAnswer, Claims, End, EndAnswer, EndBy, JobRow, PutJob, RunFilter, Store, Views,
 };
+use evenbeat_core::time::Timestamp;
 use tokio_postgres::Client;
 
 use crate::cluster::until;
@@ -177,7 +180,7 @@ fn an_end_tells_the_definition_that_another_has_written() {
     assert_eq!((&*fleet.row("a").job, fleet.row("a").revision), (&job, edited.revision));
 }
 
-/// An id that is open, whoever opened it, and one that was ended here, each with a bid that would else be granted.
+/// An id that is open and one that is over, whoever opened or ended it, each with a bid that would else be granted.
 #[test]
 fn an_id_that_was_used_opens_nothing_more() {
     let mut fleet = Fleet::new();
@@ -186,15 +189,45 @@ fn an_id_that_was_used_opens_nothing_more() {
     fleet.open(fleet.me, "b", 2);
     let rows = create(&mut fleet.store, &["c", "d", "e"].map(|name| new_job(name, fleet.now)));
     let claims = [(1, 0), (2, 1), (3, 2)].map(|(run, no)| claim(run, &rows[no], fleet.now, Vec::new()));
-    let mut other = fleet.database.store(Way::Direct);
-    let open = answered(other.claim(fleet.me, fleet.epoch, &claims[1..2]).unwrap());
-    assert_eq!(open, [ClaimAnswer::Lost(rows[1].clone())]);
-    let answers = answered(fleet.store.claim(fleet.me, fleet.epoch, &claims).unwrap());
     let lost = |no: usize| ClaimAnswer::Lost(rows[no].clone());
+    let mut other = fleet.database.store(Way::Direct);
+    for no in [0, 1] {
+        let used = answered(other.claim(fleet.me, fleet.epoch, &claims[no..=no]).unwrap());
+        assert_eq!(used, [lost(no)]);
+    }
+    let same_job = claim(1, &fleet.row("a"), fleet.now, Vec::new());
+    let used = answered(other.claim(fleet.me, fleet.epoch, &[same_job]).unwrap());
+    assert_eq!(used, [ClaimAnswer::Lost(fleet.row("a"))]);
+    let answers = answered(fleet.store.claim(fleet.me, fleet.epoch, &claims).unwrap());
     assert_eq!(answers, [lost(0), lost(1), ClaimAnswer::Granted(fleet.row("e"))]);
     let open = fleet.store.runs(&RunFilter { key: None, is_open: true }, None, 10).unwrap();
     let keys: Vec<&JobKey> = open.iter().map(|it| &it.key).collect();
     assert_eq!(keys, [&"e".parse::<JobKey>().unwrap(), &"b".parse().unwrap()]);
+}
+
+/// Ids as nodes draw them: history is looked at from when they were drawn, and only an id that is in it is lost.
+#[test]
+fn an_id_that_is_over_is_found_among_those_drawn_at_the_same_time() {
+    let mut fleet = Fleet::new();
+    let drawn = |no: u128| u128::try_from(fleet.now.as_millis()).unwrap() << 80 | 7 << 76 | 2 << 62 | no;
+    let rows = create(&mut fleet.store, &["a", "b", "c"].map(|name| new_job(name, fleet.now)));
+    let claims = |runs: [u128; 3]| {
+        let claim = |(run, row)| claim(drawn(run), row, fleet.now, Vec::new());
+        runs.into_iter().zip(&rows).map(claim).collect::<Vec<Claim>>()
+    };
+    let over = claims([2, 3, 4]).remove(0);
+    fleet.store.claim(fleet.me, fleet.epoch, std::slice::from_ref(&over)).unwrap();
+    let ended = end_of(over.run, fleet.me, &fleet.row("a"), owner_end(&fleet));
+    fleet.store.end(fleet.epoch, &[ended]).unwrap();
+    let mut other = fleet.database.store(Way::Direct);
+    // The run that is over was drawn between these two.
+    let around = [claims([0, 1, 0]).remove(1), claims([0, 0, 3]).remove(2)];
+    let answers = answered(other.claim(fleet.me, fleet.epoch, &around).unwrap());
+    assert_eq!(answers, ["b", "c"].map(|name| ClaimAnswer::Granted(fleet.row(name))));
+    assert_eq!(ways(&other, &mut (0, 0)), (2, 0));
+    let again = claim(over.run.0, &fleet.row("a"), fleet.now, Vec::new());
+    let answers = answered(other.claim(fleet.me, fleet.epoch, &[again]).unwrap());
+    assert_eq!(answers, [ClaimAnswer::Lost(fleet.row("a"))]);
 }
 
 /// The first answer makes the handle know the removed job.
@@ -210,10 +243,36 @@ fn a_removed_job_stays_lost() {
     }
 }
 
+/// Claims these jobs, ends the runs, and tells the jobs as they are then.
+fn cycle(
+    store: &mut BlockingStore,
+    me: SessionId,
+    epoch: Epoch,
+    now: Timestamp,
+    rows: &[JobRow],
+) -> Vec<JobRow> {
+    static N_RUNS: AtomicU64 = AtomicU64::new(0);
+    let id = || u128::from(N_RUNS.fetch_add(1, Ordering::Relaxed)) + 1;
+    let claims: Vec<Claim> = rows.iter().map(|row| claim(id(), row, now, Vec::new())).collect();
+    let by = EndBy::Owner(run_end(Outcome::Succeeded, now));
+    let mut ends = Vec::new();
+    for (claim, answer) in claims.iter().zip(answered(store.claim(me, epoch, &claims).unwrap())) {
+        let ClaimAnswer::Granted(row) = answer else { panic!("{answer:?}") };
+        ends.push(end_of(claim.run, me, &row, by));
+    }
+    let freed = |answer: EndAnswer| match answer {
+        EndAnswer::Ended(row) => row,
+        other => panic!("{other:?}"),
+    };
+    store.end(epoch, &ends).unwrap().into_iter().map(freed).collect()
+}
+
 /// However small the tables were when the server made its plans, no table is read from one end to the other.
 #[test]
-fn rows_are_found_by_their_index() {
+fn rows_are_found_by_the_right_index() {
     const TABLES: &str = "relname IN ('job', 'memory', 'open_run', 'outbox')";
+    const RIGHT: &str =
+        "indexrelname IN ('job_key_key', 'memory_pkey', 'open_run_pkey', 'outbox_run_id_key')";
     const N_CYCLES: usize = 8;
     for way in [Way::Direct, Way::PgBouncer] {
         let database = Database::new();
@@ -222,38 +281,37 @@ fn rows_are_found_by_their_index() {
         let (epoch, now, mut rows) = {
             let mut store = database.store(Way::Direct);
             let (epoch, now) = join(&mut store, me);
+            // All that the server will know of jobs: there are none.
+            execute(&client, "VACUUM ANALYZE");
             let rows = create(&mut store, &["a", "b", "c"].map(|name| new_job(name, now)));
+            let rows = cycle(&mut store, me, epoch, now, &rows);
+            // And of open runs: there were some, and now there are none.
+            execute(&client, "ANALYZE open_run");
             (epoch, now, rows)
         };
         // What was done until here is counted when its connections are gone.
         let others = "SELECT count(*) FROM pg_stat_activity \
                       WHERE datname = current_database() AND pid <> pg_backend_pid()";
         until("the store is gone", || number(&client, others) == 0);
-        execute(&client, "VACUUM ANALYZE");
         let count = |what: &str| {
             number(&client, &format!("SELECT sum({what})::bigint FROM pg_stat_user_tables WHERE {TABLES}"))
         };
+        let wrong =
+            format!("SELECT sum(idx_scan)::bigint FROM pg_stat_user_indexes WHERE {TABLES} AND NOT {RIGHT}");
         let (n_seq_scans, n_updates) = (count("seq_scan"), count("n_tup_upd"));
+        let n_wrong = number(&client, &wrong);
         let mut store = database.store(way);
-        let by = EndBy::Owner(run_end(Outcome::Succeeded, now));
-        for cycle in 0..N_CYCLES {
-            let run = |no: usize| (cycle * 10 + no) as u128 + 1;
-            let claims: Vec<Claim> =
-                rows.iter().enumerate().map(|(no, row)| claim(run(no), row, now, Vec::new())).collect();
-            let mut ends = Vec::new();
-            for (claim, answer) in claims.iter().zip(answered(store.claim(me, epoch, &claims).unwrap())) {
-                let ClaimAnswer::Granted(row) = answer else { panic!("{answer:?}") };
-                ends.push(end_of(claim.run, me, &row, by));
-            }
-            rows.clear();
-            for answer in store.end(epoch, &ends).unwrap() {
-                let EndAnswer::Ended(row) = answer else { panic!("{answer:?}") };
-                rows.push(row);
-            }
+        for _ in 0..N_CYCLES {
+            rows = cycle(&mut store, me, epoch, now, &rows);
         }
         assert_eq!(ways(&store, &mut (0, 0)), (48, 0), "{way:?}");
         drop(store);
         until("all that was done is counted", || count("n_tup_upd") == n_updates + 2 * 3 * N_CYCLES);
         assert_eq!(count("seq_scan"), n_seq_scans, "{way:?}");
+        assert_eq!(
+            number(&client, &wrong),
+            n_wrong,
+            "{way:?}: by an index that does not begin with the column"
+        );
     }
 }

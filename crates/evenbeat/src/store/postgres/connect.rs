@@ -13,6 +13,7 @@ use deadpool_postgres::{
 use tokio_postgres::{Config, SimpleQueryMessage};
 
 use super::config::PgConfig;
+use super::epoch::REMEMBER;
 use super::fail::{Fail, READ_ONLY};
 
 /// The oldest server that is understood.
@@ -80,7 +81,7 @@ impl Connections {
             drop(connection.await);
         });
         let client = ClientWrapper::new(client, task);
-        match check_server(&client).await {
+        match check_server(&client, self.config.is_pooled).await {
             Ok(()) => Ok(client),
             Err(HookError::Message(text)) => Err(Fail::Told(text.into_owned())),
             Err(HookError::Backend(error)) => Err(error.into()),
@@ -117,15 +118,16 @@ impl Connections {
 fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<Pool, Fail> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_config(connection, config.tls.connector(), recycling);
+    let is_pooled = config.is_pooled;
     Pool::builder(manager)
         .max_size(n_connections)
-        .post_create(Hook::async_fn(|client, _| Box::pin(check_server(client))))
+        .post_create(Hook::async_fn(move |client, _| Box::pin(check_server(client, is_pooled))))
         .build()
         .map_err(|error| Fail::Told(error.to_string()))
 }
 
 /// A server that cannot be used is refused before anything is asked of it.
-async fn check_server(client: &ClientWrapper) -> Result<(), HookError> {
+async fn check_server(client: &ClientWrapper, is_pooled: bool) -> Result<(), HookError> {
     // As plain text: the same with and without anything in between.
     let question = "SELECT current_setting('server_version_num')::int / 10000, \
                     pg_is_in_recovery() OR current_setting('transaction_read_only')::bool";
@@ -136,10 +138,13 @@ async fn check_server(client: &ClientWrapper) -> Result<(), HookError> {
     });
     let version: u32 = row.and_then(|row| row.get(0)).and_then(|it| it.parse().ok()).unwrap_or(0);
     let is_read_only = row.and_then(|row| row.get(1)) != Some("f");
-    match refusal(version, is_read_only) {
-        Some(text) => Err(HookError::Message(text.into())),
-        None => Ok(()),
+    if let Some(text) = refusal(version, is_read_only) {
+        return Err(HookError::Message(text.into()));
     }
+    if !is_pooled {
+        client.batch_execute(REMEMBER).await.map_err(HookError::Backend)?;
+    }
+    Ok(())
 }
 
 fn refusal(version: u32, is_read_only: bool) -> Option<String> {

@@ -15,13 +15,31 @@ use super::fail::Fail;
 use super::tx::{Query, Tx, transact};
 use crate::store::columns::{number, stored_number};
 
-macro_rules! timeline {
+/// To ask for it reads a file each time.
+macro_rules! asked_timeline {
     () => {
         "(SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) \
           FROM pg_control_system())"
     };
 }
+
+/// The server's timeline. It does not change as long as a connection to a primary lives, so a connection that is ours
+/// remembers it ([`REMEMBER`]).
+macro_rules! timeline {
+    () => {
+        concat!(
+            "coalesce(nullif(current_setting('evenbeat.timeline', true), ''), ",
+            $crate::store::postgres::epoch::asked_timeline!(),
+            ")"
+        )
+    };
+}
+pub(super) use asked_timeline;
 pub(super) use timeline;
+
+/// To be asked when a connection begins; fails on a standby.
+pub(super) const REMEMBER: &str =
+    concat!("SELECT set_config('evenbeat.timeline', ", asked_timeline!(), ", false)");
 
 /// The latest epoch as it is seen by a transaction.
 #[derive(Clone, Copy, Debug)]

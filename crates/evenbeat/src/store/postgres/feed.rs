@@ -19,7 +19,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PgStore;
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Loaded};
 use super::connect::Lane;
 use super::epoch::{REIGN, reign};
 use super::fail::Fail;
@@ -33,7 +33,7 @@ const TOKEN_AGE_MAX: Duration = Duration::from_mins(50);
 
 /// All jobs by id, and which transactions can be seen. Both tables are told where to begin: else each page reads the
 /// memories from the first one on.
-pub(super) static LOAD: Query = Query {
+static LOAD: Query = Query {
     sql: concat!(
         "SELECT ",
         select_news!(),
@@ -175,14 +175,14 @@ impl PgStore {
         let taken = readers().ahead.take();
         let Some(mut ahead) = taken.filter(|it| it.is_at(*after, most)) else { return Ok(None) };
         let read = self.within(self.inner.config.deadline, async { Ok(ahead.next().await) });
-        let (epoch, found) = tokio::join!(async { transact!(self, Lane::Pool, |tx| epoch(&tx)) }, read);
-        let (epoch, Some(found)) = (epoch?, found?) else { return Ok(None) };
-        let (rows, next, is_last) =
-            loaded(&self.inner.reader, began.clone(), most, &found).map_err(|fail| fail.down())?;
-        if let Stand::Loading { after, .. } = next {
-            ahead.after = after;
-            readers().ahead = Some(ahead);
-        }
+        let (epoch, loaded) = tokio::join!(async { transact!(self, Lane::Pool, |tx| epoch(&tx)) }, read);
+        let (epoch, Some(Loaded { rows, after })) = (epoch?, loaded?) else { return Ok(None) };
+        let next = match after {
+            Some(after) => Stand::Loading { began: began.clone(), after },
+            None => Stand::Following { seen: began.clone() },
+        };
+        let is_last = after.is_none();
+        readers().ahead = Some(ahead).filter(|_| !is_last);
         Ok(Some(Page { epoch, rows, next, is_last, is_broken: false }))
     }
 }
@@ -232,16 +232,7 @@ async fn load(
     most: usize,
 ) -> Result<(Vec<JobNews>, Stand, bool), Fail> {
     let found = tx.query(&LOAD, [&after, &one_more(most)]).await?;
-    loaded(reader, began, most, &found)
-}
-
-fn loaded(
-    reader: &Reader,
-    began: String,
-    most: usize,
-    found: &[Row],
-) -> Result<(Vec<JobNews>, Stand, bool), Fail> {
-    let page = found.get(..most).unwrap_or(found);
+    let page = found.get(..most).unwrap_or(&found);
     let rows = read(reader, page)?;
     let is_last = page.len() == found.len();
     let next = match page.last() {

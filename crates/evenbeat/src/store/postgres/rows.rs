@@ -39,12 +39,13 @@ macro_rules! select_job {
     };
 }
 
-/// What [`Reader::news`] reads.
+/// What [`Reader::news`] reads; what nearly all jobs have in common is left out.
 macro_rules! select_news {
     () => {
         concat!(
-            "j.id, j.key, j.terms, j.target, j.is_deleted, m.version, m.n_open, ",
-            $crate::store::postgres::memory::select_memory!()
+            "j.id, j.key, j.terms, nullif(j.target, 'command'), nullif(j.is_deleted, false), m.version, \
+             nullif(m.n_open, 0), ",
+            $crate::store::postgres::memory::select_memory_without_zeros!()
         )
     };
 }
@@ -99,18 +100,22 @@ impl Reader {
     /// What nodes hear of it.
     pub(super) fn news(&self, row: &Row) -> Result<JobNews, Fail> {
         let state = memory_columns_of(row, 7)?.state();
-        let (terms, unreadable) = self.terms.terms_or_none(row.try_get(2)?);
+        let text: &str = row.try_get(2)?;
+        let (terms, unreadable) = match self.terms.known(text.as_bytes()) {
+            Some(terms) => (terms, None),
+            None => self.terms.terms_or_none(text),
+        };
         Ok(JobNews {
             key: job_key(row.try_get(1)?)?,
             terms,
-            is_published: row.try_get::<_, &str>(3)? == "queue",
+            is_published: row.try_get::<_, Option<&str>>(3)? == Some("queue"),
             state: match unreadable {
                 Some(unreadable) => broken_state(state, unreadable),
                 None => state,
             },
-            is_deleted: row.try_get(4)?,
+            is_deleted: row.try_get::<_, Option<bool>>(4)?.unwrap_or_default(),
             version: Version(number(row.try_get(5)?)),
-            n_open: small_number(row.try_get(6)?),
+            n_open: small_number(row.try_get::<_, Option<i64>>(6)?.unwrap_or_default()),
         })
     }
 

@@ -1,10 +1,12 @@
 //! The reading side.
 
+use std::collections::HashMap;
+
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::missed::RecordRange;
 use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::store::{
-    AuditEntry, CounterRow, JobRow, RecordRow, RunFilter, RunRow, SessionRow, StoreDown,
+    AuditEntry, BATCH_MAX, CounterRow, JobRow, RecordRow, RunFilter, RunRow, SessionRow, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
 use tokio_postgres::Row;
@@ -15,7 +17,7 @@ use super::PgStore;
 use super::connect::Lane;
 use super::fail::Fail;
 use super::rows::{
-    counter_row, run_rows, select_job, select_open_run, select_run, select_session, session_rows,
+    counter_row, job_key, run_rows, select_job, select_open_run, select_run, select_session, session_rows,
 };
 use super::tx::{Param, Query, Tx, transact};
 use crate::store::columns::number;
@@ -24,6 +26,14 @@ use crate::store::word::Word;
 static JOB: Query = Query {
     sql: concat!("SELECT ", select_job!(), " FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = $1"),
     types: &[Type::TEXT],
+};
+static JOBS_OF: Query = Query {
+    sql: concat!(
+        "SELECT ",
+        select_job!(),
+        " FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = ANY($1)"
+    ),
+    types: &[Type::TEXT_ARRAY],
 };
 static JOBS: Query = Query {
     sql: concat!(
@@ -92,6 +102,18 @@ impl PgStore {
     pub async fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
         let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOB, [&key.as_str()]))?;
         rows.first().map(|row| self.inner.reader.job_row(row).map_err(|fail| fail.down())).transpose()
+    }
+
+    /// Several jobs, in the order of these keys; those that are not there are left out.
+    pub async fn jobs_of(&self, keys: &[JobKey]) -> Result<Vec<JobRow>, StoreDown> {
+        let mut found = HashMap::with_capacity(keys.len());
+        for keys in keys.chunks(BATCH_MAX) {
+            let keys: Vec<&str> = keys.iter().map(JobKey::as_str).collect();
+            let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOBS_OF, [&keys]))?;
+            let rows = read(&rows, |row| Ok((job_key(row.try_get(1)?)?, self.inner.reader.job_row(row)?)))?;
+            found.extend(rows);
+        }
+        Ok(keys.iter().filter_map(|key| found.get(key).cloned()).collect())
     }
 
     /// Jobs by key, after one of them; removed ones left out.

@@ -148,12 +148,16 @@ impl Reader<'_> {
     }
 
     fn news(&self, row: &Row<'_>) -> Result<JobNews> {
-        let (terms, unreadable) = self.shared.terms.terms_or_none(row.get_ref(2)?.as_str()?);
+        let text = row.get_ref(2)?;
+        let (terms, unreadable) = match self.shared.terms.known(text.as_bytes()?) {
+            Some(terms) => (terms, None),
+            None => self.shared.terms.terms_or_none(text.as_str()?),
+        };
         let state = rows::memory(row, 7)?;
         Ok(JobNews {
             key: rows::key(row, 1)?,
             terms,
-            is_published: row.get_ref(3)?.as_str()? == "queue",
+            is_published: row.get_ref(3)?.as_bytes()? == b"queue",
             state: match unreadable {
                 None => state,
                 Some(unreadable) => broken_state(state, unreadable),

@@ -98,6 +98,12 @@ pub enum OpenError {
         /// Why.
         fault: MigrationFault,
     },
+    /// There is no room for it.
+    #[error("the disk has no room for `{}`; free some, and start again", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
     /// The database did not do it.
     #[error("`{}` cannot be opened ({source})", path.display())]
     Database {
@@ -184,10 +190,14 @@ fn create(path: &Path, now: Timestamp) -> Result<(), OpenError> {
         fs::rename(&new, path).map_err(io)?;
         path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map_err(io)
     });
-    if made.is_err() {
+    made.map_err(|error| {
         clear(&new);
-    }
-    made
+        match error {
+            // People know it by the name that it was to have.
+            OpenError::Full { .. } => OpenError::Full { path: path.to_owned() },
+            other => other,
+        }
+    })
 }
 
 fn make(new: &Path, now: Timestamp) -> Result<(), OpenError> {
@@ -251,6 +261,7 @@ fn of_database(path: &Path, source: rusqlite::Error) -> OpenError {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             OpenError::Damaged { path, what: source.to_string() }
         }
+        Some(ErrorCode::DiskFull) => OpenError::Full { path },
         _ => OpenError::Database { path, source },
     }
 }

@@ -7,7 +7,7 @@ use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{RecordRow, RunRow, SessionKind, SessionRow, SessionSpec};
 use evenbeat_core::time::Timestamp;
-use rusqlite::types::ToSqlOutput;
+use rusqlite::types::{FromSql, ToSqlOutput};
 use rusqlite::{Result, Row, ToSql};
 
 use crate::store::columns::{DueColumns, EndedColumns, MemoryColumns, RunColumns, number, pools_from_text};
@@ -52,14 +52,23 @@ pub(super) fn parsed_key(text: &str, idx: usize) -> Result<JobKey> {
     })
 }
 
-/// The memory whose columns (`memory_columns!`) begin there.
+/// The memory whose columns (`memory_columns!`) begin there. Asking for a column costs more than it does to find it: what
+/// goes with something that is not there is not asked for.
 pub(super) fn memory(row: &Row<'_>, first: usize) -> Result<JobState> {
     let at = |offset: usize| first + offset;
+    let anchor_at: Option<i64> = row.get(at(2))?;
+    let is_placed = anchor_at.is_some();
+    let estimate_mean: Option<f64> = row.get(at(17))?;
+    let is_estimated = estimate_mean.is_some();
+    let paused_by = word(row, at(21))?;
+    let is_paused = paused_by.is_some();
+    let owner_run = id_or_none(row, at(23))?;
+    let is_owned = owner_run.is_some();
     let columns = MemoryColumns {
         created_at: row.get(at(0))?,
-        placed_at: row.get(at(1))?,
-        anchor_at: row.get(at(2))?,
-        choices: row.get(at(3))?,
+        placed_at: get_if(is_placed, row, at(1))?,
+        anchor_at,
+        choices: get_if(is_placed, row, at(3))?,
         next_run_at: row.get(at(4))?,
         settled_until: row.get(at(5))?,
         last_start_at: row.get(at(6))?,
@@ -73,18 +82,22 @@ pub(super) fn memory(row: &Row<'_>, first: usize) -> Result<JobState> {
         attempt_outcome: word(row, at(14))?,
         last_outcome: word(row, at(15))?,
         n_served: row.get(at(16))?,
-        estimate_mean: row.get(at(17))?,
-        estimate_variance: row.get(at(18))?,
-        estimate_samples: row.get(at(19))?,
+        estimate_mean,
+        estimate_variance: get_if(is_estimated, row, at(18))?,
+        estimate_samples: get_if(is_estimated, row, at(19))?,
         extras: row.get(at(20))?,
-        paused_by: word(row, at(21))?,
-        pause_reason: row.get(at(22))?,
-        owner_run: id_or_none(row, at(23))?,
-        owner_node: row.get(at(24))?,
-        owner_name: row.get(at(25))?,
-        owned_since: row.get(at(26))?,
+        paused_by,
+        pause_reason: get_if(is_paused, row, at(22))?,
+        owner_run,
+        owner_node: get_if(is_owned, row, at(24))?,
+        owner_name: get_if(is_owned, row, at(25))?,
+        owned_since: get_if(is_owned, row, at(26))?,
     };
     Ok(columns.state())
+}
+
+fn get_if<T: FromSql>(is_asked: bool, row: &Row<'_>, idx: usize) -> Result<Option<T>> {
+    if is_asked { row.get(idx) } else { Ok(None) }
 }
 
 fn run_columns(row: &Row<'_>) -> Result<RunColumns> {

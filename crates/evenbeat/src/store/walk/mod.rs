@@ -15,7 +15,7 @@ pub(super) use runs::{Runs, ended_at};
 /// So many rows are looked up for one page, if more than the index must be known of them.
 pub(super) const ROWS_MAX: usize = 10_000;
 /// So many keys are looked at, if the index has all that must be known.
-pub(super) const KEYS_MAX: usize = 50_000;
+pub(super) const KEYS_MAX: usize = 20_000;
 /// So many of what should be rare are put in order of their keys; if there are more, keys are walked instead.
 pub(super) const RARE_MAX: usize = 5_000;
 

@@ -14,6 +14,7 @@ use super::counters::{
     ADD_COUNTERS, CLAIMS_OF_HOUR, Counters, LOCK_COUNTERS, Room, WRITE_CLAIMS, WRITE_COUNTERS,
 };
 use super::opened::{OPEN_RUNS, OUTBOX, Opened};
+use super::over::{Over, ended_between};
 use super::records::{WRITE_RECORDS, write_records};
 use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys, short_claim};
 use crate::store::columns::number;
@@ -26,13 +27,14 @@ use crate::store::postgres::tx::{Query, Tx, transact};
 use crate::store::postgres::{Inner, PgStore};
 use tokio_postgres::types::Type;
 
-/// Run ids that are known already. Ids are drawn by chance, so only those that were used a short while ago are worth
-/// looking for: who asks again does so soon.
+/// Run ids that are known already.
 static KNOWN_RUNS: Query = Query {
-    sql: "SELECT id, job_id, session_id, fence FROM open_run WHERE id = ANY($1) \
-          UNION ALL SELECT id, job_id, NULL, fence FROM run \
-          WHERE id = ANY($1) AND ended_at >= floor(extract(epoch FROM now()) * 1000)::bigint - 86400000",
-    types: &[Type::UUID_ARRAY],
+    sql: concat!(
+        "SELECT id, job_id, session_id, fence FROM open_run WHERE id = ANY($1) \
+         UNION ALL SELECT r.id, r.job_id, NULL, r.fence FROM run r WHERE r.id = ANY($1) AND ",
+        ended_between!("$2", "$3")
+    ),
+    types: &[Type::UUID_ARRAY, Type::INT8, Type::INT8],
 };
 
 impl PgStore {
@@ -70,6 +72,7 @@ impl PgStore {
 async fn run(tx: &Tx, store: &Inner, me: SessionId, epoch: Epoch, claims: &[&Claim]) -> Result<Claims, Fail> {
     let keys = keys(claims.iter().map(|it| &it.bid.key));
     let runs: Vec<Uuid> = claims.iter().map(|it| Uuid::from_u128(it.run.0)).collect();
+    let Over { since, until, .. } = Over::of(runs.iter().copied());
     let wanted = Counters::wanted(claims.iter().flat_map(|it| &it.bid.takes));
     let (kinds, names, most) = wanted.columns();
     let (takes_any, is_hourly) = (!kinds.is_empty(), most.iter().any(Option::is_some));
@@ -86,7 +89,7 @@ async fn run(tx: &Tx, store: &Inner, me: SessionId, epoch: Epoch, claims: &[&Cla
         tx.query_if(takes_any, &ADD_COUNTERS, [&kinds, &names]),
         tx.query_if(takes_any, &LOCK_COUNTERS, [&kinds, &names]),
         tx.query(&LOCK_JOBS, [&keys]),
-        tx.query(&KNOWN_RUNS, [&runs]),
+        tx.query(&KNOWN_RUNS, [&runs, &since, &until]),
         tx.query(&READ_JOBS, [&keys]),
         tx.query_if(is_hourly, &CLAIMS_OF_HOUR, [&kinds, &names, &most]),
         // Last, because it also tells the time: a gap between claims is counted from when the counter was locked.

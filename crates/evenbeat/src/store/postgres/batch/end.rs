@@ -106,7 +106,6 @@ async fn run(tx: &Tx, store: &Inner, epoch: Epoch, ends: &[&End]) -> Result<Vec<
         tx.commit(),
     )?;
     batch.jobs.remember(&store.known, &counted);
-    store.known.end(ends.iter().map(|it| it.run));
     Ok(answers)
 }
 

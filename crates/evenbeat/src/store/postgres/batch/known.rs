@@ -1,14 +1,14 @@
-//! Jobs as this handle has last read or written them, and runs that it has ended.
+//! Jobs as this handle has last read or written them.
 //!
 //! Whatever changes a job raises its version in the same transaction, and no version comes again, not even after a
 //! failover that loses commits. So a job that still has the version that is known here also has the definition that is
 //! known here, and nobody need read it: the end of a run, which follows its claim, is written without looking at it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evenbeat_core::ids::{JobKey, RunId};
+use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::Job;
 use evenbeat_core::store::{Revision, Version};
 
@@ -28,14 +28,13 @@ pub(in crate::store::postgres) struct KnownJob {
 
 #[derive(Debug, Default)]
 pub(in crate::store::postgres) struct KnownJobs {
-    jobs: Mutex<Generations<HashMap<JobKey, KnownJob>>>,
-    over: Mutex<Generations<HashSet<RunId>>>,
+    jobs: Mutex<Generations>,
 }
 
 #[derive(Debug, Default)]
-struct Generations<T> {
-    young: T,
-    old: T,
+struct Generations {
+    young: HashMap<JobKey, KnownJob>,
+    old: HashMap<JobKey, KnownJob>,
 }
 
 impl KnownJobs {
@@ -57,23 +56,6 @@ impl KnownJobs {
                 known.old = mem::take(&mut known.young);
             }
             known.young.insert(key, job);
-        }
-    }
-
-    /// Whether these runs were ended by this handle, as far as it remembers.
-    pub(super) fn are_over(&self, runs: impl Iterator<Item = RunId>) -> Vec<bool> {
-        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.map(|run| over.young.contains(&run) || over.old.contains(&run)).collect()
-    }
-
-    /// These runs were to be ended: whether they were open or not, their ids were used.
-    pub(super) fn end(&self, runs: impl Iterator<Item = RunId>) {
-        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        for run in runs {
-            if KNOWN_MAX <= over.young.len() {
-                over.old = mem::take(&mut over.young);
-            }
-            over.young.insert(run);
         }
     }
 }
@@ -109,17 +91,6 @@ mod tests {
         check(&jobs, 1, 1, false);
         check(&jobs, 1, 2, true);
         check(&jobs, 2, 2, false);
-    }
-
-    #[test]
-    fn a_run_that_was_ended_is_over() {
-        let jobs = KnownJobs::default();
-        jobs.end([RunId(1)].into_iter());
-        assert_eq!(jobs.are_over([RunId(1), RunId(2)].into_iter()), [true, false]);
-        jobs.end((0..KNOWN_MAX as u128 - 1).map(|no| RunId(no + 10)));
-        assert_eq!(jobs.are_over([RunId(1), RunId(10)].into_iter()), [true, true]);
-        jobs.end((0..2 * KNOWN_MAX as u128).map(|no| RunId(no + 1_000_000)));
-        assert_eq!(jobs.are_over([RunId(1), RunId(10)].into_iter()), [false, false]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod counters;
 mod end;
 mod known;
 mod opened;
+mod over;
 mod put;
 mod records;
 mod settle;

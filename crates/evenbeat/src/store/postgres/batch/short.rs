@@ -18,9 +18,10 @@
 //!
 //! Locks must be taken in one order, and a plan that was made while a table was small must do when it is large. A join
 //! by `=` may begin on either side, and begins with the table if that is small. `= ANY(ARRAY[..])` of one value can
-//! only be looked up in the index, once for each row of the other side, in that side's order; `IS NOT DISTINCT FROM`
-//! can only be tested. What is left, such as to read a whole table, [is switched
-//! off](crate::store::postgres::config::PgConfig).
+//! only be looked up in an index, once for each row of the other side, in that side's order; `IS NOT DISTINCT FROM`
+//! can only be tested. Where several indexes have the column, though only one begins with it, all look alike as long as
+//! the table is thought to be empty; the first row in the order of the column can only come from the one. What is left,
+//! such as to read a whole table, [is switched off](crate::store::postgres::config::PgConfig).
 //!
 //! # Why the epoch cannot change under it
 //!
@@ -96,7 +97,7 @@ pub(super) fn by_key<T>(
 /// the answer to another is read, and with more than one of its cores.
 const N_PARTS: usize = 4;
 /// A part with fewer would cost more than it saves: each is a transaction that must reach the disk.
-const PART_MIN: usize = 50;
+const PART_MIN: usize = 250;
 
 /// The parts of a batch; the last ones may be empty.
 pub(super) fn parts<T>(batch: &[T]) -> [&[T]; N_PARTS] {
@@ -181,10 +182,10 @@ mod tests {
     fn a_large_batch_is_cut_into_parts() {
         check(0, [0, 0, 0, 0]);
         check(1, [1, 0, 0, 0]);
-        check(99, [99, 0, 0, 0]);
-        check(100, [50, 50, 0, 0]);
-        check(101, [51, 50, 0, 0]);
-        check(199, [67, 67, 65, 0]);
+        check(499, [499, 0, 0, 0]);
+        check(500, [250, 250, 0, 0]);
+        check(501, [251, 250, 0, 0]);
+        check(999, [333, 333, 333, 0]);
         check(1_000, [250, 250, 250, 250]);
         check(1_001, [251, 251, 251, 248]);
     }

@@ -4,29 +4,29 @@ use evenbeat_core::ids::{Fence, NodeName, SessionId};
 use evenbeat_core::job::Owner;
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::Trigger;
-use evenbeat_core::store::{Claim, ClaimAnswer, JobRow, Revision, Version};
+use evenbeat_core::store::{Bid, Claim, ClaimAnswer, JobRow, Revision, Version};
 use evenbeat_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::known::KnownJob;
+use super::over::{DRAWN_APART_MAX_MS, Over, drawn_at, ended_between};
 use super::short::{Repeat, ask, ask_parts, by_key};
 use crate::store::columns::{DueColumns, MemoryColumns, number, small_number, stored_number};
 use crate::store::postgres::PgStore;
 use crate::store::postgres::epoch::timeline;
 use crate::store::postgres::fail::Fail;
 use crate::store::postgres::memory::{
-    MemoryArrays, leave_blanks_out, set_state, state_arrays, state_names, state_types,
+    MemoryArrays, leave_blanks_out, set_state, state_of_arrays, state_types,
 };
 use crate::store::postgres::tx::{Param, Query};
 use crate::store::word::{ServesKind, Word};
 
 /// Opens runs of those jobs that are as they were seen. A job that is known is found by its id, and not read.
-/// Nothing is done if the session or the epoch is not as it should be. An
-/// id that is open cannot be used twice: the table refuses it, and with it the whole statement. Nobody looks into
-/// history: a claim that is asked again after its run has ended names a version that is another by now, and an id that
-/// is given to a second bid goes the long way wherever that can be known.
+/// Nothing is done if the session or the epoch is not as it should be. An id that was used opens nothing more: of one
+/// that is open, the table refuses a second, and with it the whole statement; and nothing is done if one is over. Ids
+/// begin with the time at which they were drawn, so history has few, if any, between the first and the last of a batch.
 static CLAIM: Query = Query {
     sql: concat!(
         "WITH here AS MATERIALIZED (\
@@ -34,23 +34,28 @@ static CLAIM: Query = Query {
            WHERE s.id = $37 AND NOT s.is_dead AND e.no = $38 AND e.is_open AND e.no = (SELECT max(no) FROM epoch) \
              AND e.timeline = ",
         timeline!(),
-        "), \
+        " AND (SELECT r.id FROM run r WHERE $40 <= r.id AND r.id <= $41 AND array_position($26, r.id) IS NOT NULL \
+               AND ",
+        ended_between!("$42", "$43"),
+        " ORDER BY r.id LIMIT 1) IS NULL), \
          held AS (\
            UPDATE memory m SET version = greatest(m.version + 1, $38 << 32), \
              fence = greatest(m.fence + 1, $38 << 32), n_open = m.n_open + 1, ",
         set_state!(),
         ", owner_run = u.run, owner_node = here.node, owner_name = here.name, owned_since = here.now \
-           FROM here CROSS JOIN unnest(",
-        state_arrays!(),
-        ", $24::text[], $25::bigint[], $26::uuid[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], \
-             $31::text[], $32::text[], $33::uuid[], $34::bigint[], $35::text[], $36::text[], $39::bigint[]) \
-             WITH ORDINALITY AS u(",
-        state_names!(),
-        ", key, seen, run, max_open, not_before, due_at, due_attempt, due_trigger, serves, extra_id, due_losses, \
-             due_last_outcome, params, known_id, no) LEFT JOIN job j ON j.key = ANY(ARRAY[u.key]) \
-           WHERE m.job_id = ANY(ARRAY[coalesce(u.known_id, j.id)]) AND m.version = u.seen AND m.n_open < coalesce(u.max_open, 1) \
-             AND u.not_before <= here.now AND j.is_deleted IS NOT TRUE \
-           RETURNING m.job_id, m.version, m.fence, m.n_open, u.no, u.run, u.due_at, u.due_attempt, u.due_trigger, \
+           FROM here CROSS JOIN generate_series(1, cardinality($26::uuid[])) AS i(no) CROSS JOIN LATERAL (SELECT ",
+        state_of_arrays!(),
+        ", ($24::text[])[i.no] AS key, ($25::bigint[])[i.no] AS seen, ($26::uuid[])[i.no] AS run, \
+             ($27::bigint[])[i.no] AS max_open, ($28::bigint[])[i.no] AS not_before, \
+             ($29::bigint[])[i.no] AS due_at, ($30::bigint[])[i.no] AS due_attempt, \
+             ($31::text[])[i.no] AS due_trigger, ($32::text[])[i.no] AS serves, ($33::uuid[])[i.no] AS extra_id, \
+             ($34::bigint[])[i.no] AS due_losses, ($35::text[])[i.no] AS due_last_outcome, \
+             ($36::text[])[i.no] AS params, ($39::bigint[])[i.no] AS known_id) u LEFT JOIN LATERAL (\
+               SELECT id, key, definition, revision, is_deleted FROM job WHERE key >= u.key ORDER BY key LIMIT 1) j \
+             ON j.key = u.key \
+           WHERE m.job_id = ANY(ARRAY[coalesce(u.known_id, j.id)]) AND m.version = u.seen \
+             AND m.n_open < coalesce(u.max_open, 1) AND u.not_before <= here.now AND j.is_deleted IS NOT TRUE \
+           RETURNING m.job_id, m.version, m.fence, m.n_open, i.no, u.run, u.due_at, u.due_attempt, u.due_trigger, \
              u.serves, u.extra_id, u.due_losses, u.due_last_outcome, u.params, j.definition, j.revision, here.now, \
              here.node, here.name), \
          opened AS (\
@@ -79,6 +84,10 @@ static CLAIM: Query = Query {
         Type::UUID,
         Type::INT8,
         Type::INT8_ARRAY,
+        Type::UUID,
+        Type::UUID,
+        Type::INT8,
+        Type::INT8,
     ),
 };
 
@@ -89,7 +98,7 @@ pub(super) async fn run(
     epoch: Epoch,
     claims: &[Claim],
 ) -> Result<Vec<Option<ClaimAnswer>>, Fail> {
-    let plain = plain(store, claims);
+    let plain = plain(claims);
     let mut answers = vec![None; claims.len()];
     for (place, row) in ask_parts(&plain, |part| ask_part(store, me, epoch, part)).await? {
         if let Some(answer) = answers.get_mut(place) {
@@ -114,7 +123,8 @@ async fn ask_part(
         // Whether it still is removed, the server shall say.
         *it = it.take().filter(|job| !job.is_deleted);
     }
-    let mut asked = Asked::default();
+    let memory = MemoryArrays::with_capacity(plain.len());
+    let mut asked = Asked { memory, ..Asked::default() };
     for ((_, claim), known) in plain.iter().zip(&known) {
         asked.push(claim, known.as_ref());
     }
@@ -124,7 +134,7 @@ async fn ask_part(
     let mut remembered = Vec::with_capacity(rows.len());
     let mut node: Option<NodeName> = None;
     for row in &rows {
-        let no = usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or(usize::MAX);
+        let no = usize::try_from(row.try_get::<_, i32>(0)? - 1).unwrap_or(usize::MAX);
         let (Some((place, claim)), Some(known)) = (plain.get(no), known.get(no)) else {
             return Err(Fail::Told("a claim was answered that nobody made".to_owned()));
         };
@@ -141,11 +151,13 @@ async fn ask_part(
 }
 
 /// Those claims that need nothing but the compare-and-set, with their places.
-fn plain<'a>(store: &PgStore, claims: &'a [Claim]) -> Vec<(usize, &'a Claim)> {
-    let are_over = store.inner.known.are_over(claims.iter().map(|it| it.run));
-    let is_plain = |(place, Claim { bid, .. }): &(usize, &Claim)| {
-        let is_over = are_over.get(*place) == Some(&true);
-        !is_over && bid.takes.is_empty() && bid.records.is_empty() && !bid.is_published
+fn plain(claims: &[Claim]) -> Vec<(usize, &Claim)> {
+    let drawn_at = |claim: &Claim| drawn_at(Uuid::from_u128(claim.run.0)).unwrap_or(i64::MIN);
+    let latest = claims.iter().map(drawn_at).max().unwrap_or(i64::MIN);
+    let is_plain = |(_, claim): &(usize, &Claim)| {
+        let Bid { takes, records, is_published, .. } = &claim.bid;
+        let is_recent = latest.saturating_sub(DRAWN_APART_MAX_MS) <= drawn_at(claim);
+        takes.is_empty() && records.is_empty() && !is_published && is_recent
     };
     by_key(claims, |it| &it.bid.key, |it| it.run).filter(is_plain).collect()
 }
@@ -240,6 +252,7 @@ impl<'a> Asked<'a> {
         leave_blanks_out(&mut self.losses);
         leave_blanks_out(&mut self.last_outcome);
         leave_blanks_out(&mut self.params);
+        let over = Over::of(self.run.iter().copied());
         let mut params: Vec<Param<'_>> = self.memory.state_params().collect();
         params.extend([
             &self.key as Param<'_>,
@@ -258,6 +271,10 @@ impl<'a> Asked<'a> {
             session,
             epoch,
             &self.known_id,
+            &over.first,
+            &over.last,
+            &over.since,
+            &over.until,
         ]);
         ask(store, Repeat::Harmless, &CLAIM, &params).await
     }

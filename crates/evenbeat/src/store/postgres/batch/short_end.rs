@@ -16,7 +16,7 @@ use crate::store::postgres::PgStore;
 use crate::store::postgres::epoch::timeline;
 use crate::store::postgres::fail::Fail;
 use crate::store::postgres::memory::{
-    MemoryArrays, leave_blanks_out, set_state, state_arrays, state_names, state_types,
+    MemoryArrays, leave_blanks_out, set_state, state_of_arrays, state_types,
 };
 use crate::store::postgres::tx::{Param, Query};
 use crate::store::word::Word;
@@ -38,14 +38,14 @@ static END: Query = Query {
              owner_node = CASE WHEN 1 < m.n_open THEN m.owner_node END, \
              owner_name = CASE WHEN 1 < m.n_open THEN m.owner_name END, \
              owned_since = CASE WHEN 1 < m.n_open THEN m.owned_since END \
-           FROM here CROSS JOIN unnest(",
-        state_arrays!(),
-        ", $24::bigint[], $25::bigint[], $26::uuid[], $27::bigint[], $28::text[], $29::bigint[], $30::bigint[], \
-             $31::bigint[], $32::text[]) WITH ORDINALITY AS u(",
-        state_names!(),
-        ", job_id, seen, run, run_fence, outcome, ended_at, exit_code, frozen_for, report, no) \
+           FROM here CROSS JOIN generate_series(1, cardinality($26::uuid[])) AS i(no) CROSS JOIN LATERAL (SELECT ",
+        state_of_arrays!(),
+        ", ($24::bigint[])[i.no] AS job_id, ($25::bigint[])[i.no] AS seen, ($26::uuid[])[i.no] AS run, \
+             ($27::bigint[])[i.no] AS run_fence, ($28::text[])[i.no] AS outcome, ($29::bigint[])[i.no] AS ended_at, \
+             ($30::bigint[])[i.no] AS exit_code, ($31::bigint[])[i.no] AS frozen_for, \
+             ($32::text[])[i.no] AS report) u \
            WHERE m.job_id = ANY(ARRAY[u.job_id]) AND m.version = u.seen \
-           RETURNING u.no, u.run, u.run_fence, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report, m.job_id, \
+           RETURNING i.no, u.run, u.run_fence, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report, m.job_id, \
              m.version, m.fence, m.n_open, m.owner_run, m.owner_node, m.owner_name, m.owned_since, here.now), \
          gone AS (\
            DELETE FROM open_run o USING (\
@@ -102,7 +102,8 @@ pub(super) async fn run(store: &PgStore, ends: &[End]) -> Result<Vec<Option<EndA
 /// The jobs that were freed, and by which ends.
 async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, JobRow)>, Fail> {
     let Some(me) = plain.first().map(|it| it.end.me) else { return Ok(Vec::new()) };
-    let mut asked = Asked::default();
+    let memory = MemoryArrays::with_capacity(plain.len());
+    let mut asked = Asked { memory, ..Asked::default() };
     for it in plain {
         asked.push(it);
     }
@@ -110,16 +111,15 @@ async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, Jo
     let mut freed = Vec::with_capacity(rows.len());
     let mut remembered = Vec::with_capacity(rows.len());
     for row in &rows {
-        let no = usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or(usize::MAX);
+        let no = usize::try_from(row.try_get::<_, i32>(0)? - 1).unwrap_or(usize::MAX);
         let Some(Plain { place, end, job, .. }) = plain.get(no) else {
             return Err(Fail::Told("an end was answered that nobody asked for".to_owned()));
         };
         let row = free(end, job, row)?;
-        remembered.push((end.run, end.key.clone(), KnownJob { version: row.version, ..job.clone() }));
+        remembered.push((end.key.clone(), KnownJob { version: row.version, ..job.clone() }));
         freed.push((*place, row));
     }
-    store.inner.known.end(remembered.iter().map(|(run, _, _)| *run));
-    store.inner.known.remember(remembered.into_iter().map(|(_, key, job)| (key, job)));
+    store.inner.known.remember(remembered.into_iter());
     Ok(freed)
 }
 
