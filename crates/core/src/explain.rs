@@ -11,6 +11,7 @@ use crate::engine::plan::{Passed, Plan, Stop};
 use crate::engine::view::{Entry, JobIdx, Spot};
 use crate::engine::{Engine, Now};
 use crate::ids::{JobKey, NodeName, Pool};
+use crate::repair;
 use crate::store::CounterKey;
 use crate::time::Timestamp;
 use crate::urgency::Outlook;
@@ -58,6 +59,8 @@ pub enum Binding {
     Running,
     /// Something of its own: schedule, floor, blackout, pause.
     Own(Wait),
+    /// What is stored as its next run is none of its schedule's: nothing runs for it, and it is placed afresh.
+    Misplaced,
     /// Nothing is due: it runs when triggered, or never again.
     NothingDue,
     /// This node may not take it, or could not carry it.
@@ -156,6 +159,9 @@ impl Engine {
         if !self.may_take(terms) {
             return Binding::NotOnThisNode;
         }
+        if repair::is_off_rhythm(terms, state) {
+            return Binding::Misplaced;
+        }
         if let Some(rest) = self.rests(now) {
             return Binding::NodeRests(rest);
         }
@@ -252,6 +258,7 @@ impl Engine {
             | Binding::InLine
             | Binding::NodeRests(_)
             | Binding::Running
+            | Binding::Misplaced
             | Binding::NothingDue
             | Binding::NotOnThisNode => None,
         }
@@ -276,6 +283,9 @@ impl fmt::Display for Binding {
             Binding::Own(wait) => {
                 f.write_str(wait.reason.sentence())?;
                 wait.until.map_or(Ok(()), |until| write!(f, " Until {until}."))
+            }
+            Binding::Misplaced => {
+                f.write_str("its stored next run is none of its schedule's; it waits to be placed afresh")
             }
             Binding::NothingDue => f.write_str("nothing of it is due"),
             Binding::NotOnThisNode => f.write_str("this node may not take it"),

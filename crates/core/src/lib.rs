@@ -70,6 +70,7 @@ pub mod unsatisfiable;
 pub mod spec;
 pub mod urgency;
 pub mod occurrence;
+pub mod repair;
 pub mod rank;
 pub mod condition;
 pub mod slot;

@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::ids::{JobKey, RunId, SessionId};
 use crate::placement::{KeptReason, RebalancePlan, Spot};
+use crate::repair::Fault;
 use crate::slot::Slot;
 use crate::time::Timestamp;
 
@@ -155,6 +156,24 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
+    /// What was stored as a job's next run could not be.
+    Mended {
+        /// Which.
+        key: JobKey,
+        /// What was wrong.
+        fault: Fault,
+        /// Its next run now.
+        next: Option<Timestamp>,
+    },
+    /// What is stored as the next run cannot be, in so many jobs that nothing is done about it.
+    TooManyFaults {
+        /// How many jobs.
+        n_faults: usize,
+        /// Of how many.
+        n_jobs: usize,
+        /// One of them.
+        example: JobKey,
+    },
     /// A rebalance left a job alone.
     SkippedByRebalance {
         /// Which.
@@ -201,6 +220,10 @@ impl Notice {
             Notice::NotTakenUp { .. } => "no worker has started the run",
             Notice::SkippedByOverlap { .. } => "occurrence skipped, the job is running",
             Notice::PausedBySystem { .. } => "job paused by the system",
+            Notice::Mended { .. } => "stored next run was wrong, job placed afresh",
+            Notice::TooManyFaults { .. } => {
+                "stored next runs are wrong in many jobs: look at the clock and the store, then `evenbeat job resume`"
+            }
         }
     }
 
@@ -210,8 +233,10 @@ impl Notice {
             Notice::SkippedByRebalance { .. }
             | Notice::SessionFenced { .. }
             | Notice::SkippedByOverlap { .. }
+            | Notice::Mended { .. }
             | Notice::PausedBySystem { .. } => Level::Warn,
             Notice::SessionLost { .. }
+            | Notice::TooManyFaults { .. }
             | Notice::EndedByBlackout { .. }
             | Notice::TookTooLong { .. }
             | Notice::NotTakenUp { .. }
@@ -259,6 +284,16 @@ impl Notice {
             Notice::PausedBySystem { key, reason } => {
                 vec![("job_id", key.to_string()), ("reason", reason.clone())]
             }
+            Notice::Mended { key, fault, next } => vec![
+                ("job_id", key.to_string()),
+                ("fault", fault.to_string()),
+                ("next_run_at", next.map_or_else(|| "none".to_owned(), |at| at.to_string())),
+            ],
+            Notice::TooManyFaults { n_faults, n_jobs, example } => vec![
+                ("faults", n_faults.to_string()),
+                ("job_count", n_jobs.to_string()),
+                ("job_id", example.to_string()),
+            ],
         }
     }
 }

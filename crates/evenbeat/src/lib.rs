@@ -10,6 +10,7 @@ pub mod demo;
 pub mod fleet;
 pub mod intake;
 pub mod jobfile;
+mod point;
 pub mod runtime;
 pub mod serve;
 pub mod statefile;

@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use serde_json::Value as Json;
 
 const AT: &str = "2026-02-04T10:07:30Z";
-const CRONTAB: &str = "examples/crontab";
-const FLEET: &str = "examples/scraping-team.toml";
+const CRONTAB: &str = "examples/shop.crontab";
+const FLEET: &str = "examples/scraping-team/jobs.toml";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()

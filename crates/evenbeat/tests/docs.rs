@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use evenbeat::cli::exit_codes;
 use evenbeat::jobfile::{SourceText, load};
 use evenbeat_core::spec;
 use evenbeat_core::time::Timestamp;
@@ -61,9 +62,38 @@ fn every_field_is_documented() {
     assert!(missing.is_empty(), "not in {REFERENCE}: {missing:?}");
 }
 
+/// The table of exit codes is made from the code. After a change there, run
+/// `INSTA_UPDATE=always cargo test -p evenbeat --test docs exit_codes`.
+#[test]
+fn the_exit_codes_are_those_of_the_program() {
+    let path = "docs/reference/exit-codes.md";
+    if std::env::var("INSTA_UPDATE").is_ok_and(|it| it == "always") {
+        std::fs::write(root().join(path), exit_codes()).unwrap();
+    }
+    let written = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+    assert!(
+        written == exit_codes(),
+        "{path} is not what the program says; to write it anew, run `INSTA_UPDATE=always cargo test -p evenbeat --test \
+         docs exit_codes`"
+    );
+    assert!(read("README.md").contains(path), "the README leads there");
+}
+
 #[test]
 fn every_link_leads_somewhere() {
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", REFERENCE] {
+    let documents = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        REFERENCE,
+        "docs/reference/configuration.md",
+        "docs/reference/exit-codes.md",
+        "docs/operating/running.md",
+        "docs/operating/stores.md",
+        "examples/scraping-team/README.md",
+        "examples/crontab/README.md",
+    ];
+    for document in documents {
         let text = read(document);
         let folder = root().join(document).parent().unwrap().to_owned();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -16,5 +16,7 @@ mod mask;
 mod no_server;
 #[path = "live_cli/runs.rs"]
 mod runs;
+#[path = "live_cli/simulate.rs"]
+mod simulate;
 #[path = "live_cli/typed.rs"]
 mod typed;

@@ -5,6 +5,8 @@ mod support;
 
 #[path = "postgres_store/alike.rs"]
 mod alike;
+#[path = "postgres_store/alone.rs"]
+mod alone;
 #[path = "postgres_store/cluster.rs"]
 mod cluster;
 #[path = "postgres_store/deadlines.rs"]

@@ -10,5 +10,7 @@ mod downtime;
 mod lives;
 #[path = "serve/node.rs"]
 mod node;
+#[path = "serve/quotas.rs"]
+mod quotas;
 #[path = "serve/refused.rs"]
 mod refused;

@@ -9,14 +9,15 @@ use evenbeat::jobfile::{self, SourceText};
 use evenbeat_core::engine::{DispatchSettings, PoolSettings};
 use evenbeat_core::job::Job;
 use evenbeat_core::placement::{Balance, place_fleet};
+use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zones;
 use evenbeat_sim::whatif::{self, NodePlan, RunModel, Scenario};
 use serde_json::Value as Json;
 
 const FROM: &str = "2026-02-04T10:00:00Z";
-const CRONTAB: &str = "examples/crontab";
-const TEAM: &str = "examples/scraping-team.toml";
+const CRONTAB: &str = "examples/shop.crontab";
+const TEAM: &str = "examples/scraping-team/jobs.toml";
 
 /// Of every kind something, on two pools and a site.
 const FLEET: &str = r#"
@@ -246,6 +247,7 @@ fn the_figures_are_those_of_the_simulator() {
         nodes: vec![node("n1"), node("n2")],
         sites: BTreeMap::new(),
         tenants: BTreeMap::new(),
+        all_runs: CounterLimit::default(),
         dispatch: DispatchSettings { lookahead: false, ..DispatchSettings::default() },
         runs: RunModel { spread: 0.4, failing: 0.05, seed: 3 },
         outages: Vec::new(),

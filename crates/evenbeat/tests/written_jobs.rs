@@ -37,7 +37,7 @@ fn check(jobs: &[Job], n_at_least: usize) {
 fn jobs_of_files_are_read_back_as_they_were() {
     let good_files = fs::read_dir(root().join("crates/evenbeat/tests/good_files")).unwrap();
     let mut paths: Vec<PathBuf> = good_files.map(|it| it.unwrap().path()).collect();
-    paths.push(root().join("examples/scraping-team.toml"));
+    paths.extend(["scraping-team", "crontab"].map(|it| root().join("examples").join(it).join("jobs.toml")));
     let mut jobs = Vec::new();
     for path in paths {
         // Each by itself: two of them may have a job of the same key.
@@ -50,7 +50,8 @@ fn jobs_of_files_are_read_back_as_they_were() {
 
 #[test]
 fn jobs_of_a_crontab_are_read_back_as_they_were() {
-    let crontab = crontab::read(&source(&root().join("examples/crontab")), None, now(), &mut Zones::new());
+    let crontab =
+        crontab::read(&source(&root().join("examples/shop.crontab")), None, now(), &mut Zones::new());
     let crontab = crontab.unwrap_or_else(|faults| panic!("{}", faults.render(false)));
     let jobs: Vec<Job> = crontab.entries.into_iter().map(|entry| entry.job).collect();
     check(&jobs, 25);

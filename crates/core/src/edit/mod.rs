@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
 use crate::occurrence::{self, Asked, Due, Step};
 use crate::placement::{KeptReason, Move};
+use crate::repair;
 use crate::schedule::Placement;
 use crate::store::{JobRow, PutJob, Seen};
 use crate::time::Timestamp;
@@ -31,6 +32,9 @@ pub enum Refusal {
     /// There is nothing to resume.
     #[error("the job is not paused")]
     NotPaused,
+    /// There is nothing to mend.
+    #[error("the job's next run is as its schedule says")]
+    Sound,
     /// Resuming would not help.
     #[error("the job's schedule cannot be read; mend it by an edit")]
     Invalid,
@@ -146,6 +150,15 @@ pub fn resume(
     };
     take(&mut put, step);
     put.state.pause = None;
+    put.is_revision = true;
+    Ok(put)
+}
+
+/// What is stored as its next run cannot be: the job is placed afresh, and nothing runs for it.
+pub fn mend(row: &JobRow, placement: Option<Placement>, now: Timestamp) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    repair::fault(&row.job, &row.state, row.n_open, now).ok_or(Refusal::Sound)?;
+    take(&mut put, occurrence::mend(&row.job, &row.state, placement, now));
     put.is_revision = true;
     Ok(put)
 }

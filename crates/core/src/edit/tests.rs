@@ -329,6 +329,38 @@ fn only_what_is_paused_can_be_resumed() {
 }
 
 #[track_caller]
+fn check_mend(schedule: &str, change: impl FnOnce(&mut JobRow), expected: &str) {
+    let row = row(schedule, "10:00", change);
+    let now = instant("12:10");
+    let placement = placement(if schedule == "manual" { "" } else { "12:30" }, now);
+    assert_eq!(told(&mend(&row, placement, now)), expected);
+}
+
+fn pending(at: &str) -> impl FnOnce(&mut JobRow) {
+    let at = instant(at);
+    move |row| row.state.next_run_at = Some(at)
+}
+
+#[test]
+fn a_job_whose_next_run_cannot_be_is_placed_afresh_and_what_it_may_have_owed_goes_on_record() {
+    check_mend("every 1h", pending("11:11"), "next 12:30, 11:00..12:00 x2 missed(late), revised");
+    let ran_since = |row: &mut JobRow| {
+        row.state.last_start_at = Some(instant("11:05"));
+        row.state.next_run_at = Some(instant("1970-01-01T00:00:00Z"));
+    };
+    check_mend("every 1h", ran_since, "next 12:30, 12:00..12:00 x1 missed(late), revised");
+    check_mend("manual", pending("11:11"), "not placed, revised");
+    // Its one instant is over, and a wrong one does not bring it back.
+    check_mend("once 11:00", pending("11:11"), "never, 11:00..11:00 x1 missed(late), revised");
+}
+
+#[test]
+fn what_is_sound_is_not_mended() {
+    check_mend("every 1h", as_it_is, "the job's next run is as its schedule says");
+    check_mend("every 1h", removed, "the job was removed; create it anew");
+}
+
+#[track_caller]
 fn check_trigger(change: impl FnOnce(&mut JobRow), expected: &str) {
     let row = row("every 1h", "10:00", change);
     assert_eq!(told(&trigger(&row, Extra::manual(ExtraId(1), instant("09:30")))), expected);

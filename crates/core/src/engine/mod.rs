@@ -38,6 +38,7 @@ mod recover;
 mod runs;
 mod session;
 mod settings;
+mod sorted;
 mod start_rate;
 pub(crate) mod view;
 
@@ -45,13 +46,14 @@ pub(crate) mod view;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use command::{Command, Start};
 pub use event::{Event, Now, RunOver};
-pub use settings::{DispatchSettings, Order, PoolSettings, Settings, StartRate};
+pub use settings::{DispatchSettings, Order, PoolSettings, RunTime, Settings, StartRate};
 
 use crate::ids::{JobKey, Pool, RunId};
-use crate::store::{Cursor, SessionRow};
+use crate::store::{Cursor, JobNews, SessionRow};
 use crate::time::{BootTime, Duration, Timestamp};
 use counters::Counters;
 use dispatch::Asked;
@@ -218,6 +220,28 @@ impl Engine {
         let (least, most) = (offset_at(now.boot), offset_at(asked_at));
         self.store_offset =
             Some(self.store_offset.map_or(least, |offset| offset.clamp(least, most.max(least))));
+    }
+
+    /// What it goes by.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// So many jobs as they are known, in the order of their keys, after this one.
+    pub fn jobs_after(&self, key: Option<&JobKey>, most: usize) -> Vec<JobNews> {
+        let told = |entry: &view::Entry| JobNews {
+            key: entry.key.clone(),
+            terms: Arc::clone(&entry.terms),
+            is_published: entry.is_published,
+            state: entry.state.clone(),
+            version: entry.version,
+            n_open: entry.n_open,
+            is_deleted: false,
+        };
+        match key {
+            Some(key) => self.view.entries_after(key).take(most).map(told).collect(),
+            None => self.view.entries().take(most).map(told).collect(),
+        }
     }
 
     /// How many jobs it knows.

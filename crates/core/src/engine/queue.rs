@@ -9,6 +9,7 @@ use crate::ids::{JobKey, NodeName};
 use crate::job::Terms;
 use crate::occurrence::{self, Serves, Up};
 use crate::rank::Rank;
+use crate::repair;
 use crate::rules::Rule;
 use crate::run::Trigger;
 use crate::store::{CounterKey, CounterLimit, Take};
@@ -153,6 +154,9 @@ impl Engine {
         if time < at {
             return (Spot::Waiting { at, is_left: false }, None);
         }
+        if repair::is_off_rhythm(&entry.terms, &entry.state) {
+            return (Spot::Aside, None);
+        }
         let left_until = at + self.settings.dispatch.prefer_for;
         if !was_left && time < left_until && !self.is_preferred(&entry.key, &entry.terms) {
             return (Spot::Waiting { at: left_until, is_left: true }, None);
@@ -225,19 +229,22 @@ impl Engine {
         if !self.settings.rules.hold(Rule::AskCounters) {
             return Vec::new();
         }
+        let settings = &self.settings;
+        let limited = |limit: CounterLimit| (!limit.is_none()).then_some(limit);
+        let by_all = limited(settings.all_runs).map(|limit| Take { counter: CounterKey::all_runs(), limit });
         let by_name = terms.max_parallel_of_name.map(|most| Take {
             counter: CounterKey::Name(key.name().into()),
             limit: CounterLimit { max_open: Some(most), ..CounterLimit::default() },
         });
         let by_site = terms.site.as_ref().and_then(|site| {
-            let limit = *self.settings.sites.get(site)?;
+            let limit = limited(*settings.sites.get(site)?)?;
             Some(Take { counter: CounterKey::Site(site.clone()), limit })
         });
         let by_tenant = terms.tenant.as_ref().and_then(|tenant| {
-            let limit = *self.settings.tenants.get(tenant)?;
-            Some(Take { counter: CounterKey::Tenant(tenant.clone()), limit })
+            let limit = settings.tenants.get(tenant).copied().unwrap_or(settings.other_tenants);
+            Some(Take { counter: CounterKey::Tenant(tenant.clone()), limit: limited(limit)? })
         });
-        [by_name, by_site, by_tenant].into_iter().flatten().collect()
+        [by_all, by_name, by_site, by_tenant].into_iter().flatten().collect()
     }
 
     fn learn_length(&mut self, idx: JobIdx) {

@@ -42,7 +42,7 @@ impl Engine {
         if let Some(longest) = terms.limits.max_expected {
             self.held.alarm_after_work(worked + longest, run, Alarm::Overrun);
         }
-        if let Some(longest) = terms.limits.max_allowed {
+        if let Some(longest) = self.settings.run_time.longest(&terms) {
             self.held.alarm_after_work(worked + longest, run, Alarm::TooLong);
         }
         self.set_overlap_alarm(run, time);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::{NodeName, Pool, Site, Tenant};
+use crate::job::Terms;
 use crate::lease::Timings;
 use crate::rules::Rules;
 use crate::slot::SlotWidth;
@@ -22,6 +23,12 @@ pub struct Settings {
     pub sites: BTreeMap<Site, CounterLimit>,
     /// Limits of tenants, across nodes.
     pub tenants: BTreeMap<Tenant, CounterLimit>,
+    /// Limits of every other tenant, each for itself, across nodes.
+    pub other_tenants: CounterLimit,
+    /// Limits of all runs together, across nodes.
+    pub all_runs: CounterLimit,
+    /// How long runs may take, whatever their jobs say.
+    pub run_time: RunTime,
     /// How the node chooses.
     pub dispatch: DispatchSettings,
     /// How often it looks for changes, nudged or not.
@@ -32,6 +39,32 @@ pub struct Settings {
     pub slot_width: SlotWidth,
     /// The rules that hold.
     pub rules: Rules,
+}
+
+/// How long runs may take at most, besides what their jobs say of themselves (Q1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunTime {
+    /// Anybody's.
+    pub any: Option<Duration>,
+    /// Those of a tenant; as long as they like if there is none.
+    pub tenants: BTreeMap<Tenant, Option<Duration>>,
+    /// Those of every other tenant.
+    pub other_tenants: Option<Duration>,
+}
+
+impl RunTime {
+    /// How long a run under these terms may take.
+    pub fn longest(&self, terms: &Terms) -> Option<Duration> {
+        [terms.limits.max_allowed, self.any, self.of_tenant(terms.tenant.as_ref())]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// How long runs of a tenant may take; of nobody as long as they like.
+    fn of_tenant(&self, tenant: Option<&Tenant>) -> Option<Duration> {
+        self.tenants.get(tenant?).copied().unwrap_or(self.other_tenants)
+    }
 }
 
 /// What one node can carry of one pool.
@@ -106,6 +139,9 @@ impl Settings {
             pools: BTreeMap::from([(Pool::default_pool(), PoolSettings { capacity, reserved: 0 })]),
             sites: BTreeMap::new(),
             tenants: BTreeMap::new(),
+            other_tenants: CounterLimit::default(),
+            all_runs: CounterLimit::default(),
+            run_time: RunTime::default(),
             dispatch: DispatchSettings::default(),
             poll_every: Duration::from_secs(5),
             start_within: Duration::from_mins(5),

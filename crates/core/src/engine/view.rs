@@ -2,10 +2,12 @@
 //!
 //! Jobs are numbered; the sets that order them hold numbers. Terms that several jobs share are kept once.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use super::sorted::Sorted;
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
 use crate::store::{JobNews, JobRow, Version};
@@ -104,13 +106,13 @@ const CHUNK: usize = 1_024;
 pub(crate) struct View {
     chunks: Vec<Vec<Option<Entry>>>,
     free: Vec<JobIdx>,
-    by_key: BTreeMap<JobKey, JobIdx>,
+    by_key: Sorted,
     shared: SharedTerms,
 }
 
 impl View {
     pub(crate) fn idx_of(&self, key: &JobKey) -> Option<JobIdx> {
-        self.by_key.get(key).copied()
+        self.by_key.find(|idx| self.against(idx, key))
     }
 
     pub(crate) fn get(&self, idx: JobIdx) -> Option<&Entry> {
@@ -127,15 +129,19 @@ impl View {
         self.get(self.idx_of(key)?)
     }
 
-    /// The same, with the key that all copies should be made of: they share its text.
-    pub(crate) fn find_with_key(&self, key: &JobKey) -> Option<(&JobKey, &Entry)> {
-        let (key, idx) = self.by_key.get_key_value(key)?;
-        Some((key, self.get(*idx)?))
+    /// All of them, in the order of their keys.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.by_key.iter().filter_map(|idx| self.get(idx))
     }
 
-    /// All of them, in the order of their keys.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&JobKey, &Entry)> {
-        self.by_key.iter().filter_map(|(key, idx)| Some((key, self.get(*idx)?)))
+    /// Those whose keys come after this one, in the order of their keys.
+    pub(crate) fn entries_after<'a>(&'a self, key: &'a JobKey) -> impl Iterator<Item = &'a Entry> {
+        self.by_key.iter_after(|idx| self.against(idx, key)).filter_map(|idx| self.get(idx))
+    }
+
+    /// How the key of a job stands to another.
+    fn against(&self, idx: JobIdx, key: &JobKey) -> Ordering {
+        self.get(idx).map_or(Ordering::Less, |entry| entry.key.cmp(key))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -143,7 +149,7 @@ impl View {
     }
 
     pub(crate) fn indices(&self) -> impl Iterator<Item = JobIdx> {
-        self.by_key.values().copied()
+        self.by_key.iter()
     }
 
     /// Takes in what is told. None if something newer is known already; else where it is kept.
@@ -157,7 +163,8 @@ impl View {
             _ => self.shared.intern(row.terms),
         };
         let entry = Entry {
-            key: row.key.clone(),
+            // The text of a key is kept once, however often it is told.
+            key: known.and_then(|idx| self.get(idx)).map_or(row.key, |entry| &entry.key).clone(),
             terms,
             state: row.state.clone(),
             version: row.version,
@@ -177,7 +184,10 @@ impl View {
     }
 
     pub(crate) fn remove(&mut self, key: &JobKey) {
-        let Some(idx) = self.by_key.remove(key) else { return };
+        let Some(idx) = self.idx_of(key) else { return };
+        let mut by_key = std::mem::take(&mut self.by_key);
+        by_key.remove(|it| self.against(it, key));
+        self.by_key = by_key;
         let (chunk_idx, within) = place_of(idx);
         if let Some(slot) = self.chunks.get_mut(chunk_idx).and_then(|chunk| chunk.get_mut(within)) {
             *slot = None;
@@ -202,11 +212,13 @@ impl View {
                 JobIdx(u32::try_from(n_full * CHUNK + within).unwrap_or(u32::MAX))
             }
         };
+        let mut by_key = std::mem::take(&mut self.by_key);
+        by_key.insert(idx, |it| self.against(it, &key));
+        self.by_key = by_key;
         let (chunk_idx, within) = place_of(idx);
         if let Some(slot) = self.chunks.get_mut(chunk_idx).and_then(|chunk| chunk.get_mut(within)) {
             *slot = Some(entry);
         }
-        self.by_key.insert(key, idx);
         idx
     }
 }

@@ -13,7 +13,8 @@
 //!      |          unstart
 //!      |  settle: a newer one came due meanwhile
 //!      +------------------------------------------> that one is pending
-//!         resume, replace: after a pause or with another schedule, placed afresh
+//!         resume, replace, mend: after a pause, with another schedule, or because what
+//!         is stored cannot be: placed afresh
 //! ```
 //!
 //! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask()`]) and,
@@ -47,7 +48,7 @@ use std::fmt;
 pub use ask::{Asked, ask};
 pub use due::{Due, Serves, Up};
 pub use finish::{LOSSES_MAX, finish};
-pub use settle::{replace, resume, settle};
+pub use settle::{mend, replace, resume, settle};
 pub use start::{next_up, start, unstart};
 
 use crate::ids::ExtraId;

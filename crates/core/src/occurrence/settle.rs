@@ -39,13 +39,35 @@ pub fn resume(terms: &Terms, state: &JobState, open: &[Due], placement: Placemen
         _ => placement,
     };
     set_down(&mut step, terms, Some(placement));
-    // What is pinned to the clock may lie in the past again: that has run, or is on record by now.
-    let is_over = |at: Timestamp| at <= now && !matches!(terms.schedule, Schedule::Fresh { .. });
-    if step.state.next_run_at.is_some_and(is_over) {
+    look_ahead(&mut step, terms, now);
+    step
+}
+
+/// What is stored as pending cannot be: the job is placed afresh, and nothing runs for it. Of what came due since it was
+/// last seen to run nobody knows anything; it goes on record, without catch-up. What someone asked for still comes.
+pub fn mend(terms: &Terms, state: &JobState, placement: Option<Placement>, now: Timestamp) -> Step {
+    let mut step = Step::unchanged(state);
+    if let Some(rhythm) = urgency::rhythm(terms, state).filter(|_| !is_minted(terms)) {
+        let seen = [Some(state.created_at), state.last_start_at, state.settled_until].into_iter().flatten();
+        let seen = seen.filter(|at| *at <= now).max().unwrap_or(now);
+        step.record(RecordKind::MissedLate, range_of(&rhythm, TimeWindow::new(seen + TICK, now + TICK)));
+    }
+    set_down(&mut step, terms, placement);
+    look_ahead(&mut step, terms, now);
+    step
+}
+
+/// What is pinned to the clock may lie in the past again: that has run, or is on record by now.
+fn look_ahead(step: &mut Step, terms: &Terms, now: Timestamp) {
+    if step.state.next_run_at.is_some_and(|at| at <= now) && !is_minted(terms) {
         let next = urgency::rhythm(terms, &step.state).and_then(|rhythm| rhythm.next_after(now));
         step.turn_to(next);
     }
-    step
+}
+
+/// Whether its occurrences come one by one, each from a run: no rhythm knows them.
+fn is_minted(terms: &Terms) -> bool {
+    matches!(terms.schedule, Schedule::Fresh { .. })
 }
 
 /// A job gets another schedule, and is placed afresh or not at all. What the old one still owed goes on
@@ -80,8 +102,7 @@ fn leave_rhythm(terms: &Terms, state: &JobState, open: &[Due], what: RecordKind,
     }
     let [first, second] = if 0 < position.attempt {
         [None, range_of(&rhythm, TimeWindow::new(position.unsettled_from(), now + TICK))]
-    } else if matches!(terms.schedule, Schedule::Fresh { .. }) {
-        // Its occurrences are minted one by one: no rhythm knows them.
+    } else if is_minted(terms) {
         [(position.pending <= now).then(|| single(position.pending)), None]
     } else {
         position.open_until(&rhythm, now)

@@ -1,6 +1,7 @@
 //! Where a roster reads the jobs that it judges.
 
 use crate::engine::Engine;
+use crate::engine::view::Entry;
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
 use crate::urgency::Outlook;
@@ -14,6 +15,12 @@ pub struct Known<'a> {
     pub terms: &'a Terms,
     /// What is remembered of it.
     pub state: &'a JobState,
+}
+
+impl<'a> Known<'a> {
+    fn of(entry: &'a Entry) -> Known<'a> {
+        Known { key: &entry.key, terms: &entry.terms, state: &entry.state }
+    }
 }
 
 /// A whole fleet: whoever is not in it has been removed.
@@ -42,13 +49,11 @@ impl Engine {
 
 impl Jobs for EngineJobs<'_> {
     fn job(&self, key: &JobKey) -> Option<Known<'_>> {
-        let (key, entry) = self.0.view.find_with_key(key)?;
-        Some(Known { key, terms: &entry.terms, state: &entry.state })
+        self.0.view.find(key).map(Known::of)
     }
 
     fn jobs(&self) -> impl Iterator<Item = Known<'_>> {
-        let all = self.0.view.entries();
-        all.map(|(key, entry)| Known { key, terms: &entry.terms, state: &entry.state })
+        self.0.view.entries().map(Known::of)
     }
 
     fn outlook(&self, terms: &Terms) -> Outlook {

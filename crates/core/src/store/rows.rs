@@ -214,7 +214,15 @@ pub enum CounterKey {
     Tenant(Tenant),
 }
 
+/// What stands where a name would, for all of them together: no job can be called so.
+const ALL: &str = "*";
+
 impl CounterKey {
+    /// All runs together.
+    pub fn all_runs() -> CounterKey {
+        CounterKey::Name(ALL.into())
+    }
+
     /// `name`, `site` or `tenant`.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -236,7 +244,10 @@ impl CounterKey {
 
 impl fmt::Display for CounterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind(), self.key())
+        match self {
+            CounterKey::Name(name) if **name == *ALL => f.write_str("the quota of all jobs"),
+            _ => write!(f, "{} {}", self.kind(), self.key()),
+        }
     }
 }
 
@@ -255,6 +266,13 @@ pub struct CounterLimit {
     pub min_gap: Option<Duration>,
     /// So many claims at most within any hour.
     pub max_per_hour: Option<u32>,
+}
+
+impl CounterLimit {
+    /// Whether it limits nothing.
+    pub fn is_none(&self) -> bool {
+        *self == CounterLimit::default()
+    }
 }
 
 /// A counter as it is stored.

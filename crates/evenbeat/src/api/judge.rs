@@ -4,13 +4,17 @@
 //! The node keeps count as it goes; it hears of a change a moment after the store has it. What it cannot tell is asked
 //! of the rows themselves, page by page.
 
+use std::sync::Arc;
+
 use evenbeat_core::condition::Condition;
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::job::Status;
-use evenbeat_core::roster::{Roster, Which};
+use evenbeat_core::job::{Job, Status};
+use evenbeat_core::roster::{Jobs as _, Roster, Which};
 use evenbeat_core::store::JobRow;
+use evenbeat_core::time::Timestamp;
+use evenbeat_core::urgency::Outlook;
 
-use super::model::{ConditionCounts, JobCounts, StatusCounts};
+use super::model::{ConditionCounts, JobCounts, JobView, StatusCounts};
 use super::problem::{Code, Problem};
 use crate::runtime::app::App;
 use crate::store::query::{JobFilter, PAGE_MAX};
@@ -123,8 +127,35 @@ async fn ask<T: Send + 'static>(
     app: &App,
     question: impl FnOnce(&Roster) -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    let gone = || Problem::new(Code::NodeGone, "the node of this process has left; ask another one");
-    app.node.ask_roster(question).await.ok_or_else(gone)
+    app.node.ask_roster(question).await.ok_or_else(node_gone)
+}
+
+/// Nobody is there to be asked any more.
+pub(super) fn node_gone() -> Problem {
+    Problem::new(Code::NodeGone, "the node of this process has left; ask another one")
+}
+
+/// Jobs as they stand, judged by what the node knows of the world around them: as the roster judges them.
+pub(super) async fn views(app: &App, rows: &[JobRow], now: Timestamp) -> Vec<JobView> {
+    let outlooks = outlooks(app, rows).await;
+    rows.iter().zip(&outlooks).map(|(row, outlook)| JobView::of(row, now, outlook)).collect()
+}
+
+/// The same for one of them.
+pub(super) async fn view(app: &App, row: &JobRow, now: Timestamp) -> JobView {
+    let outlook = outlooks(app, std::slice::from_ref(row)).await.first().copied().unwrap_or_default();
+    JobView::of(row, now, &outlook)
+}
+
+/// What a node that has left, or has not read the fleet yet, does not know is not held against any job.
+async fn outlooks(app: &App, rows: &[JobRow]) -> Vec<Outlook> {
+    let jobs: Vec<Arc<Job>> = rows.iter().map(|row| Arc::clone(&row.job)).collect();
+    let n_jobs = jobs.len();
+    let known = app.node.ask(move |engine, _| {
+        let known = engine.jobs()?;
+        Some(jobs.iter().map(|job| known.outlook(job)).collect())
+    });
+    known.await.flatten().unwrap_or_else(|| vec![Outlook::default(); n_jobs])
 }
 
 fn keys_of(roster: &Roster, condition: Condition, after: Option<&JobKey>, most: usize) -> Vec<JobKey> {

@@ -46,6 +46,7 @@ pub enum Code {
     KeyReused,
     ShellNotAllowed,
     TargetNotSupported,
+    OverQuota,
     HostNotAllowed,
     OriginNotAllowed,
     NotAllowed,
@@ -112,6 +113,9 @@ impl Code {
             Code::ShellNotAllowed => ("shell_not_allowed", S::UNPROCESSABLE_ENTITY, "A shell is not allowed"),
             Code::TargetNotSupported => {
                 ("target_not_supported", S::UNPROCESSABLE_ENTITY, "The target is not supported")
+            }
+            Code::OverQuota => {
+                ("over_quota", S::UNPROCESSABLE_ENTITY, "The job asks for more than its quota")
             }
             Code::HostNotAllowed => {
                 ("host_not_allowed", S::MISDIRECTED_REQUEST, "This is not the host that was asked for")
@@ -199,6 +203,7 @@ impl From<IntakeError> for Problem {
             IntakeError::PlanIsOld { .. } => Code::PlanIsOld,
             IntakeError::ShellNotAllowed { .. } => Code::ShellNotAllowed,
             IntakeError::TargetNotSupported { .. } => Code::TargetNotSupported,
+            IntakeError::OverQuota { .. } => Code::OverQuota,
             IntakeError::TooBusy { .. } => Code::TooBusy,
             IntakeError::Down(down) => return down.into(),
         };
@@ -211,7 +216,7 @@ fn code_of(refusal: Refusal) -> Code {
         Refusal::Exists => Code::JobExists,
         Refusal::Removed => Code::JobRemoved,
         Refusal::AlreadyPaused => Code::AlreadyPaused,
-        Refusal::NotPaused => Code::NotPaused,
+        Refusal::NotPaused | Refusal::Sound => Code::NotPaused,
         Refusal::Invalid => Code::JobInvalid,
         Refusal::Paused => Code::JobPaused,
         Refusal::Disabled => Code::JobDisabled,

@@ -103,6 +103,8 @@ fn v1() -> Router<Api> {
         .route("/nodes/{name}/drain", post(nodes::drain))
         .route("/upcoming", get(upcoming::list))
         .route("/scheduler/distribution", get(scheduler::distribution))
+        .route("/scheduler/fleet", get(scheduler::fleet))
+        .route("/scheduler/limits", get(scheduler::limits))
         .route("/scheduler/rebalance", post(scheduler::rebalance))
         .route("/scheduler/rebalance/preview", post(scheduler::preview))
 }

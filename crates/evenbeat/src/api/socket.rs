@@ -33,7 +33,7 @@ pub enum SocketError {
         path: PathBuf,
     },
     /// The system says no.
-    #[error("cannot listen on `{}`", path.display())]
+    #[error("cannot listen on the socket `{}`; its folder must be there, and be writable", path.display())]
     Io {
         /// The file.
         path: PathBuf,

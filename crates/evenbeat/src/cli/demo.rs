@@ -10,7 +10,7 @@ use evenbeat_core::time::{Duration, Timestamp};
 
 use super::Exit;
 use super::chart::{column, cut};
-use super::serve::write_chain;
+use super::serve::write_error;
 use super::sheet::Sheet;
 use super::show::{self, BOLD, DIM};
 use crate::config::machine;
@@ -64,7 +64,7 @@ pub(super) fn run(args: &DemoArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
             Ok(Exit::Ok)
         }
         Err(error) => {
-            write_chain(err, &error)?;
+            write_error(err, &error)?;
             Ok(Exit::Failed)
         }
     }

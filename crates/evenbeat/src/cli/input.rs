@@ -71,10 +71,15 @@ pub(crate) struct InputJob {
 impl Input {
     /// The zone that all jobs share, else UTC.
     pub(crate) fn zone(&self) -> Zone {
-        let mut zones = self.jobs.iter().map(|it| &it.job.zone);
-        let first = zones.next().cloned().unwrap_or_else(Zone::utc);
-        if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
+        shared_zone(self.jobs.iter().map(|it| &it.job))
     }
+}
+
+/// The zone that all jobs share, else UTC.
+pub(crate) fn shared_zone<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Zone {
+    let mut zones = jobs.into_iter().map(|job| &job.zone);
+    let first = zones.next().cloned().unwrap_or_else(Zone::utc);
+    if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
 }
 
 pub(crate) fn load(

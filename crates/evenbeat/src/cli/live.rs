@@ -19,7 +19,7 @@ pub(crate) struct ServerArgs {
     /// The server: `http://HOST:PORT` or `unix:PATH`. If nothing is said: the socket of this user's server if there is
     /// one, else `http://127.0.0.1:8060`.
     #[arg(long, global = true, env = "EVENBEAT_SERVER", value_name = "PLACE")]
-    server: Option<String>,
+    pub(crate) server: Option<String>,
     /// Print the server's answer as one JSON document instead of text.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -72,6 +72,11 @@ fn desk<'a>(
 }
 
 impl Desk<'_> {
+    /// The server that is asked.
+    pub(crate) fn place(&self) -> &Place {
+        self.client.place()
+    }
+
     /// Asks the server.
     pub(crate) fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
         self.client.ask(ask)

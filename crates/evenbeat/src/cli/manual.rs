@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap_complete::Shell;
 
-use super::Exit;
+use super::{Exit, exit};
 
 /// What a shell needs to complete our commands.
 pub(crate) fn completions(shell: Shell, mut command: clap::Command, out: &mut dyn Write) -> io::Result<Exit> {
@@ -33,6 +33,7 @@ pub(crate) fn man(
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(found.clone()).render(&mut page)?;
+    page.extend(exit::manual_section(found.get_name() == "probe").into_bytes());
     out.write_all(&page)?;
     Ok(Exit::Ok)
 }

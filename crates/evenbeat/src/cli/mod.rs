@@ -41,17 +41,14 @@ use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 
-pub use exit::{Exit, Probe};
+pub use exit::{Exit, Probe, exit_codes};
 
 use crate::runtime::{clock, terminal};
 
 /// The scheduler for fleets of recurring jobs: fresh, evenly spread, never doubled.
 #[derive(Debug, Parser)]
 #[command(name = "evenbeat", version, max_term_width = 100, propagate_version = true)]
-#[command(
-    after_help = "Exit codes: 0 well, 1 not valid, late or out of reach, 2 wrong usage or unreadable file, 3 not found, \
-                  4 conflict, 5 not allowed, 6 no server."
-)]
+#[command(after_help = exit::summary())]
 struct Cli {
     /// When to use colour. `NO_COLOR` is respected.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]

@@ -31,6 +31,9 @@ enum Action {
     Records {
         /// Its key.
         job: JobKey,
+        /// At most so many, the oldest first.
+        #[arg(long, value_name = "N", default_value_t = RECORDS_MAX, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: u32,
     },
     /// Show everything about a run.
     Show {
@@ -90,13 +93,17 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
                 records(job, desk)?;
             }
         }
-        Action::Records { job } => {
-            let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(RECORDS_MAX));
+        Action::Records { job, limit } => {
+            let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(limit));
             desk.ask_and_show(ask, |page: &Page<RecordView>, desk| {
                 if page.items.is_empty() {
                     writeln!(desk.out, "every occurrence got a run")?;
                 }
-                record_lines(page, desk)
+                record_lines(page, desk)?;
+                if usize::try_from(*limit).is_ok_and(|limit| limit <= page.items.len()) {
+                    writeln!(desk.out, "{NOTICE}there may be more (raise --limit, up to 500){NOTICE:#}")?;
+                }
+                Ok(())
             })?;
         }
         Action::Show { id } => {

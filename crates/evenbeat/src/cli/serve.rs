@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::sync::Mutex;
+use std::thread;
 
 use clap::Args;
 
@@ -28,14 +30,40 @@ pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
         }
     };
     start_logging(&config.log);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            writeln!(
+                err,
+                "error: no thread can be started; raise the limit of processes (`ulimit -u`): {error}"
+            )?;
+            return Ok(Exit::Failed);
+        }
+    };
     match runtime.block_on(serve(&config)) {
         Ok(_) => Ok(Exit::Ok),
         Err(error) => {
-            write_chain(err, &error)?;
+            write_error(err, &error)?;
             Ok(Exit::Failed)
         }
     }
+}
+
+/// So many threads are started besides one for each core: those of the store, of shims, and for what blocks.
+const N_OTHER_THREADS: usize = 8;
+
+/// Where everything happens. It would not tell that it cannot start its threads, but panic; so that is tried before.
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    let n_threads = thread::available_parallelism().map_or(1, usize::from) + N_OTHER_THREADS;
+    let all_started = Mutex::new(());
+    thread::scope(|scope| {
+        let _not_yet = all_started.lock();
+        for _ in 0..n_threads {
+            thread::Builder::new().spawn_scoped(scope, || drop(all_started.lock()))?;
+        }
+        io::Result::Ok(())
+    })?;
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
 async fn serve(config: &Config) -> Result<Stopped, ServeError> {
@@ -45,8 +73,17 @@ async fn serve(config: &Config) -> Result<Stopped, ServeError> {
     server.run(signals).await
 }
 
+/// Why a process does not serve.
+pub(super) fn write_error(err: &mut dyn Write, error: &ServeError) -> io::Result<()> {
+    match error {
+        // They are many, and speak for themselves.
+        ServeError::Jobs(faults) => write!(err, "{faults}"),
+        _ => write_chain(err, error),
+    }
+}
+
 /// An error and what is behind it, in one line.
-pub(super) fn write_chain(err: &mut dyn Write, error: &dyn Error) -> io::Result<()> {
+fn write_chain(err: &mut dyn Write, error: &dyn Error) -> io::Result<()> {
     write!(err, "error: {error}")?;
     let mut behind = error.source();
     while let Some(cause) = behind {

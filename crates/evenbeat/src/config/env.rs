@@ -24,8 +24,19 @@ const OF_RUNS: [&str; 11] = [
     "EVENBEAT_TOKEN",
 ];
 
-/// What tests are told.
-const OF_TESTS: &str = "EVENBEAT_TEST_";
+/// What the command line goes by, which may be set where a node is started too.
+const OF_COMMANDS: &str = "EVENBEAT_SERVER";
+
+/// What tests and benchmarks are told: whoever works on Evenbeat has these set where a node is started.
+const OF_TESTS: [&str; 7] = [
+    "EVENBEAT_TEST_",
+    "EVENBEAT_BENCH_",
+    "EVENBEAT_CHAOS_",
+    "EVENBEAT_FUZZ_",
+    "EVENBEAT_ORACLE_",
+    "EVENBEAT_DEATHS",
+    "EVENBEAT_STORIES",
+];
 
 /// A variable without prefix, the key that it stands for, and whether it counts milliseconds.
 pub(super) struct PlainVariable {
@@ -57,7 +68,9 @@ pub(super) fn variable_of(path: &str) -> String {
 
 /// Whether a variable that begins as ours do is somebody else's.
 pub(super) fn is_left_alone(name: &str) -> bool {
-    name == CONFIG_VARIABLE || name.starts_with(OF_TESTS) || OF_RUNS.contains(&name)
+    [CONFIG_VARIABLE, OF_COMMANDS].contains(&name)
+        || OF_RUNS.contains(&name)
+        || OF_TESTS.iter().any(|prefix| name.starts_with(prefix))
 }
 
 pub(super) fn meaning_of(name: &str) -> Option<Meaning> {
@@ -87,6 +100,25 @@ mod tests {
         let taken: Vec<&String> =
             all.iter().filter(|name| is_left_alone(name) && *name != CONFIG_VARIABLE).collect();
         assert!(taken.is_empty(), "{taken:?}");
+    }
+
+    #[test]
+    fn what_tests_and_commands_are_told_is_not_for_a_node() {
+        for name in [
+            "EVENBEAT_SERVER",
+            "EVENBEAT_STORIES",
+            "EVENBEAT_DEATHS",
+            "EVENBEAT_BENCH_DIR",
+            "EVENBEAT_FUZZ_SECONDS",
+            "EVENBEAT_CHAOS_SEED",
+            "EVENBEAT_ORACLE_PYTHON",
+            "EVENBEAT_RUN_ID",
+        ] {
+            assert!(is_left_alone(name), "{name}");
+        }
+        for name in ["EVENBEAT_SERVERS", "EVENBEAT_BENCH", "EVENBEAT_STORY", "EVENBEAT_"] {
+            assert!(!is_left_alone(name), "{name}");
+        }
     }
 
     #[test]

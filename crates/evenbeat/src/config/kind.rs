@@ -261,10 +261,7 @@ fn store(field: &str, value: &Value) -> Result<Setting, Trouble> {
     let place = text(field, "a store", value)?.parse::<StorePlace>();
     place.map(Setting::Store).map_err(|error| {
         let error = match error {
-            // Parameters may be secrets too.
-            PlaceError::Unknown(shown) => {
-                PlaceError::Unknown(shortened(shown.split('?').next().unwrap_or_default()))
-            }
+            PlaceError::Unknown(shown) => PlaceError::Unknown(shortened(&shown)),
             PlaceError::NoPath => PlaceError::NoPath,
         };
         Trouble::new(error.to_string(), "not a store", None)

@@ -25,8 +25,11 @@ impl Config {
     pub fn read(sources: &Sources) -> Result<(Config, Origins), Vec<Fault>> {
         let mut resolved = resolve(sources, gather(sources));
         rules::check(&mut resolved);
+        // Of a file that nobody could read it is not known what it would have said: there is no fault in that, and no
+        // configuration either.
+        let is_known = resolved.gathered.faults.is_empty() && !resolved.gathered.is_file_lost;
         let lease = match rules::timings(&resolved) {
-            Ok(lease) if resolved.gathered.faults.is_empty() => lease,
+            Ok(lease) if is_known => lease,
             _ => return Err(resolved.gathered.faults),
         };
         let config = Values(&resolved).config(lease);

@@ -17,7 +17,7 @@ has 1 MiB at most, and nobody but its owner may be able to write to it; `tokens_
 Every key is a variable too: `EVENBEAT_` and the key in capitals, with `_` for each dot (`dispatch.late_share` is
 `EVENBEAT_DISPATCH_LATE_SHARE`). A list is written with commas or as in TOML. A table of names is one variable with an
 inline table: `EVENBEAT_POOLS='{default = {capacity = 8}}'`. Other variables that begin with `EVENBEAT_` are refused, but
-for those that runs are given.
+for those that runs are given, `EVENBEAT_SERVER`, which is for other commands, and those of Evenbeat's own tests.
 
 On the command line, `--store`, `--data-dir`, `--listen` and `--node` (`node.name`) have flags of their own, and
 `--set KEY=VALUE` sets any key: `--set log.level=debug`, `--set pools.browsers.capacity=8`.

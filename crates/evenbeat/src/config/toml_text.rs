@@ -1,20 +1,14 @@
-//! TOML as a tree in which every name and value knows its place.
+//! A configuration as a tree in which every name and value knows its place: what [`tree`] reads of any TOML, name by name
+//! in the order of the text, and with no secret in what it says.
 
 use std::ops::Range;
 
-use evenbeat_core::nearest::shortened;
-use evenbeat_core::value::Value;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use evenbeat_core::value::{self, Step, Value};
 
 use super::kind::Trouble;
 use super::mask::masked;
-
-/// How deep tables and lists may be nested.
-const DEPTH_MAX: usize = 32;
-
-/// How the parser begins to say that a text has no quotes.
-const UNQUOTED: &str = "string values must be quoted";
+use crate::jobfile::tree::{self, About};
+use crate::jobfile::{Lines, Spans};
 
 /// What stands in a table.
 pub(super) type Table = Vec<Entry>;
@@ -40,32 +34,30 @@ pub(super) type Broken = (Range<usize>, Trouble);
 
 /// Reads a text; all that is wrong with it, at most one thing a line.
 pub(super) fn parse(text: &str) -> Result<Table, Vec<Broken>> {
-    let (table, errors) = DeTable::parse_recoverable(text);
     // What is wrong is shown, and may stand where a secret does.
-    let shown = masked(text);
-    let mut broken: Vec<Broken> = errors
-        .iter()
-        .map(|error| {
-            let span = error.span().unwrap_or(0..0);
-            // An address or `none` without quotes looks like a number at first.
-            match error.message().starts_with("invalid float").then(|| word_around(text, span.start)) {
-                Some(word) => (word.clone(), trouble(&shown, word, UNQUOTED)),
-                None => (span.clone(), trouble(&shown, span, error.message())),
-            }
+    let about = About { shown: &masked(text), what_is: "the configuration is" };
+    let tree = tree::parse(text, &Lines::of(text), about).map_err(|broken| {
+        let trouble = |it: tree::Broken| Trouble { message: it.message, label: None, help: it.help };
+        broken.into_iter().map(|it| (it.span.clone(), trouble(it))).collect::<Vec<Broken>>()
+    })?;
+    Ok(entries(tree.table, &tree.spans))
+}
+
+fn entries(table: value::Table, spans: &Spans) -> Table {
+    let mut read: Table = table
+        .into_iter()
+        .map(|(name, value)| {
+            let below = spans.below.get(&Step::Key(name.clone())).cloned().unwrap_or_default();
+            let (name_span, span) = (below.key.clone().unwrap_or_default(), below.value.clone());
+            let node = match value {
+                Value::Table(inner) => Node::Table(entries(inner, &below)),
+                other => Node::Value(other),
+            };
+            Entry { name, name_span, node, span }
         })
         .collect();
-    // Half of a file is no ground to judge its values on.
-    if broken.is_empty() {
-        let read = read_table(table.get_ref(), &mut broken, 1);
-        if broken.is_empty() {
-            return Ok(read);
-        }
-    }
-    broken.sort_by_key(|(span, _)| span.start);
-    // After the first slip of a line the parser guesses, and mostly complains about its own guess.
-    let line_of = |byte: usize| text.bytes().take(byte).filter(|it| *it == b'\n').count();
-    broken.dedup_by_key(|(span, _)| line_of(span.start));
-    Err(broken)
+    read.sort_by_key(|entry| entry.name_span.start);
+    read
 }
 
 /// Reads a value by itself, as a variable has it.
@@ -102,86 +94,6 @@ fn shifted(node: Node, back: &impl Fn(Range<usize>) -> Range<usize>) -> Node {
     }
 }
 
-/// The value that a byte lies in: all that stands together.
-fn word_around(text: &str, at: usize) -> Range<usize> {
-    let is_end = |it: char| it.is_whitespace() || ['=', ',', '[', ']', '{', '}', '#'].contains(&it);
-    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
-    let n_before: usize = before.chars().rev().take_while(|it| !is_end(*it)).map(char::len_utf8).sum();
-    at - n_before..at + after.find(is_end).unwrap_or(after.len())
-}
-
-fn trouble(text: &str, span: Range<usize>, message: &str) -> Trouble {
-    let written = shortened(text.get(span).unwrap_or_default());
-    if message == "duplicate key" {
-        return Trouble {
-            message: format!("`{written}` is written twice in the same table"),
-            label: None,
-            help: Some("keep one of them".to_owned()),
-        };
-    }
-    let unquoted = message.starts_with(UNQUOTED);
-    let (message, help) = match (unquoted, written.as_str()) {
-        (true, "") => ("a value is missing".to_owned(), None),
-        (true, _) => (format!("`{written}` needs quotes"), Some(format!("write `\"{written}\"`"))),
-        (false, _) if text.trim_start().starts_with('{') => {
-            (message.to_owned(), Some("the configuration is TOML, and this looks like JSON".to_owned()))
-        }
-        (false, _) => (message.to_owned(), None),
-    };
-    Trouble { message: format!("not valid TOML: {message}"), label: None, help }
-}
-
-fn read_table(table: &DeTable<'_>, broken: &mut Vec<Broken>, depth: usize) -> Table {
-    let mut read = Vec::new();
-    for (name, value) in table {
-        let node = match value.get_ref() {
-            DeValue::Table(table) if depth < DEPTH_MAX => Node::Table(read_table(table, broken, depth + 1)),
-            DeValue::Table(_) => {
-                broken.push((value.span(), too_deep()));
-                Node::Value(Value::Null)
-            }
-            _ => Node::Value(read_value(value, broken, depth)),
-        };
-        let name_span = name.span();
-        read.push(Entry { name: name.get_ref().to_string(), name_span, node, span: value.span() });
-    }
-    read.sort_by_key(|entry| entry.name_span.start);
-    read
-}
-
-fn read_value(value: &Spanned<DeValue<'_>>, broken: &mut Vec<Broken>, depth: usize) -> Value {
-    let mut number = |read: Option<Value>, written: &str| {
-        read.unwrap_or_else(|| {
-            let message = format!("the number `{}` is too large", shortened(written));
-            broken.push((value.span(), Trouble { message, label: None, help: None }));
-            Value::Null
-        })
-    };
-    match value.get_ref() {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Boolean(truth) => Value::Bool(*truth),
-        DeValue::Datetime(at) => Value::Text(at.to_string()),
-        DeValue::Integer(it) => {
-            number(i64::from_str_radix(it.as_str(), it.radix()).ok().map(Value::Int), it.as_str())
-        }
-        DeValue::Float(it) => number(it.as_str().parse().ok().map(Value::Float), it.as_str()),
-        DeValue::Array(values) if depth < DEPTH_MAX => {
-            Value::List(values.iter().map(|value| read_value(value, broken, depth + 1)).collect())
-        }
-        DeValue::Array(_) => {
-            broken.push((value.span(), too_deep()));
-            Value::Null
-        }
-        // No key has a list of tables: that it is one is all that needs to be known.
-        DeValue::Table(_) => Value::Table(evenbeat_core::value::Table::new()),
-    }
-}
-
-fn too_deep() -> Trouble {
-    let message = format!("nested deeper than the {DEPTH_MAX} levels allowed");
-    Trouble { message, label: None, help: None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,12 +119,6 @@ mod tests {
             "a = 99999999999999999999\n",
             &[("99999999999999999999", "the number `99999999999999999999` is too large")],
         );
-    }
-
-    #[test]
-    fn what_looks_like_a_number_at_first_needs_quotes_too() {
-        check("a = none # b\n", &[("none", "not valid TOML: `none` needs quotes")]);
-        check("a = [0.0.0.0:1, 2]\n", &[("0.0.0.0:1", "not valid TOML: `0.0.0.0:1` needs quotes")]);
     }
 
     #[test]

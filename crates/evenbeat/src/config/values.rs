@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use evenbeat_core::engine::{DispatchSettings, PoolSettings, Settings};
+use evenbeat_core::engine::{DispatchSettings, PoolSettings, RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, Site, Tenant};
 use evenbeat_core::lease::Timings;
 use evenbeat_core::placement::Balance;
@@ -12,6 +12,7 @@ use evenbeat_core::rules::Rules;
 use evenbeat_core::store::{CounterLimit, Retention};
 use evenbeat_core::time::{Duration, Timestamp};
 
+use crate::intake::{Allowed, Quota};
 use crate::store::place::StorePlace;
 
 /// How many rows of each kind go at once when history is trimmed, so that nobody waits for it.
@@ -166,12 +167,11 @@ pub enum LogFormat {
 impl Config {
     /// What the engine of this node goes by.
     pub fn settings(&self) -> Settings {
-        let limit_of = |plan: &String| {
-            let max_open = self.plans.get(plan)?.max_concurrent_jobs?;
-            Some(CounterLimit { max_open: Some(max_open), ..CounterLimit::default() })
-        };
-        let tenants =
-            self.tenants.iter().filter_map(|(tenant, plan)| Some((tenant.clone(), limit_of(plan)?)));
+        let open_of =
+            |limits: Limits| CounterLimit { max_open: limits.max_concurrent_jobs, ..CounterLimit::default() };
+        // Those without limits too: what holds for all others does not hold for them.
+        let tenants = || self.tenants.keys().map(|tenant| (tenant.clone(), self.limits_of(tenant)));
+        let others = self.limits_of_plan(&self.default_plan);
         Settings {
             node: self.node.clone(),
             // One process has the file for itself: its lock is the lease.
@@ -181,7 +181,14 @@ impl Config {
             },
             pools: self.pools.clone(),
             sites: self.sites.clone(),
-            tenants: tenants.collect(),
+            tenants: tenants().map(|(tenant, limits)| (tenant, open_of(limits))).collect(),
+            other_tenants: open_of(others),
+            all_runs: open_of(self.quota),
+            run_time: RunTime {
+                any: self.quota.max_run_time,
+                tenants: tenants().map(|(tenant, limits)| (tenant, limits.max_run_time)).collect(),
+                other_tenants: others.max_run_time,
+            },
             dispatch: self.dispatch,
             poll_every: self.scheduler_interval,
             start_within: self.start_within,
@@ -206,7 +213,30 @@ impl Config {
 
     /// The limits of a tenant: those of its plan.
     pub fn limits_of(&self, tenant: &Tenant) -> Limits {
-        let plan = self.tenants.get(tenant).unwrap_or(&self.default_plan);
+        self.limits_of_plan(self.plan_of(tenant))
+    }
+
+    /// The plan of a tenant.
+    pub fn plan_of(&self, tenant: &Tenant) -> &str {
+        self.tenants.get(tenant).unwrap_or(&self.default_plan)
+    }
+
+    fn limits_of_plan(&self, plan: &str) -> Limits {
         self.plans.get(plan).copied().unwrap_or_default()
+    }
+
+    /// What jobs may ask for.
+    pub fn allowed(&self) -> Allowed {
+        let quota = |plan: &str| Quota {
+            plan: plan.to_owned(),
+            max_run_time: self.limits_of_plan(plan).max_run_time,
+        };
+        Allowed {
+            shell: self.commands.allow_shell,
+            first_run_within: self.first_run_within,
+            tenants: self.tenants.iter().map(|(tenant, plan)| (tenant.clone(), quota(plan))).collect(),
+            other_tenants: quota(&self.default_plan),
+            max_run_time: self.quota.max_run_time,
+        }
     }
 }

@@ -37,6 +37,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 Some(FleetNews::Reset) => {
                     let balance = fleet.ledger().balance();
                     *fleet.ledger() = Ledger::new(balance, clock::now());
+                    fleet.inner.faults.forget_all();
                     fleet.inner.is_read.send_replace(false);
                 }
                 Some(FleetNews::Rows(rows)) => {
@@ -66,6 +67,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
 
 impl Fleet {
     fn learn(&self, rows: &[JobNews]) {
+        self.inner.faults.learn(rows, clock::now());
         let mut ledger = self.ledger();
         for row in rows {
             if row.is_deleted {

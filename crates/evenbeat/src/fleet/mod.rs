@@ -1,6 +1,7 @@
 //! The fleet as one process sees it: the load that its jobs put on the time line, and the agenda. Followed from the
 //! store's feed, kept in memory, read by everybody; what is stored is the truth.
 
+mod faults;
 mod follow;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,7 @@ use evenbeat_core::placement::{Balance, Ledger};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use tokio::sync::watch;
 
+pub use faults::Faults;
 pub use follow::follow;
 
 use crate::runtime::agenda::AgendaCell;
@@ -43,6 +45,7 @@ struct Inner {
     agenda: AgendaCell,
     agenda_settings: AgendaSettings,
     is_read: watch::Sender<bool>,
+    faults: Faults,
 }
 
 impl Fleet {
@@ -54,6 +57,7 @@ impl Fleet {
             agenda: AgendaCell::new(Agenda::empty(window)),
             agenda_settings,
             is_read: watch::channel(false).0,
+            faults: Faults::default(),
         };
         Fleet { inner: Arc::new(inner) }
     }
@@ -79,6 +83,11 @@ impl Fleet {
             })
             .collect();
         Agenda::build(&sources, window)
+    }
+
+    /// The jobs whose stored next run cannot be.
+    pub fn faults(&self) -> &Faults {
+        &self.inner.faults
     }
 
     /// How the starts of the next hours are spread.

@@ -3,6 +3,7 @@
 use evenbeat_core::edit::Refusal;
 use evenbeat_core::ids::{JobKey, NodeName};
 use evenbeat_core::store::{Revision, StoreDown};
+use evenbeat_core::time::Duration;
 
 /// Why something was not done. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,21 @@ pub enum IntakeError {
         key: JobKey,
         /// What it wants.
         target: &'static str,
+    },
+    /// It asks for more than there is for it.
+    #[error(
+        "`{key}`: `max_allowed_duration` is {asked}, and a run may take {most} at most {by}; lower it, or raise the limit \
+         in the configuration"
+    )]
+    OverQuota {
+        /// Which job.
+        key: JobKey,
+        /// How long its runs are to be allowed to take.
+        asked: Duration,
+        /// How long they may.
+        most: Duration,
+        /// Who says so.
+        by: String,
     },
     /// Others were quicker, again and again.
     #[error("`{key}` changes too quickly; try again")]

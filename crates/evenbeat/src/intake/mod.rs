@@ -4,6 +4,7 @@
 //! Whatever is asked is worked out from the job's row as it is ([`evenbeat_core::edit`]), and written only if the row is
 //! still that one; else it is worked out again. Every write leaves a line in the audit.
 
+mod allowed;
 mod apply;
 mod error;
 mod rebalance;
@@ -13,9 +14,10 @@ use std::sync::Arc;
 
 use evenbeat_core::edit;
 use evenbeat_core::ids::{ExtraId, JobKey, NodeName, RunId};
-use evenbeat_core::job::{Extra, Job, JobState, PausedBy, Target};
+use evenbeat_core::job::{Extra, Job, JobState, PausedBy};
 use evenbeat_core::notice::Notice;
 use evenbeat_core::occurrence::Due;
+use evenbeat_core::repair;
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
     AuditEntry, Cancelled, JobRow, PutAnswer, PutJob, Revision, RunFilter, SessionKind, StoreDown,
@@ -23,6 +25,7 @@ use evenbeat_core::store::{
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::value::Value;
 
+pub use allowed::{Allowed, Quota};
 pub use apply::{Applied, ApplyOptions, Change};
 pub use error::IntakeError;
 pub use rebalance::{PlanId, Rebalanced, StoredPlan};
@@ -44,13 +47,6 @@ const OPEN_MAX: usize = 1_000;
 /// Who asks: a token's name, a user of the machine, or the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor(pub String);
-
-/// What jobs may ask of the machines that run them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allowed {
-    /// Whether a shell may read a command.
-    pub shell: bool,
-}
 
 /// The door. Copies share everything.
 #[derive(Clone, Debug)]
@@ -95,7 +91,7 @@ impl Intake {
 
     /// Creates a job, or gives it another definition.
     pub async fn put(&self, actor: &Actor, job: Arc<Job>, expect: Expect) -> Result<JobRow, IntakeError> {
-        self.check(&job)?;
+        self.inner.allowed.check(&job)?;
         let mut seen = self.inner.store.job(&job.key).await?;
         for _ in 0..N_TRIES {
             expect.check(&job.key, seen.as_ref())?;
@@ -127,9 +123,34 @@ impl Intake {
     pub async fn resume(&self, actor: &Actor, key: &JobKey) -> Result<JobRow, IntakeError> {
         self.change(actor, "resume", "", key, |row, open, now| {
             let placement = self.place(&row.job, &row.state, now);
-            edit::resume(row, open, placement, now).map_err(|it| refused(key, it))
+            let resumed = match edit::resume(row, open, placement.clone(), now) {
+                // What waits because its next run cannot be goes on in the same way.
+                Err(edit::Refusal::NotPaused) => {
+                    edit::mend(row, placement, now).map_err(|_| edit::Refusal::NotPaused)
+                }
+                resumed => resumed,
+            };
+            resumed.map_err(|it| refused(key, it))
         })
         .await
+    }
+
+    /// Places a job afresh whose stored next run cannot be. None if there is nothing wrong with it.
+    pub async fn mend(&self, key: &JobKey) -> Result<Option<JobRow>, IntakeError> {
+        let system = Actor("system".to_owned());
+        let mended = self.change(&system, "mend", "", key, |row, _, now| {
+            repair::fault(&row.job, &row.state, row.n_open, now)
+                .ok_or_else(|| refused(key, edit::Refusal::Sound))?;
+            let placement = self.place(&row.job, &row.state, now);
+            edit::mend(row, placement, now).map_err(|it| refused(key, it))
+        });
+        match mended.await {
+            Ok(row) => Ok(Some(row)),
+            Err(
+                IntakeError::Refused { refusal: edit::Refusal::Sound, .. } | IntakeError::NoSuchJob { .. },
+            ) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Asks for a run now. The same `id` twice is heard once.
@@ -284,7 +305,7 @@ impl Intake {
         }
         let mut ledger = self.inner.fleet.ledger();
         ledger.remove(&job.key);
-        let (placement, spot) = ledger.place(job, state, now)?;
+        let (placement, spot) = ledger.place(&self.inner.allowed.placed_as(job), state, now)?;
         let mut placed = state.clone();
         placed.pause = None;
         placed.place(job, placement.clone());
@@ -299,19 +320,6 @@ impl Intake {
         let filter = RunFilter { key: Some(key.clone()), is_open: true };
         let runs = self.inner.store.runs(filter, None, OPEN_MAX).await?;
         Ok(runs.into_iter().map(|run| run.due).collect())
-    }
-
-    /// Whether the job is one that can be run here.
-    fn check(&self, job: &Job) -> Result<(), IntakeError> {
-        match &job.target {
-            Target::Command(command) if command.shell && !self.inner.allowed.shell => {
-                Err(IntakeError::ShellNotAllowed { key: job.key.clone() })
-            }
-            Target::Command(_) => Ok(()),
-            other @ (Target::Http(_) | Target::Queue(_)) => {
-                Err(IntakeError::TargetNotSupported { key: job.key.clone(), target: other.kind() })
-            }
-        }
     }
 }
 

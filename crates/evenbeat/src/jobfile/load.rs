@@ -13,7 +13,7 @@ use super::diagnostic::{Diagnostic, Diagnostics, Note, Severity};
 use super::fault::Context;
 use super::layout::{Layout, layout};
 use super::source::{FILE_BYTES_MAX, Lines, SourceText};
-use super::tree::{self, Tree};
+use super::tree::{self, About, Tree};
 
 /// Every job of some files.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Loading<'_> {
             self.errors.push(fault(None, message, Some("split it into several files".to_owned())));
             return None;
         }
-        match tree::parse(&file.text, lines) {
+        match tree::parse(&file.text, lines, About::job_file(&file.text)) {
             Ok(tree) => Some(tree),
             Err(broken) => {
                 let broken = broken.into_iter().map(|it| fault(Some(it.span), it.message, it.help));

@@ -25,8 +25,10 @@ mod load;
 mod render;
 mod source;
 mod spans;
-mod tree;
+pub(crate) mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity};
 pub use load::{JobFile, Loaded, LoadedJob, load};
+pub(crate) use source::Lines;
 pub use source::{FILE_BYTES_MAX, Position, SourceText};
+pub(crate) use spans::Spans;

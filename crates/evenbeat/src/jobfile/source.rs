@@ -23,15 +23,15 @@ pub struct Position {
 
 /// Where the lines of a text begin, so that a place is found without counting from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lines(Vec<usize>);
+pub(crate) struct Lines(Vec<usize>);
 
 impl Lines {
-    pub(super) fn of(text: &str) -> Lines {
+    pub(crate) fn of(text: &str) -> Lines {
         Lines([0].into_iter().chain(text.match_indices('\n').map(|(idx, _)| idx + 1)).collect())
     }
 
     /// The number of the line that a byte is on, the first being 0.
-    pub(super) fn line_idx(&self, byte: usize) -> usize {
+    pub(crate) fn line_idx(&self, byte: usize) -> usize {
         self.0.partition_point(|start| *start <= byte).saturating_sub(1)
     }
 

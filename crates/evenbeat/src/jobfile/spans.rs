@@ -8,12 +8,12 @@ use evenbeat_core::value::{Path, Step};
 
 /// The places of one value and of all that is inside it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spans {
+pub(crate) struct Spans {
     /// Where its name stands, if it has one.
-    pub(super) key: Option<Range<usize>>,
+    pub(crate) key: Option<Range<usize>>,
     /// Where it stands itself; of a table with a header, the header.
-    pub(super) value: Range<usize>,
-    pub(super) below: BTreeMap<Step, Spans>,
+    pub(crate) value: Range<usize>,
+    pub(crate) below: BTreeMap<Step, Spans>,
 }
 
 impl Spans {

@@ -1,7 +1,8 @@
-//! From TOML to the neutral tree of values, with the place of everything.
+//! From TOML to the neutral tree of values, with the place of everything: for job files and for the configuration.
 
 use std::ops::Range;
 
+use evenbeat_core::nearest::shortened;
 use evenbeat_core::value::{Step, Table, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -14,26 +15,51 @@ const DEPTH_MAX: usize = 32;
 
 /// A file that is TOML.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) table: Table,
-    pub(super) spans: Spans,
+pub(crate) struct Tree {
+    pub(crate) table: Table,
+    pub(crate) spans: Spans,
 }
 
 /// Something that keeps a file from being read as TOML.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub(super) span: Range<usize>,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
+pub(crate) struct Broken {
+    pub(crate) span: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
 }
 
+/// What there is to know of a text before it is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<'a> {
+    /// The same text, byte by byte, without what must not be repeated.
+    pub(crate) shown: &'a str,
+    /// What it is: `job files are`.
+    pub(crate) what_is: &'static str,
+}
+
+impl<'a> About<'a> {
+    /// Of a job file, in which nothing is secret.
+    pub(crate) fn job_file(text: &'a str) -> About<'a> {
+        About { shown: text, what_is: "job files are" }
+    }
+}
+
+/// How the parser begins to say that a text has no quotes.
+const UNQUOTED: &str = "string values must be quoted";
+
 /// Reads a text as TOML; all that is wrong with it, at most one thing a line.
-pub(super) fn parse(text: &str, lines: &Lines) -> Result<Tree, Vec<Broken>> {
+pub(crate) fn parse(text: &str, lines: &Lines, about: About<'_>) -> Result<Tree, Vec<Broken>> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut broken: Vec<Broken> = errors
-        .iter()
-        .map(|error| syntax_error(text, error.span().unwrap_or(0..0), error.message()))
-        .collect();
+    let syntax_error = |error: &toml::de::Error| {
+        let span = error.span().unwrap_or(0..0);
+        // An address or `none` without quotes looks like a number at first.
+        if error.message().starts_with("invalid float") {
+            syntax_error(about, word_around(text, span.start), UNQUOTED)
+        } else {
+            syntax_error(about, span, error.message())
+        }
+    };
+    let mut broken: Vec<Broken> = errors.iter().map(syntax_error).collect();
     let mut spans = Spans::default();
     let mut reading = Reading { broken: Vec::new() };
     let table = reading.table(table.get_ref(), &mut spans, 1);
@@ -50,25 +76,31 @@ pub(super) fn parse(text: &str, lines: &Lines) -> Result<Tree, Vec<Broken>> {
     Err(broken)
 }
 
-fn syntax_error(text: &str, span: Range<usize>, message: &str) -> Broken {
-    let written = text.get(span.clone()).unwrap_or_default();
+fn syntax_error(about: About<'_>, span: Range<usize>, message: &str) -> Broken {
+    let written = shortened(about.shown.get(span.clone()).unwrap_or_default());
     if message == "duplicate key" {
-        return Broken {
-            message: format!("`{written}` is written twice in the same table"),
-            help: (written == "job").then(|| "write each job as `[[job]]`".to_owned()),
-            span,
-        };
+        let help = if written == "job" { "write each job as `[[job]]`" } else { "keep one of them" };
+        let message = format!("`{written}` is written twice in the same table");
+        return Broken { span, message, help: Some(help.to_owned()) };
     }
-    let unquoted = message.starts_with("string values must be quoted");
-    let (message, help) = match (unquoted, written) {
+    let unquoted = message.starts_with(UNQUOTED);
+    let (message, help) = match (unquoted, written.as_str()) {
         (true, "") => ("a value is missing".to_owned(), None),
         (true, _) => (format!("`{written}` needs quotes"), Some(format!("write `\"{written}\"`"))),
-        (false, _) if text.trim_start().starts_with('{') => {
-            (message.to_owned(), Some("job files are TOML, and this looks like JSON".to_owned()))
+        (false, _) if about.shown.trim_start().starts_with('{') => {
+            (message.to_owned(), Some(format!("{} TOML, and this looks like JSON", about.what_is)))
         }
         (false, _) => (message.to_owned(), None),
     };
     Broken { span, message: format!("not valid TOML: {message}"), help }
+}
+
+/// The value that a byte lies in: all that stands together.
+fn word_around(text: &str, at: usize) -> Range<usize> {
+    let is_end = |it: char| it.is_whitespace() || ['=', ',', '[', ']', '{', '}', '#'].contains(&it);
+    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
+    let n_before: usize = before.chars().rev().take_while(|it| !is_end(*it)).map(char::len_utf8).sum();
+    at - n_before..at + after.find(is_end).unwrap_or(after.len())
 }
 
 struct Reading {
@@ -121,7 +153,7 @@ impl Reading {
 
     fn number(&mut self, read: Option<Value>, span: Range<usize>, written: &str) -> Value {
         read.unwrap_or_else(|| {
-            let message = format!("the number `{written}` is too large");
+            let message = format!("the number `{}` is too large", shortened(written));
             self.broken.push(Broken { span, message, help: None });
             Value::Null
         })
@@ -133,7 +165,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Tree, Vec<Broken>> {
-        super::parse(text, &Lines::of(text))
+        super::parse(text, &Lines::of(text), About::job_file(text))
     }
 
     #[track_caller]
@@ -159,6 +191,12 @@ mod tests {
             "a = 99999999999999999999\n",
             &[("99999999999999999999", "the number `99999999999999999999` is too large")],
         );
+    }
+
+    #[test]
+    fn what_looks_like_a_number_at_first_needs_quotes_too() {
+        check_broken("a = none # b\n", &[("none", "not valid TOML: `none` needs quotes")]);
+        check_broken("a = [0.0.0.0:1, 2]\n", &[("0.0.0.0:1", "not valid TOML: `0.0.0.0:1` needs quotes")]);
     }
 
     #[test]

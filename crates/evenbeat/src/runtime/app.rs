@@ -13,11 +13,13 @@ use tokio::time::timeout;
 
 use super::clock;
 use super::housekeeping::{self, Keep};
+use super::mending;
 use super::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
 use super::telemetry::Telemetry;
 use super::works::{NewsOut, Works};
 use crate::fleet::{AgendaSettings, Fleet, follow};
 use crate::intake::{Allowed, Intake};
+use crate::point::point;
 use crate::store::any::AnyStore;
 
 /// What a process is made of.
@@ -108,6 +110,7 @@ impl App {
         let others = vec![
             tokio::spawn(follow(app.fleet.clone(), fleet_news, app.telemetry.clone())),
             tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
+            tokio::spawn(mending::mend(app.clone())),
         ];
         Ok((app, Running { node, others, handle, works, store }))
     }
@@ -126,7 +129,9 @@ impl Running {
         drain_for: Length,
         hurry: impl Future<Output = ()>,
     ) -> Result<Stopped, NodeError> {
+        point("stop.asked");
         self.handle.drain(true).await;
+        point("stop.draining");
         let stopped = tokio::select! {
             left = timeout(drain_for, self.ended()) => left.ok(),
             () = hurry => None,
@@ -138,11 +143,14 @@ impl Running {
                 Ok(Stopped::LetGo)
             }
         };
+        point("stop.left");
         self.works.let_go().await;
+        point("stop.let_go");
         for task in &self.others {
             task.abort();
         }
         close(&self.store);
+        point("stop.closed");
         stopped
     }
 }

@@ -7,22 +7,24 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use evenbeat_core::engine::{Engine, Event, Now, Settings};
-use evenbeat_core::ids::{NodeName, Pool};
+use evenbeat_core::engine::{Command, Engine, Event, Now, Settings};
+use evenbeat_core::ids::{JobKey, NodeName, Pool};
 use evenbeat_core::lease::Timings;
 use evenbeat_core::roster::Roster;
-use evenbeat_core::store::{Changes, JobNews};
+use evenbeat_core::store::{Changes, JobNews, StoreDown};
 use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clock;
 use super::marks::Marks;
+use super::pages::Pages;
 use super::perform::Performer;
 use super::reports::Reports;
 use super::standings::{Standings, changed_by};
 use super::telemetry::Telemetry;
 use super::timer::{BootTimer, WallSteps};
 use super::works::Works;
+use crate::point::point;
 use crate::store::any::AnyStore;
 use crate::target::command::ShimNews;
 
@@ -31,6 +33,9 @@ const WORDS_MAX: usize = 4_096;
 
 /// So many pages of changes wait for whoever follows the fleet.
 const PAGES_MAX: usize = 16;
+
+/// So many jobs are told at once after a load: the engine waits meanwhile.
+const TOLD_MAX: usize = 2_000;
 
 /// A step of the wall clock that is smaller is called drift.
 const STEP_MIN: Duration = Duration::from_secs(1);
@@ -84,6 +89,32 @@ pub enum FleetNews {
     Rows(Vec<JobNews>),
     /// That was all there is for now.
     Read,
+}
+
+/// How much of a load whoever follows the fleet has not been told yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Untold {
+    Nothing,
+    /// All jobs after this one, by their keys.
+    After(Option<JobKey>),
+}
+
+impl Untold {
+    /// The next that is told.
+    fn next(&mut self, engine: &Engine) -> FleetNews {
+        let after = match std::mem::replace(self, Untold::Nothing) {
+            Untold::Nothing => None,
+            Untold::After(key) => key,
+        };
+        let rows = engine.jobs_after(after.as_ref(), TOLD_MAX);
+        match rows.last() {
+            Some(last) => {
+                *self = Untold::After(Some(last.key.clone()));
+                FleetNews::Rows(rows)
+            }
+            None => FleetNews::Read,
+        }
+    }
 }
 
 /// A way to reach a node.
@@ -161,10 +192,19 @@ pub struct Node {
     news: mpsc::UnboundedReceiver<ShimNews>,
     nudge: Arc<Notify>,
     fleet: mpsc::Sender<FleetNews>,
+    /// Whether the engine had read everything when we last looked.
+    was_loaded: bool,
+    /// What whoever follows the fleet has not been told yet, after a load.
+    untold: Untold,
     timer: BootTimer,
     steps: WallSteps,
     /// The wall clock less the boot clock, as last seen.
     offset: Duration,
+    /// Whether people were told that the store takes nothing.
+    is_store_down: bool,
+    /// Whether a session is about to begin. Until then the engine does not know the runs that are taken over with it,
+    /// and would not understand what is heard of them.
+    is_joining: bool,
 }
 
 impl std::fmt::Debug for Node {
@@ -187,6 +227,7 @@ impl Node {
             standings: Standings::new(clock::now()),
             performer: Performer {
                 marks: Marks::to(store.clone()),
+                pages: Pages::of(store.clone()),
                 store,
                 works,
                 telemetry,
@@ -201,9 +242,13 @@ impl Node {
             news,
             nudge,
             fleet: to_fleet,
+            was_loaded: false,
+            untold: Untold::Nothing,
             timer: BootTimer::new().map_err(NodeError::Timer)?,
             steps: WallSteps::new().map_err(NodeError::Timer)?,
             offset: offset(clock::both()),
+            is_store_down: false,
+            is_joining: false,
         };
         Ok((node, handle, fleet))
     }
@@ -211,7 +256,9 @@ impl Node {
     /// Lives until it has left. To be given up in between is how a node lets go of runs that another life will adopt.
     pub async fn run(mut self) -> Result<(), NodeError> {
         self.feed(Event::Woke);
+        let fleet = self.fleet.clone();
         loop {
+            self.tell_of_loads().await;
             let wake_at = self.wake_at();
             tokio::select! {
                 biased;
@@ -223,7 +270,7 @@ impl Node {
                     }
                     Some(Word::Left) | None => return Ok(()),
                 },
-                Some(news) = self.news.recv() => {
+                Some(news) = self.news.recv(), if !self.is_joining => {
                     if let Some(event) = self.event_of(news) {
                         self.feed(event);
                     }
@@ -237,26 +284,43 @@ impl Node {
                     step.map_err(NodeError::Timer)?;
                     self.feed(Event::Woke);
                 }
+                Ok(place) = fleet.reserve(), if self.untold != Untold::Nothing => {
+                    place.send(self.untold.next(&self.engine));
+                }
             }
         }
     }
 
-    /// An answer of the store. Whoever follows the fleet hears what the engine hears, and slows it down if it must.
+    /// An answer of the store. Whoever follows the fleet hears what the engine hears, and slows it down if it must; but
+    /// of a load only when it is over, so that runs need not wait for it.
     async fn hear(&mut self, event: Event) {
+        self.look_for_trouble(&event);
         match &event {
-            Event::Joined { session, .. } => self.performer.session = Some(*session),
-            Event::Changed(Ok(Changes::Reset)) => self.pass_on(FleetNews::Reset).await,
-            Event::Changed(Ok(Changes::Rows { rows, is_last, .. })) => {
-                if !rows.is_empty() {
-                    self.pass_on(FleetNews::Rows(rows.clone())).await;
-                }
-                if *is_last {
-                    self.pass_on(FleetNews::Read).await;
-                }
+            Event::Joined { session, .. } => {
+                self.performer.session = Some(*session);
+                self.is_joining = false;
+            }
+            Event::Changed(Ok(Changes::Rows { rows, .. })) if self.was_loaded && !rows.is_empty() => {
+                self.pass_on(FleetNews::Rows(rows.clone())).await;
             }
             _ => {}
         }
         self.feed(event);
+    }
+
+    /// Whoever follows the fleet hears that it was read, or must be read again.
+    async fn tell_of_loads(&mut self) {
+        let is_loaded = self.engine.jobs().is_some();
+        if is_loaded == self.was_loaded {
+            return;
+        }
+        self.was_loaded = is_loaded;
+        if is_loaded {
+            self.untold = Untold::After(None);
+        } else {
+            self.untold = Untold::Nothing;
+            self.pass_on(FleetNews::Reset).await;
+        }
     }
 
     async fn pass_on(&self, news: FleetNews) {
@@ -269,6 +333,7 @@ impl Node {
         self.look_for_steps(now);
         let changed = changed_by(&event);
         for command in self.engine.handle(now, event) {
+            self.is_joining |= matches!(command, Command::Join);
             self.performer.perform(command);
         }
         for turned in self.standings.follow(&self.engine, self.engine.time(now), &changed) {
@@ -292,12 +357,16 @@ impl Node {
     /// What the engine hears of a run; people hear the rest.
     fn event_of(&self, news: ShimNews) -> Option<Event> {
         match news {
-            ShimNews::Started { run, at } => Some(Event::Started { run, at }),
+            ShimNews::Started { run, at } => {
+                point("news.started");
+                Some(Event::Started { run, at })
+            }
             ShimNews::NotStarted { run, why } => {
                 tracing::warn!(%run, why, "a run was not started");
                 Some(Event::NotStarted { run })
             }
             ShimNews::Ended { run, over, told } => {
+                point("news.ended");
                 self.performer.reports.keep(run, told);
                 Some(Event::Ended { run, over })
             }
@@ -316,6 +385,21 @@ impl Node {
         }
     }
 
+    /// People hear once of a store that takes nothing, and once when it does again.
+    fn look_for_trouble(&mut self, event: &Event) {
+        match written(event) {
+            Some(Err(down)) if !self.is_store_down => {
+                self.is_store_down = true;
+                self.performer.telemetry.store_failed(down);
+            }
+            Some(Ok(())) if self.is_store_down => {
+                self.is_store_down = false;
+                self.performer.telemetry.store_recovered();
+            }
+            _ => {}
+        }
+    }
+
     fn look_for_steps(&mut self, now: Now) {
         let (seen, before) = (offset(now), self.offset);
         self.offset = seen;
@@ -323,6 +407,17 @@ impl Node {
         if STEP_MIN <= by || by <= Duration::ZERO - STEP_MIN {
             self.performer.telemetry.clock_stepped(by);
         }
+    }
+}
+
+/// Whether the store has taken what it was asked to write; none if it was asked for nothing of the kind.
+fn written(event: &Event) -> Option<Result<(), &StoreDown>> {
+    match event {
+        Event::Beaten { answer, .. } => Some(answer.as_ref().map(drop)),
+        Event::Claimed { answer, .. } => Some(answer.as_ref().map(drop)),
+        Event::Settled { answer, .. } => Some(answer.as_ref().map(drop)),
+        Event::EndAnswered { answer, .. } => Some(answer.as_ref().map(drop)),
+        _ => None,
     }
 }
 

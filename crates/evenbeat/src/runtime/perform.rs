@@ -13,16 +13,15 @@ use super::clock;
 use super::ids::mint;
 use super::marks::Marks;
 use super::node::{NodeIdentity, Word};
+use super::pages::Pages;
 use super::reports::Reports;
 use super::telemetry::Telemetry;
 use super::works::Works;
+use crate::point::point;
 use crate::store::any::AnyStore;
 
 /// The first pause before another attempt to join.
 const BACKOFF_MIN: Length = Length::from_millis(100);
-
-/// So many jobs are read at once from the feed.
-const CHANGES_MAX: usize = 5_000;
 
 /// So many runs of the dead are looked at in one go.
 const ORPHANS_MAX: usize = 500;
@@ -41,6 +40,7 @@ pub(super) struct Performer {
     /// Whose commands these are.
     pub(super) session: Option<SessionId>,
     pub(super) marks: Marks,
+    pub(super) pages: Pages,
     /// What runs told of themselves, until their end is on record.
     pub(super) reports: Reports,
 }
@@ -66,7 +66,8 @@ impl Performer {
                 self.ask(|store| async move { Event::EpochOpened(store.open_epoch(epoch).await) });
             }
             Command::Changes(since) => {
-                self.ask(|store| async move { Event::Changed(store.changes(since, CHANGES_MAX).await) });
+                let pages = self.pages.clone();
+                self.ask(|_| async move { Event::Changed(pages.read(since).await) });
             }
             Command::End { epoch, mut ends } => {
                 let (works, reports) = (self.works.clone(), self.reports.clone());
@@ -76,11 +77,14 @@ impl Performer {
                 let runs: Vec<RunId> = ends.iter().map(|it| it.run).collect();
                 let marks = self.marks.take(runs.iter().copied());
                 self.ask(|store| async move {
+                    point("end.asked");
                     let answer = store.end(epoch, marks, ends).await;
+                    point("end.answered");
                     for run in on_record(&runs, &answer) {
                         works.forget(run);
                         reports.forget(run);
                     }
+                    point("end.forgotten");
                     Event::EndAnswered { runs, answer }
                 });
             }
@@ -107,20 +111,26 @@ impl Performer {
                     bids.into_iter().map(|bid| Claim { run: RunId(mint(now)), bid }).collect();
                 self.ask(|store| async move {
                     let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
+                    point("claim.asked");
                     let answer = store.claim(me, epoch, claims).await;
+                    point("claim.answered");
                     Event::Claimed { claims: named, answer }
                 });
             }
             Command::Settle { epoch, settles } => self.ask(|store| async move {
                 let keys = settles.iter().map(|it| it.key.clone()).collect();
+                point("settle.asked");
                 let answer = store.settle(me, epoch, settles).await;
+                point("settle.answered");
                 Event::Settled { keys, answer }
             }),
             Command::Leave => {
                 let (store, inbox) = (self.store.clone(), self.inbox.clone());
                 tokio::spawn(async move {
                     // A session that could not say goodbye is found silent, or taken over by the next life.
+                    point("leave.asked");
                     let _ = store.leave(me).await;
+                    point("leave.answered");
                     let _ = inbox.send(Word::Left).await;
                 });
             }
@@ -176,15 +186,19 @@ async fn join_once(
     is_leased: bool,
 ) -> Result<Word, StoreDown> {
     let (session, began_at) = (spec.id, clock::boot());
+    point("join.asked");
     match store.join(spec, timings).await? {
         Joined::OtherTimings(theirs) => Ok(Word::OtherTimings(theirs)),
         Joined::Welcome { epoch, is_open, now } => {
+            point("join.answered");
             let adopted = store.adopt(session).await?;
+            point("adopt.answered");
             // What is with a broker is nobody's to look after here.
             let ours: Vec<_> = adopted.iter().filter(|it| it.phase != RunPhase::Published).cloned().collect();
             let keys: BTreeSet<JobKey> = ours.iter().map(|it| it.key.clone()).collect();
             let jobs = store.jobs_of(keys.into_iter().collect()).await?;
             works.adopt(&ours, &jobs, is_leased).await;
+            point("adopt.done");
             Ok(Word::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
         }
     }

@@ -62,6 +62,13 @@ impl Telemetry {
             | Notice::Overrunning { key, run } => error!(job_id = %key, %run, "{said}"),
             Notice::SkippedByOverlap { key, due_at } => warn!(job_id = %key, %due_at, "{said}"),
             Notice::PausedBySystem { key, reason } => warn!(job_id = %key, reason, "{said}"),
+            Notice::Mended { key, fault, next } => {
+                let next_run_at = next.map_or_else(|| "none".to_owned(), |at| at.to_string());
+                warn!(job_id = %key, %fault, next_run_at, "{said}");
+            }
+            Notice::TooManyFaults { n_faults, n_jobs, example } => {
+                error!(faults = n_faults, job_count = n_jobs, job_id = %example, "{said}");
+            }
         }
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(said).or_default() += 1;
         // Nobody may be listening, and that changes nothing.
@@ -86,6 +93,19 @@ impl Telemetry {
     pub(crate) fn store_down(&self, down: &StoreDown, again_in: Length) {
         let StoreDown(why) = down;
         warn!(why, again_in_ms = again_in.as_millis(), "the store does not answer");
+    }
+
+    /// The store took nothing, for the first time in a while.
+    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    pub(crate) fn store_failed(&self, down: &StoreDown) {
+        let StoreDown(why) = down;
+        warn!(why, "the store takes nothing; what runs goes on, and it is tried again");
+    }
+
+    /// It takes something again.
+    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    pub(crate) fn store_recovered(&self) {
+        tracing::info!("the store takes something again");
     }
 
     /// Somebody set the wall clock.

@@ -18,8 +18,9 @@ pub use signals::{Signal, Signals};
 
 use crate::config::Config;
 use crate::fleet::AgendaSettings;
-use crate::intake::{Actor, Allowed, ApplyOptions};
+use crate::intake::{Actor, ApplyOptions};
 use crate::jobfile::SourceText;
+use crate::point::point;
 use crate::runtime::app::{App, AppParts, Running, Stopped};
 use crate::runtime::housekeeping::Keep;
 use crate::runtime::works::{Commands, Works};
@@ -46,10 +47,13 @@ impl Server {
     /// Opens the store and starts everything. Must be called within the runtime.
     pub async fn start(config: &Config) -> Result<Server, ServeError> {
         let places = Places::open(&config.data_dir)?;
-        let node_lock = open::NodeLock::take(&places)?;
-        // Whoever cannot be reached need not begin.
+        let node_lock = open::NodeLock::take(&places).await?;
+        // Whoever cannot be reached, or does not know what to run, need not begin.
         let unopened = Unopened::bind(config).await?;
+        let jobs = open::jobs(&config.jobs)?;
+        point("serve.bound");
         let store = open::store(config).await?;
+        point("serve.opened");
         let token_key = open::token_key(&places)?;
         let (settings, shims) = open::commands(config, &places, token_key);
         let parts = AppParts {
@@ -61,7 +65,7 @@ impl Server {
                 lookahead: config.agenda.lookahead,
                 rebuild_every: config.agenda.rebuild_every,
             },
-            allowed: Allowed { shell: config.commands.allow_shell },
+            allowed: config.allowed(),
             keep: Keep {
                 runs: config.retention.runs,
                 records: config.retention.records,
@@ -79,7 +83,9 @@ impl Server {
                 }
             })?;
         works.map_err(ServeError::Launcher)?;
-        apply_files(&app, config).await?;
+        point("serve.begun");
+        apply_files(&app, jobs).await?;
+        point("serve.applied");
         let (doors, listening) = unopened.open(&app, &places);
         tracing::info!(address = %doors.address, socket = %doors.socket.display(), "serving");
         Ok(Server { app, places, doors, running, listening, _node_lock: node_lock })
@@ -120,13 +126,12 @@ impl Server {
 }
 
 /// What the configuration declares is so before anybody can say otherwise.
-async fn apply_files(app: &App, config: &Config) -> Result<(), ServeError> {
-    if config.jobs.is_empty() {
+async fn apply_files(app: &App, jobs: Vec<Job>) -> Result<(), ServeError> {
+    if jobs.is_empty() {
         return Ok(());
     }
     // Jobs are placed around those that are there.
     app.fleet.read().await;
-    let jobs = open::jobs(&config.jobs)?;
     let system = Actor("system".to_owned());
     let applied = app.intake.apply(&system, jobs, ApplyOptions::default()).await?;
     tracing::info!(jobs = applied.len(), "job files applied");

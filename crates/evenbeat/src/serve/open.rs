@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration as Length;
 
 use evenbeat_core::job::Job;
 use evenbeat_core::store::StoreDown;
@@ -63,11 +64,12 @@ pub enum ServeError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The store is a server that cannot be reached, or its tables cannot be made.
-    #[error("the store `{place}` cannot be used: {source}")]
+    #[error("the store `{place}` cannot be used; look whether it runs, can be reached and lets you in")]
     Store {
         /// Which.
         place: StorePlace,
         /// What is wrong.
+        #[source]
         source: StoreDown,
     },
     /// The address of the store is none.
@@ -78,7 +80,16 @@ pub enum ServeError {
         /// Why.
         why: String,
     },
-    /// Job files that are declared cannot be read.
+    /// A job file that is declared cannot be read.
+    #[error("the job file `{}` cannot be read; look at its path (`jobs` names it) and its permissions", path.display())]
+    JobFile {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// Job files that are declared are not valid: every fault in its place, for people.
     #[error("{0}")]
     Jobs(String),
     /// Job files that are declared cannot be applied.
@@ -112,17 +123,24 @@ pub(super) struct NodeLock {
     _file: File,
 }
 
+/// How often a lock is tried that another holds, and how long to wait in between.
+const N_LOCK_TRIES: usize = 20;
+const LOCK_PAUSE: Length = Length::from_millis(50);
+
 impl NodeLock {
-    pub(super) fn take(places: &Places) -> Result<NodeLock, ServeError> {
+    /// A node that was killed while it started a process leaves its lock to that, for the moment until it becomes
+    /// another program. So whoever holds it is given a second.
+    pub(super) async fn take(places: &Places) -> Result<NodeLock, ServeError> {
         let lock = places.root().join("node.lock");
         let file = own_file(&lock).map_err(|source| ServeError::File { path: lock.clone(), source })?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(NodeLock { _file: file }),
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                Err(ServeError::FolderInUse { folder: places.root().to_owned(), lock })
+        for _ in 0..N_LOCK_TRIES {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(NodeLock { _file: file }),
+                Err(rustix::io::Errno::WOULDBLOCK) => tokio::time::sleep(LOCK_PAUSE).await,
+                Err(errno) => return Err(ServeError::File { path: lock, source: errno.into() }),
             }
-            Err(errno) => Err(ServeError::File { path: lock, source: errno.into() }),
         }
+        Err(ServeError::FolderInUse { folder: places.root().to_owned(), lock })
     }
 }
 
@@ -212,7 +230,7 @@ pub(super) fn commands(
 pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
     let mut files = Vec::new();
     for path in paths {
-        let failed = |source| ServeError::File { path: path.clone(), source };
+        let failed = |source| ServeError::JobFile { path: path.clone(), source };
         if path.is_dir() {
             let mut found: Vec<PathBuf> = fs::read_dir(path)
                 .and_then(|entries| entries.map(|it| it.map(|it| it.path())).collect())
@@ -227,7 +245,7 @@ pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
     let mut texts = Vec::with_capacity(files.len());
     for path in files {
         let text =
-            fs::read_to_string(&path).map_err(|source| ServeError::File { path: path.clone(), source })?;
+            fs::read_to_string(&path).map_err(|source| ServeError::JobFile { path: path.clone(), source })?;
         texts.push(SourceText { name: path.display().to_string(), text });
     }
     jobs_in(&texts)
@@ -236,6 +254,6 @@ pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
 /// The jobs of texts.
 pub(super) fn jobs_in(texts: &[SourceText]) -> Result<Vec<Job>, ServeError> {
     let loaded = load(texts, clock::now(), &mut Zones::new())
-        .map_err(|faults| ServeError::Jobs(faults.render(false)))?;
+        .map_err(|faults| ServeError::Jobs(faults.render(true)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
 }

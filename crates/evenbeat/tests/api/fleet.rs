@@ -205,3 +205,49 @@ fn whoever_changes_something_is_in_the_audit() {
     let uid = rustix::process::getuid().as_raw();
     assert_eq!(shown, [("loopback", "create"), (format!("uid {uid}").as_str(), "pause")]);
 }
+
+/// How a job stands is the same wherever it is looked at: also where that follows from what is usual in its pool.
+#[test]
+fn a_job_stands_alike_in_counts_lists_and_by_itself() {
+    let served = Served::start();
+    served.add("usual", r#""every":"6h","estimate":"30m""#);
+    // It does not say how long it takes; if it takes what is usual, it can never be in time.
+    served.add("new", r#""fresh":"1h","cooldown":"50m""#);
+    let status = served.until("the count", || {
+        let status = served.get("/api/v1/status").json();
+        (status["jobs"]["by_condition"]["warning"] == 1).then_some(status)
+    });
+    let alike = |job: &Json| {
+        assert_eq!((&job["key"], &job["condition"]), (&json!("new"), &json!("warning")), "{job:#}");
+        assert_eq!(job["reason"], json!("unsatisfiable"));
+    };
+    alike(&status["worst"][0]);
+    alike(&served.get("/api/v1/jobs?condition=warning").json()["items"][0]);
+    alike(&served.get("/api/v1/jobs/new").json());
+    assert_eq!(served.get("/api/v1/jobs?condition=ok").json()["items"][0]["key"], json!("usual"));
+}
+
+#[test]
+fn a_simulation_gets_jobs_where_they_are_and_the_limits_they_run_under() {
+    let served = Served::start();
+    served.add("news", r#""every":"6h""#);
+    served.add("night", r#""cron":"H H(1-4) * * *""#);
+    served.add("shop", r#""manual":true"#);
+    served.ended_run_of("shop");
+    let page = served.get("/api/v1/scheduler/fleet").json();
+    let jobs = page["items"].as_array().unwrap();
+    let keys: Vec<&str> = jobs.iter().map(|it| it["definition"]["name"].as_str().unwrap()).collect();
+    assert_eq!((keys.as_slice(), &page["next"]), (["news", "night", "shop"].as_slice(), &Json::Null));
+    assert_eq!(jobs[0]["placement"]["anchor_at"], jobs[0]["next_run_at"]);
+    assert_eq!((&jobs[0]["measured"], &jobs[0]["status"]), (&Json::Null, &json!("scheduled")));
+    assert_eq!(jobs[1]["placement"]["choices"].as_array().unwrap().len(), 2);
+    assert_eq!((&jobs[2]["placement"], &jobs[2]["measured"]["samples"]), (&Json::Null, &json!(1)));
+    // Page by page.
+    let first = served.get("/api/v1/scheduler/fleet?limit=2").json();
+    assert_eq!((first["items"].as_array().unwrap().len(), &first["next"]), (2, &json!("night")));
+    let rest = served.get("/api/v1/scheduler/fleet?limit=2&after=night").json();
+    assert_eq!(rest["items"][0]["definition"]["name"], json!("shop"));
+    let none = json!({"max_concurrent": null, "min_gap": null, "max_per_hour": null});
+    let limits = json!({"sites": {}, "tenants": {}, "other_tenants": none, "all_runs": none});
+    assert_eq!(served.get("/api/v1/scheduler/limits").json(), limits);
+}

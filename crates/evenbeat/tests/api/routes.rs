@@ -8,7 +8,7 @@ use tower::ServiceExt;
 use crate::served::Served;
 
 /// Every route with a method that it has. `{key}` and the like are filled in by the tests.
-pub(crate) const ROUTES: [(&str, &str); 24] = [
+pub(crate) const ROUTES: [(&str, &str); 26] = [
     ("GET", "/api/v1/status"),
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/jobs/{key}"),
@@ -31,6 +31,8 @@ pub(crate) const ROUTES: [(&str, &str); 24] = [
     ("POST", "/api/v1/nodes/{name}/drain"),
     ("GET", "/api/v1/upcoming"),
     ("GET", "/api/v1/scheduler/distribution"),
+    ("GET", "/api/v1/scheduler/fleet"),
+    ("GET", "/api/v1/scheduler/limits"),
     ("POST", "/api/v1/scheduler/rebalance"),
     ("POST", "/api/v1/scheduler/rebalance/preview"),
 ];
@@ -191,6 +193,12 @@ fn every_route_answers_good_and_bad_requests() {
     get("/api/v1/scheduler/distribution", "200");
     get("/api/v1/scheduler/distribution?window_hours=744", "200");
     get("/api/v1/scheduler/distribution?window_hours=745", "400 invalid_parameter");
+    get("/api/v1/scheduler/fleet?limit=1", "200");
+    get("/api/v1/scheduler/fleet?limit=501", "400 invalid_parameter");
+    get("/api/v1/scheduler/fleet?after=%2F", "400 invalid_parameter");
+    post("/api/v1/scheduler/fleet", "", "405 no_such_method");
+    get("/api/v1/scheduler/limits", "200");
+    get("/api/v1/scheduler/limits?site=x", "400 invalid_parameter");
     post("/api/v1/scheduler/rebalance/preview", "", "200");
     get("/api/v1/scheduler/rebalance/preview", "405 no_such_method");
     post("/api/v1/scheduler/rebalance", "", "200");

@@ -17,7 +17,14 @@ fn free_port() -> u16 {
 #[test]
 fn no_server_is_told_with_the_way_out() {
     let place = format!("http://127.0.0.1:{}", free_port());
-    for args in [&["status"][..], &["job", "list"], &["export"], &["upcoming"], &["rebalance", "--yes"]] {
+    for args in [
+        &["status"][..],
+        &["job", "list"],
+        &["export"],
+        &["upcoming"],
+        &["simulate"],
+        &["rebalance", "--yes"],
+    ] {
         let text = said(&[args, &["--server", &place]].concat());
         let expected = format!(
             "--- stderr\nerror: no server at {place} (Connection refused (os error 111)); start one with `evenbeat \
@@ -100,6 +107,9 @@ fn shells_and_manuals_know_every_command() {
         assert!(script.ends_with("--- exit 0\n") && script.contains("rebalance"), "{shell}");
     }
     assert!(said(&["man"]).contains(".TH evenbeat 1"));
+    for page in [&["man"][..], &["man", "run", "log"], &["man", "probe"]] {
+        assert!(said(page).contains(".SH \"EXIT STATUS\""), "{page:?}");
+    }
     assert!(said(&["man", "job", "list"]).contains("condition"));
     assert_eq!(said(&["man", "nothing"]), "--- stderr\nerror: there is no command `nothing`\n--- exit 3\n");
     assert!(said(&["completions", "cobol"]).ends_with("--- exit 2\n"));

@@ -63,8 +63,13 @@ impl Node {
     }
 
     pub(crate) fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// Starts it with more to say.
+    pub(crate) fn start_with(&mut self, more: &[&str]) {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path("serve.log")).unwrap();
-        let serving = self.serve().stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let serving = self.serve().args(more).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         self.serving = Some(serving);
         until("an answer", || self.ask(&["status"]).status.code().filter(|code| *code < 2));
     }

@@ -7,6 +7,7 @@ use evenbeat_core::ids::{Pool, stable_hash};
 use evenbeat_core::job::{CommandTarget, Job, JobState, Target};
 use evenbeat_core::placement::{Balance, place_fleet};
 use evenbeat_core::schedule::{Placement, Schedule};
+use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_sim::whatif::{NodePlan, RunModel, Scenario};
 
@@ -65,6 +66,7 @@ pub(crate) fn scenario(n_jobs: usize, n_nodes: usize, days: i64) -> Scenario {
         nodes,
         sites: BTreeMap::new(),
         tenants: BTreeMap::new(),
+        all_runs: CounterLimit::default(),
         dispatch: DispatchSettings::default(),
         runs: RunModel::default(),
         outages: Vec::new(),

@@ -59,7 +59,7 @@ pub(super) fn plan(dice: &mut Dice, timings: &TimingsSpec, n_workers: usize, unt
     let window = timings.window.as_millis();
     let mut faults = Vec::new();
     for class in 0..3 {
-        if !dice.chance(65) {
+        if !dice.chance(82) {
             continue;
         }
         for _ in 0..dice.spread(1, STRIKES_MAX) {

@@ -217,7 +217,7 @@ pub fn share_out(kinds: &[AddedJobs], n: u32, asked: u32) -> Vec<Job> {
 mod tests {
     use evenbeat_core::time::Duration;
 
-    use super::super::sample::{job, start};
+    use super::super::sample::{job, one_at_once, start};
     use super::super::simulate_all;
     use super::*;
 
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_full_site_breaks_before_its_pool() {
-        let setup = Setup { sites: BTreeMap::from([("shop".parse().unwrap(), 1)]), ..setup(20) };
+        let setup = Setup { sites: BTreeMap::from([("shop".parse().unwrap(), one_at_once())]), ..setup(20) };
         let [before, after] = both(&setup, 12, "24 every 1h taking 5m site shop");
         let broken = first_break(&before, &after).unwrap();
         assert_eq!(broken.group, GroupName::Site("shop".parse().unwrap()), "{broken:?}");

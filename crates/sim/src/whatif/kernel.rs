@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, Settings, Start};
+use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, RunTime, Settings, Start};
 use evenbeat_core::ids::{RunId, SessionId};
 use evenbeat_core::job::Job;
 use evenbeat_core::lease::Timings;
 use evenbeat_core::rules::Rules;
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{
-    Claim, ClaimAnswer, Claims, EndAnswer, Joined, Lives, PutJob, Retention, Seen, SessionKind, SessionSpec,
-    SettleAnswer, Store, StoreDown,
+    Claim, ClaimAnswer, Claims, CounterLimit, EndAnswer, Joined, Lives, PutJob, Retention, Seen, SessionKind,
+    SessionSpec, SettleAnswer, Store, StoreDown,
 };
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
@@ -178,6 +178,9 @@ impl<'a> Kernel<'a> {
                     pools: plan.pools.clone(),
                     sites: scenario.sites.clone(),
                     tenants: scenario.tenants.clone(),
+                    other_tenants: CounterLimit::default(),
+                    all_runs: scenario.all_runs,
+                    run_time: RunTime::default(),
                     dispatch: scenario.dispatch,
                     // Alone, it is the only one who changes anything, and its answers carry the rows.
                     poll_every: if lease.is_some() {

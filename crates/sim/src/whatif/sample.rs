@@ -6,6 +6,7 @@ use evenbeat_core::engine::{DispatchSettings, PoolSettings};
 use evenbeat_core::ids::Pool;
 use evenbeat_core::job::{CommandTarget, Job, JobState, Target};
 use evenbeat_core::schedule::{Placement, Schedule};
+use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 
 use super::{NodePlan, RunModel, Scenario};
@@ -18,6 +19,11 @@ pub(super) fn job(key: &str, schedule: &str, seconds: i64) -> Job {
     let mut job = Job::new(key.parse().unwrap(), target, schedule);
     job.estimate = Some(Duration::from_secs(seconds));
     job
+}
+
+/// A limit of one run at a time.
+pub(super) fn one_at_once() -> CounterLimit {
+    CounterLimit { max_open: Some(1), ..CounterLimit::default() }
 }
 
 /// The beginning of all samples.
@@ -43,6 +49,7 @@ pub(super) fn scenario(jobs: Vec<(Job, JobState)>, capacity: u32, hours: i64) ->
         }],
         sites: BTreeMap::new(),
         tenants: BTreeMap::new(),
+        all_runs: CounterLimit::default(),
         dispatch: DispatchSettings::default(),
         runs: RunModel { spread: 0.0, ..RunModel::default() },
         outages: Vec::new(),

@@ -24,6 +24,8 @@ pub struct Scenario {
     pub sites: BTreeMap<Site, CounterLimit>,
     /// Limits of tenants, across nodes.
     pub tenants: BTreeMap<Tenant, CounterLimit>,
+    /// Limits of all runs together, across nodes.
+    pub all_runs: CounterLimit,
     /// How nodes choose.
     pub dispatch: DispatchSettings,
     /// How runs go.

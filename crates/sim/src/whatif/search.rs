@@ -216,7 +216,7 @@ fn scaled(of: u32, n: u32, parts: u32) -> u32 {
 mod tests {
     use evenbeat_core::time::Duration;
 
-    use super::super::sample::{job, start};
+    use super::super::sample::{job, one_at_once, start};
     use super::super::{node_names, simulate_all};
     use super::*;
 
@@ -287,7 +287,7 @@ mod tests {
         for job in &mut fleet.jobs {
             job.site = Some("shop".parse().unwrap());
         }
-        let setup = Setup { sites: BTreeMap::from([("shop".parse().unwrap(), 1)]), ..exact() };
+        let setup = Setup { sites: BTreeMap::from([("shop".parse().unwrap(), one_at_once())]), ..exact() };
         let (smallest, _) = found(&setup, &fleet, 0.999, 2);
         assert!(!smallest.is_reached());
         let PoolAnswer::OutOfReach(most) = smallest.pools[&Pool::default_pool()] else {

@@ -1,14 +1,15 @@
 //! What an operator can turn, and what becomes of it with a fleet: a [`Scenario`], or why there is none.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use evenbeat_core::engine::{DispatchSettings, PoolSettings};
-use evenbeat_core::ids::{JobKey, NodeName, Pool, Site};
+use evenbeat_core::ids::{JobKey, NodeName, Pool, Site, Tenant};
 use evenbeat_core::job::{Job, JobState};
 use evenbeat_core::placement::{Balance, Ledger, Strategy, place_fleet};
-use evenbeat_core::schedule::Schedule;
+use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::CounterLimit;
-use evenbeat_core::time::{Duration, TimeWindow};
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::urgency;
 
 use super::{NodePlan, RunModel, Scenario};
@@ -23,12 +24,18 @@ pub struct Setup {
     pub nodes: Vec<NodeName>,
     /// Units of each pool on each node. A pool that is not named gets what its jobs need.
     pub capacity: BTreeMap<Pool, u32>,
-    /// How many runs of a site may go on at once, across nodes.
-    pub sites: BTreeMap<Site, u32>,
+    /// Limits of sites, across nodes.
+    pub sites: BTreeMap<Site, CounterLimit>,
+    /// Limits of tenants, across nodes.
+    pub tenants: BTreeMap<Tenant, CounterLimit>,
+    /// Limits of all runs together, across nodes.
+    pub all_runs: CounterLimit,
     /// How nodes choose.
     pub dispatch: DispatchSettings,
     /// How jobs are placed.
     pub strategy: Strategy,
+    /// Where jobs are already: they keep their rhythm, and all others are placed around them.
+    pub placements: Arc<BTreeMap<JobKey, Placement>>,
     /// How runs go.
     pub runs: RunModel,
     /// When nothing runs at all.
@@ -105,8 +112,11 @@ impl Setup {
             nodes: node_names(1),
             capacity: BTreeMap::new(),
             sites: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            all_runs: CounterLimit::default(),
             dispatch: DispatchSettings::default(),
             strategy: Strategy::default(),
+            placements: Arc::default(),
             runs: RunModel::default(),
             outages: Vec::new(),
         }
@@ -149,12 +159,12 @@ impl Setup {
             .map(|(pool, capacity)| (pool.clone(), PoolSettings { capacity: *capacity, reserved: 0 }))
             .collect();
         let nodes = setup.nodes.iter().map(|name| NodePlan { name: name.clone(), pools: pools.clone() });
-        let limit = |most: &u32| CounterLimit { max_open: Some(*most), ..CounterLimit::default() };
         Ok(Scenario {
             window,
             nodes: nodes.collect(),
-            sites: setup.sites.iter().map(|(site, most)| (site.clone(), limit(most))).collect(),
-            tenants: BTreeMap::new(),
+            sites: setup.sites,
+            tenants: setup.tenants,
+            all_runs: setup.all_runs,
             dispatch: setup.dispatch,
             runs: setup.runs,
             outages: setup.outages,
@@ -166,24 +176,54 @@ impl Setup {
         let balance = Balance { strategy: self.strategy, ..Balance::default() };
         // "Strictly later" than the last moment before the window: its first instant may be chosen.
         let now = window.start() - Duration::from_millis(1);
-        let states = place_fleet(balance, now, &fleet.jobs);
-        let mut placed: Vec<(Job, JobState)> = fleet.jobs.iter().cloned().zip(states).collect();
-        if fleet.added.is_empty() {
-            return placed;
+        if self.placements.is_empty() && fleet.added.is_empty() {
+            let states = place_fleet(balance, now, &fleet.jobs);
+            return fleet.jobs.iter().cloned().zip(states).collect();
         }
+        // Who is somewhere already stays there; all others go around them.
+        let states = if self.placements.is_empty() {
+            place_fleet(balance, now, &fleet.jobs)
+        } else {
+            fleet.jobs.iter().map(|job| self.state_as_placed(job, window.start(), now)).collect()
+        };
+        let added = fleet.added.iter().map(|job| (job.clone(), JobState::new(now)));
+        let mut placed: Vec<(Job, JobState)> = fleet.jobs.iter().cloned().zip(states).chain(added).collect();
         let mut ledger = Ledger::new(balance, now);
         for (job, state) in &placed {
             ledger.put(&job.key, job, state);
         }
-        for job in &fleet.added {
-            let mut state = JobState::new(now);
-            if let Some((placement, _)) = ledger.place(job, &state, now) {
-                state.place(job, placement);
-                ledger.put(&job.key, job, &state);
+        for (job, state) in &mut placed {
+            let is_waiting = job.enabled && state.pause.is_none() && state.placement.is_none();
+            let is_over = self.placements.contains_key(&job.key);
+            if !is_waiting || is_over {
+                continue;
             }
-            placed.push((job.clone(), state));
+            if let Some((placement, _)) = ledger.place(job, state, now) {
+                state.place(job, placement);
+                ledger.put(&job.key, job, state);
+            }
         }
         placed
+    }
+
+    /// A job with its first occurrence in the window where its rhythm has one: as if all before had gone well.
+    fn state_as_placed(&self, job: &Job, start: Timestamp, now: Timestamp) -> JobState {
+        let mut state = JobState { pause: job.paused.clone().map(Box::new), ..JobState::new(now) };
+        let Some(placement) = self.placements.get(&job.key) else { return state };
+        if !job.enabled || state.pause.is_some() {
+            return state;
+        }
+        let anchor_at = match &job.schedule {
+            // Its runs set its rhythm: what is due already is due at once.
+            Schedule::Fresh { .. } => Some(placement.anchor_at.max(start)),
+            schedule => {
+                schedule.rhythm(placement, job.bounds, &job.zone).next_after(start - Duration::from_millis(1))
+            }
+        };
+        if let Some(anchor_at) = anchor_at {
+            state.place(job, Placement { anchor_at, ..placement.clone() });
+        }
+        state
     }
 
     fn check_nodes<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Result<(), CannotCarry> {
@@ -267,6 +307,8 @@ fn share_of_time(job: &Job, state: &JobState, window: TimeWindow) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use evenbeat_core::schedule::{Cron, OnceAt};
+
     use super::super::sample::{job, start};
     use super::*;
 
@@ -323,6 +365,30 @@ mod tests {
         check(&["gpu"], &[], "it runs only on gpu, and the nodes are n1 (");
         check(&[], &["n1"], "it must not run on n1 (");
         check(&["n1"], &["n1"], "every node it wants is also one it must not run on (");
+    }
+
+    #[test]
+    fn jobs_that_are_somewhere_stay_there_and_others_go_around_them() {
+        let mut jobs: Vec<Job> =
+            ["hourly", "daily", "young", "over", "new"].map(|key| job(key, "every 1h", 60)).into();
+        let (max_age, cooldown) = (Duration::from_hours(6), Duration::from_hours(3));
+        jobs[1].schedule = Schedule::Cron(Cron::new("30 7 * * *".parse().unwrap(), None));
+        jobs[2].schedule = Schedule::Fresh { max_age, cooldown };
+        jobs[3].schedule = Schedule::Once { at: OnceAt::Instant(start() - max_age), finish_within: None };
+        let long_ago = start() - Duration::from_days(300);
+        let at = |minutes: i64| Placement::at(long_ago + Duration::from_mins(minutes), long_ago);
+        let placements = [("hourly", at(17)), ("daily", at(0)), ("young", at(5)), ("over", at(0))];
+        let placements = placements.map(|(key, it)| (key.parse().unwrap(), it)).into_iter().collect();
+        let setup = Setup { placements: Arc::new(placements), ..Setup::new() };
+        let placed = setup.scenario(&Fleet { jobs, added: Vec::new() }, week()).unwrap().jobs;
+        let next = |idx: usize| placed[idx].1.next_run_at.map(|at| at - start());
+        let minutes = |n: i64| Some(Duration::from_mins(n));
+        assert_eq!(next(0), minutes(17), "its phase is its own");
+        assert_eq!(next(2), Some(Duration::ZERO), "what was due is due at once");
+        assert_eq!(next(3), None, "what is over is over");
+        assert_eq!(next(1), minutes(7 * 60 + 30));
+        let new = next(4).unwrap();
+        assert!((Duration::ZERO..Duration::from_hours(1)).contains(&new) && new != Duration::from_mins(17));
     }
 
     #[test]

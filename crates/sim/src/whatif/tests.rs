@@ -1,6 +1,6 @@
 use evenbeat_core::time::{Duration, TimeWindow};
 
-use super::sample::{job, placed, scenario, start};
+use super::sample::{job, one_at_once, placed, scenario, start};
 use super::*;
 
 fn lived(scenario: &Scenario) -> Report {
@@ -26,6 +26,16 @@ fn twice_the_work_that_fits_is_late_half_of_the_time() {
     assert!(report.all.n_late > 200, "{:?}", report.all);
     assert!(report.all.n_recorded() > 200, "what was not run is on record: {:?}", report.all);
     assert_eq!(report.worst.len(), 10);
+}
+
+#[test]
+fn a_quota_of_all_runs_holds_whatever_the_capacity_is() {
+    let jobs: Vec<_> = (0..4).map(|n| placed(job(&format!("job{n}"), "every 1h", 300), 5)).collect();
+    let mut scenario = scenario(jobs, 9, 12);
+    assert_eq!(lived(&scenario).all.peak_running, 4);
+    scenario.all_runs = one_at_once();
+    let all = lived(&scenario).all;
+    assert_eq!((all.peak_running, all.n_runs), (1, 48), "{all:?}");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use evenbeat_core::engine::{Engine, Settings};
+use evenbeat_core::engine::{Engine, RunTime, Settings};
 use evenbeat_core::ids::{NodeName, RunId, SessionId};
 use evenbeat_core::run::Outcome;
+use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{BootTime, Duration};
 
 use super::clock::NodeClock;
@@ -79,6 +80,9 @@ impl Node {
             pools: it.pools.clone(),
             sites: setup.sites.clone(),
             tenants: setup.tenants.clone(),
+            other_tenants: CounterLimit::default(),
+            all_runs: CounterLimit::default(),
+            run_time: RunTime::default(),
             dispatch: it.dispatch,
             poll_every: it.poll_every,
             start_within: setup.start_within,

@@ -209,6 +209,24 @@ fn runs_start_no_faster_than_they_may() {
 }
 
 #[test]
+fn tenants_without_a_plan_of_their_own_and_all_together_have_limits_too() {
+    let most = |n: u32| CounterLimit { max_open: Some(n), ..CounterLimit::default() };
+    let job = |n: u32, tenant: &str| {
+        let mut job = named(&format!("{tenant}{n}"), "every 1h", &format!("{}m", 30 - n));
+        job.tenant = Some(tenant.parse().unwrap());
+        job
+    };
+    let jobs = [job(0, "a"), job(1, "a"), job(2, "b"), job(3, "b"), job(4, "big"), job(5, "big")];
+    let mut settings = node(9);
+    settings.other_tenants = most(1);
+    settings.tenants.insert("big".parse().unwrap(), CounterLimit::default());
+    check(settings.clone(), &jobs, "a0 b2 big4 big5");
+    settings.all_runs = most(3);
+    check(settings, &jobs, "a0 b2 big4");
+    assert_eq!(CounterKey::all_runs().to_string(), "the quota of all jobs");
+}
+
+#[test]
 fn a_limit_that_spans_nodes_is_asked_for_and_not_asked_again_while_it_is_known_to_be_full() {
     let site: crate::ids::Site = "shop".parse().unwrap();
     let mut settings = node(9);

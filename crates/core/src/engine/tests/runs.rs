@@ -2,7 +2,7 @@
 
 use super::desk::{Desk, named};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
-use crate::engine::{Event, Settings};
+use crate::engine::{Event, RunTime, Settings};
 use crate::ids::JobKey;
 use crate::job::Job;
 use crate::job::sample::{instant, length};
@@ -28,6 +28,36 @@ fn a_run_that_takes_too_long_is_told_of_then_ended() {
     let said = desk.at("10:05");
     assert!(said.contains("stop a timed_out"), "{said}");
     assert!(!desk.at("10:06").contains("stop"), "once is enough");
+}
+
+#[test]
+fn a_run_is_ended_when_a_quota_says_so_whatever_its_job_says() {
+    let check = |own: Option<&str>, tenant: Option<&str>, expected: Option<&str>| {
+        let mut settings = Settings::new("n1".parse().unwrap(), None, 4);
+        settings.run_time = RunTime {
+            any: Some(length("20m")),
+            tenants: [("acme", Some(length("5m"))), ("big", None)]
+                .map(|(it, most)| (it.parse().unwrap(), most))
+                .into(),
+            other_tenants: Some(length("10m")),
+        };
+        let mut job = named("a", "every 1h", "1m");
+        job.limits.max_allowed = own.map(length);
+        job.tenant = tenant.map(|it| it.parse().unwrap());
+        let mut desk = Desk::with(settings, &[job], "10:00");
+        assert_eq!(desk.starts(), "a");
+        desk.started("a");
+        let minutes = ["10:02", "10:05", "10:10", "10:20", "10:30"];
+        let stopped = minutes.into_iter().find(|at| desk.at(at).contains("stop a timed_out"));
+        assert_eq!(stopped, expected, "{own:?} {tenant:?}");
+    };
+    check(None, None, Some("10:20"));
+    check(Some("2m"), None, Some("10:02"));
+    check(None, Some("acme"), Some("10:05"));
+    check(Some("2m"), Some("acme"), Some("10:02"));
+    check(Some("30m"), Some("acme"), Some("10:05"));
+    check(None, Some("stranger"), Some("10:10"));
+    check(None, Some("big"), Some("10:20"));
 }
 
 #[test]

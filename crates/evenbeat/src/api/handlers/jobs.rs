@@ -98,7 +98,7 @@ pub(in crate::api) async fn list(
 ) -> Result<Json<Page<JobView>>, Problem> {
     let now = api.app.intake.now().await;
     let found = judge::list(&api.app, &query.wanted, query.after, query.limit).await?;
-    let items = found.rows.iter().map(|row| JobView::of(row, now)).collect();
+    let items = judge::views(&api.app, &found.rows, now).await;
     Ok(Json(Page { items, next: found.next.map(|key| key.to_string()) }))
 }
 
@@ -110,7 +110,7 @@ pub(in crate::api) async fn get(
 ) -> Result<Response, Problem> {
     let row = row_of(&api, &key).await?;
     let now = api.app.intake.now().await;
-    Ok(tagged(StatusCode::OK, &row, JobView::of(&row, now)))
+    Ok(tagged(StatusCode::OK, &row, judge::view(&api.app, &row, now).await))
 }
 
 pub(in crate::api) async fn put(
@@ -131,7 +131,7 @@ pub(in crate::api) async fn put(
     let expect = expected(precondition, &key, before.as_ref())?;
     let row = api.app.intake.put(&caller.actor, Arc::new(read.job), expect).await?;
     let status = if before.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-    let job = JobView::of(&row, now);
+    let job = judge::view(&api.app, &row, now).await;
     Ok(tagged(status, &row, JobPut { job, warnings: read.warnings }))
 }
 
@@ -264,7 +264,7 @@ fn expected(precondition: Precondition, key: &JobKey, row: Option<&JobRow>) -> R
 
 async fn as_it_is(api: &Api, row: &JobRow) -> Response {
     let now = api.app.intake.now().await;
-    tagged(StatusCode::OK, row, JobView::of(row, now))
+    tagged(StatusCode::OK, row, judge::view(&api.app, row, now).await)
 }
 
 /// An answer about one job, with its revision.

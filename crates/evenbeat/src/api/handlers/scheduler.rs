@@ -3,13 +3,18 @@
 use axum::Json;
 use axum::extract::State;
 use evenbeat_core::distribution::WINDOW_HOURS_MAX;
+use evenbeat_core::ids::JobKey;
 
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, MaybeBody, Nothing, Params, Query};
-use crate::api::model::{DistributionView, RebalanceAnswer, RebalancePreview, RebalanceRequest};
+use crate::api::judge;
+use crate::api::model::{
+    DistributionView, FleetJob, LimitsView, Page, RebalanceAnswer, RebalancePreview, RebalanceRequest,
+};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::intake::PlanId;
+use crate::store::query::JobFilter;
 
 const DAY_HOURS: u32 = 24;
 
@@ -38,6 +43,40 @@ pub(in crate::api) async fn distribution(
     let found = found.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
     let found = found.map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
     Ok(Json(DistributionView::of(&found, hours)))
+}
+
+/// Which part of the fleet.
+#[derive(Debug)]
+pub(in crate::api) struct FleetQuery {
+    /// At most so many.
+    limit: usize,
+    /// After this key.
+    after: Option<JobKey>,
+}
+
+impl Query for FleetQuery {
+    fn read(params: &mut Params) -> FleetQuery {
+        FleetQuery { limit: params.limit(), after: params.parsed("after") }
+    }
+}
+
+pub(in crate::api) async fn fleet(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    Asked(query): Asked<FleetQuery>,
+) -> Result<Json<Page<FleetJob>>, Problem> {
+    let page = api.app.store.list_jobs(JobFilter::default(), query.after, query.limit).await?;
+    let items = page.rows.iter().map(FleetJob::of).collect();
+    Ok(Json(Page { items, next: page.next.map(|key| key.to_string()) }))
+}
+
+pub(in crate::api) async fn limits(
+    _caller: Caller<Viewer>,
+    State(api): State<Api>,
+    Asked(Nothing): Asked<Nothing>,
+) -> Result<Json<LimitsView>, Problem> {
+    let limits = api.app.node.ask(|engine, _| LimitsView::of(engine.settings())).await;
+    limits.map(Json).ok_or_else(judge::node_gone)
 }
 
 pub(in crate::api) async fn preview(

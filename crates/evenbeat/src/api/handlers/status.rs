@@ -8,7 +8,7 @@ use super::health::is_read;
 use crate::api::caller::{Caller, Viewer};
 use crate::api::extract::{Asked, Nothing};
 use crate::api::judge;
-use crate::api::model::{JobView, StatusView, rounded};
+use crate::api::model::{StatusView, rounded};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::store::any::AnyStore;
@@ -56,6 +56,6 @@ pub(in crate::api) async fn status(
         distribution_score: rounded(day.score()),
         peak_count,
         peak_at: day.hour_start(peak_hour).into(),
-        worst: worst.iter().map(|row| JobView::of(row, now)).collect(),
+        worst: judge::views(app, &worst, now).await,
     }))
 }

@@ -123,6 +123,7 @@ fn code_of(binding: &Binding) -> &'static str {
         Binding::Asked => "asked",
         Binding::Running => "running",
         Binding::Own(wait) => wait.reason.as_str(),
+        Binding::Misplaced => "misplaced",
         Binding::NothingDue => "nothing_due",
         Binding::NotOnThisNode => "not_on_this_node",
         Binding::LeftTo { .. } => "left_to",

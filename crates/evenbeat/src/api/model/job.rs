@@ -157,10 +157,10 @@ impl From<&Estimate> for EstimateView {
 }
 
 impl JobView {
-    /// A job as it stands at that instant.
-    pub fn of(row: &JobRow, now: Timestamp) -> JobView {
+    /// A job as it stands at that instant, in the world around it.
+    pub fn of(row: &JobRow, now: Timestamp, outlook: &Outlook) -> JobView {
         let (job, state) = (&*row.job, &row.state);
-        let it = assess(&job.key, job, state, now, &Outlook::default());
+        let it = assess(&job.key, job, state, now, outlook);
         let (status, owner) = (state.status(job), state.owner.as_deref());
         let instant = |at: Option<Timestamp>| at.map(Instant);
         let mean = state.estimate.as_ref().map(Estimate::mean);

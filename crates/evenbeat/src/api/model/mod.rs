@@ -6,6 +6,7 @@
 
 mod apply;
 mod explanation;
+mod fleet;
 mod instant;
 mod job;
 mod node;
@@ -20,6 +21,7 @@ pub use apply::{
     AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldChange, field_changes,
 };
 pub use explanation::{ExplanationView, WaitView};
+pub use fleet::{FleetJob, LimitView, LimitsView, PlacementView};
 pub use instant::{Instant, Length, seconds};
 pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerRequest, Triggered};
 pub use node::{DrainAnswer, DrainRequest, NodeView};

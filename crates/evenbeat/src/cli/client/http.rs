@@ -50,6 +50,11 @@ impl Client {
         Ok(Client { place, runtime })
     }
 
+    /// Who is asked.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
         self.runtime.block_on(self.ask_there(ask))
@@ -63,7 +68,7 @@ impl Client {
 
     async fn ask_there(&self, ask: Ask) -> Result<Answer, Trouble> {
         let connected = timeout(CONNECT_WITHIN, async {
-            Ok(match &self.place {
+            Ok::<_, io::Error>(match &self.place {
                 Place::Unix(path) => Stream::Unix(UnixStream::connect(path).await?),
                 Place::Tcp { host, port } => {
                     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -74,7 +79,10 @@ impl Client {
         let no_server = |why: String| Trouble::NoServer { place: self.place.clone(), why };
         let stream = match connected.await {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(no_server(io::Error::to_string(&error))),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Trouble::Closed { place: self.place.clone(), why: error.to_string() });
+            }
+            Ok(Err(error)) => return Err(no_server(error.to_string())),
             Err(_) => return Err(no_server(format!("no connection within {} s", CONNECT_WITHIN.as_secs()))),
         };
         let answered = timeout(ANSWER_WITHIN, async {

@@ -37,18 +37,18 @@ impl FromStr for Place {
     type Err = PlaceError;
 
     fn from_str(text: &str) -> Result<Place, PlaceError> {
-        let unknown = || PlaceError::Unknown(text.to_owned());
+        let unknown = || PlaceError::Unknown(shown(text));
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return if path.is_empty() { Err(PlaceError::NoPath) } else { Ok(Place::Unix(path.into())) };
         }
         if text.starts_with("https://") {
-            return Err(PlaceError::Tls(text.to_owned()));
+            return Err(PlaceError::Tls(shown(text)));
         }
         let rest = text.strip_prefix("http://").ok_or_else(unknown)?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         if rest.contains(['/', '?', '#']) {
-            return Err(PlaceError::HasPath(text.to_owned()));
+            return Err(PlaceError::HasPath(shown(text)));
         }
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| unknown())?),
@@ -60,6 +60,17 @@ impl FromStr for Place {
             return Err(unknown());
         }
         Ok(Place::Tcp { host: host.to_owned(), port })
+    }
+}
+
+/// What was written, without what may be a password: before an `@`, or among parameters.
+fn shown(text: &str) -> String {
+    let (scheme, rest) =
+        text.split_once("://").map_or(("", text), |(_, rest)| text.split_at(text.len() - rest.len()));
+    let (rest, parameters) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?…"));
+    match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}…@{host}{parameters}"),
+        None => format!("{scheme}{rest}{parameters}"),
     }
 }
 
@@ -119,11 +130,17 @@ mod tests {
         let unknown = |text: &str| {
             check(text, &format!("`{text}` is no server; write `http://HOST:PORT` or `unix:PATH`"));
         };
-        for text in
-            ["", "localhost:8060", "http://", "http://:8060", "http://a:b", "http://u@h:1", "http://::1:80"]
-        {
+        for text in ["", "localhost:8060", "http://", "http://:8060", "http://a:b", "http://::1:80"] {
             unknown(text);
         }
+        check(
+            "http://ann:secret@h:1",
+            "`http://…@h:1` is no server; write `http://HOST:PORT` or `unix:PATH`",
+        );
+        check(
+            "http://h:1?token=secret@x",
+            "`http://h:1?…` has a path; the address of a server ends after its port",
+        );
         check("unix:", "`unix:` names no socket; write `unix:PATH`");
         check("http://h:1/api", "`http://h:1/api` has a path; the address of a server ends after its port");
         check(

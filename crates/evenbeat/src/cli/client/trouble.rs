@@ -12,6 +12,8 @@ use crate::cli::Exit;
 pub(crate) enum Trouble {
     /// Nobody is there.
     NoServer { place: Place, why: String },
+    /// The door may not be opened by whoever asks.
+    Closed { place: Place, why: String },
     /// Someone is there, and the answer broke off or did not come.
     NoAnswer { place: Place, why: String },
     /// The answer is not one of Evenbeat.
@@ -31,6 +33,7 @@ impl Trouble {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Trouble::NoServer { .. } => Exit::NoServer,
+            Trouble::Closed { .. } => Exit::NotAllowed,
             Trouble::NoAnswer { .. } | Trouble::NotOurs { .. } | Trouble::Bad(_) => Exit::Failed,
             Trouble::Usage(_) | Trouble::Output(_) => Exit::Usage,
             Trouble::Problem(problem) => match problem.status {
@@ -56,6 +59,11 @@ impl fmt::Display for Trouble {
                 f,
                 "no server at {place} ({why}); start one with `evenbeat serve`, or name another with `--server` or \
                  EVENBEAT_SERVER"
+            ),
+            Trouble::Closed { place, why } => write!(
+                f,
+                "you may not open {place} ({why}); ask as the user that runs the server, or over its port with \
+                 `--server http://HOST:PORT`"
             ),
             Trouble::NoAnswer { place, why } => write!(f, "no answer from {place}: {why}"),
             Trouble::NotOurs { place, why } => {

@@ -26,21 +26,28 @@ Examples:
   evenbeat simulate fleet.toml --capacity 40 --compare \"--order first-come\"
   evenbeat simulate fleet.toml --target 99.9%
   evenbeat simulate fleet.toml --add \"400 every 6h taking 2m pool crawl\"
+  evenbeat simulate --capacity crawl=12
 
 Runs take their `estimate`, else their `max_expected_duration`, else 30 s, more or less (--spread).
+Without a FILE the fleet is that of a server: its jobs where they are (--balance places them anew), runs
+as long as they were measured, and its own nodes, capacity and limits, unless the set-up says otherwise.
 Ends with 1 if no capacity reaches the target.")]
 pub struct SimulateArgs {
-    /// A job file or a crontab; `-` is standard input.
-    pub file: PathBuf,
+    /// A job file or a crontab; `-` is standard input. If there is none, the fleet of a server, as it is.
+    pub file: Option<PathBuf>,
     /// It is a crontab, whatever it looks like.
-    #[arg(long, conflicts_with = "jobs")]
+    #[arg(long, conflicts_with = "jobs", requires = "file")]
     pub crontab: bool,
     /// It is a crontab with a user before each command, such as `/etc/crontab`.
-    #[arg(long, conflicts_with = "jobs")]
+    #[arg(long, conflicts_with = "jobs", requires = "file")]
     pub system: bool,
     /// It is a job file, whatever it looks like.
-    #[arg(long)]
+    #[arg(long, requires = "file")]
     pub jobs: bool,
+    /// The server whose fleet it is: `http://HOST:PORT` or `unix:PATH`. If nothing is said: the socket of this user's
+    /// server if there is one, else `http://127.0.0.1:8060`.
+    #[arg(long, env = "EVENBEAT_SERVER", hide_env_values = true, value_name = "PLACE")]
+    pub server: Option<String>,
     /// How many days to live through.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(i64).range(1..=DAYS_MAX))]
     pub days: i64,

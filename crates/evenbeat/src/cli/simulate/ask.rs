@@ -1,6 +1,7 @@
 //! From what was typed to the figures: set-ups, questions, simulations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use evenbeat_core::engine::Order;
 use evenbeat_core::ids::Pool;
@@ -8,14 +9,14 @@ use evenbeat_core::job::Job;
 use evenbeat_core::placement::Strategy;
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::zone::Zone;
 use evenbeat_sim::whatif::{
     self, ADDED_MAX, Fleet, Growth, RunModel, Scenario, Setup, first_break, most_added, simulate_all,
     smallest_capacity,
 };
 
 use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
-use super::figures::{Added, Figures, Lived};
-use crate::cli::input::Input;
+use super::figures::{Added, Figures, Lived, Origin};
 use crate::runtime::progress::Progress;
 
 /// Simulations that go on at once.
@@ -25,6 +26,20 @@ const N_TRIES: u32 = 2;
 
 /// What must hold when jobs are added and nobody says anything else.
 const LEAST: f64 = 0.99;
+
+/// A fleet, where it is from, and what carries it unless something else is said.
+#[derive(Debug)]
+pub(super) struct Subject {
+    /// The name of the file, or the address of the server.
+    pub(super) name: String,
+    pub(super) origin: Origin,
+    pub(super) jobs: Vec<Job>,
+    pub(super) base: Setup,
+    /// The zone that all jobs share, else UTC.
+    pub(super) zone: Zone,
+    pub(super) n_left_out: usize,
+    pub(super) assumes_utc: bool,
+}
 
 /// What was asked, ready to be lived through.
 struct Question<'a> {
@@ -39,15 +54,18 @@ struct Question<'a> {
 /// The figures, or what stands against them.
 pub(super) fn answer(
     args: &SimulateArgs,
-    input: &Input,
+    subject: Subject,
     now: Timestamp,
     progress: &Progress,
 ) -> Result<Figures, String> {
     let start = args.from.unwrap_or_else(|| next_quarter(now));
     let window = TimeWindow::starting_at(start, Duration::from_days(args.days));
-    let jobs: Vec<Job> = input.jobs.iter().map(|it| it.job.clone()).collect();
+    let Subject { name, origin, jobs, mut base, zone, n_left_out, assumes_utc } = subject;
     if args.target.is_some() && args.add.is_empty() && !args.setup.capacity.is_empty() {
         return Err("--capacity: that is what --target looks for (leave one of them out)".to_owned());
+    }
+    if args.target.is_some() && args.add.is_empty() {
+        base.capacity.clear();
     }
     let n_added = args.add.iter().map(|it| it.n).fold(0, u32::saturating_add);
     if ADDED_MAX < n_added {
@@ -55,14 +73,14 @@ pub(super) fn answer(
     }
     let added = whatif::share_out(&args.add, n_added, n_added);
     let fleet = Fleet { jobs, added };
-    let mut setups = vec![(None, setup_of(&args.setup, &fleet, window)?)];
+    let mut setups = vec![(None, setup_of(&args.setup, &base, &fleet, window)?)];
     for text in &args.compare {
         let named = |message: String| format!("--compare `{text}`: {message}");
         let other = compared(text).map_err(named)?;
         if args.target.is_some() && !other.capacity.is_empty() {
             return Err(named("the capacity is what --target looks for (leave one of them out)".to_owned()));
         }
-        let setup = setup_of(&args.setup.but(&other), &fleet, window).map_err(named)?;
+        let setup = setup_of(&args.setup.but(&other), &base, &fleet, window).map_err(named)?;
         setups.push((Some(text.split_whitespace().collect::<Vec<_>>().join(" ")), setup));
     }
     let question = Question { args, fleet, window, setups, progress };
@@ -74,9 +92,9 @@ pub(super) fn answer(
     };
     let all = &question.fleet.jobs;
     Ok(Figures {
-        file: input.name.clone(),
-        kind: input.kind,
-        zone: input.zone(),
+        file: name,
+        origin,
+        zone,
         window,
         days: args.days,
         seed: args.setup.seed.unwrap_or(RunModel::default().seed),
@@ -85,8 +103,8 @@ pub(super) fn answer(
             .iter()
             .filter(|job| !is_idle(job) && job.estimate.is_none() && job.limits.max_expected.is_none())
             .count(),
-        n_left_out: input.left_out.len(),
-        assumes_utc: input.assumes_utc && !input.jobs.is_empty(),
+        n_left_out,
+        assumes_utc: assumes_utc && !all.is_empty(),
         setups,
         added,
     })
@@ -190,8 +208,8 @@ fn lived(differs: Option<&str>, setup: &Setup, scenario: &Scenario, report: what
     }
 }
 
-fn setup_of(args: &SetupArgs, fleet: &Fleet, window: TimeWindow) -> Result<Setup, String> {
-    let mut setup = Setup::new();
+fn setup_of(args: &SetupArgs, base: &Setup, fleet: &Fleet, window: TimeWindow) -> Result<Setup, String> {
+    let mut setup = base.clone();
     if let Some(nodes) = &args.nodes {
         setup.nodes.clone_from(&nodes.0);
     }
@@ -214,7 +232,7 @@ fn setup_of(args: &SetupArgs, fleet: &Fleet, window: TimeWindow) -> Result<Setup
                 limit.site
             ));
         }
-        setup.sites.insert(limit.site.clone(), limit.max_at_once);
+        setup.sites.entry(limit.site.clone()).or_default().max_open = Some(limit.max_at_once);
     }
     for outage in &args.outage {
         if window.length() <= outage.start {
@@ -236,6 +254,10 @@ fn setup_of(args: &SetupArgs, fleet: &Fleet, window: TimeWindow) -> Result<Setup
         Some(OrderArg::LatestStart) | None => Order::LatestStart,
     };
     setup.dispatch.lookahead = !args.no_lookahead;
+    if args.balance.is_some() {
+        // Whoever asks how else jobs could be placed wants none of them to stay where it is.
+        setup.placements = Arc::default();
+    }
     setup.strategy = match args.balance {
         Some(BalanceArg::None) => Strategy::None,
         Some(BalanceArg::LeastLoaded) => Strategy::LeastLoaded,

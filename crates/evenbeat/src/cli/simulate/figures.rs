@@ -9,11 +9,48 @@ use evenbeat_sim::whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
 
 use crate::cli::input::InputKind;
 
+/// Where a fleet is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A file.
+    File(InputKind),
+    /// A server.
+    Server(Servers),
+}
+
+/// What there is to know about the fleet of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Servers {
+    /// Jobs whose runs were measured.
+    pub(super) n_measured: usize,
+    /// Whether its nodes carry the same.
+    pub(super) are_alike: bool,
+}
+
+impl Origin {
+    /// For people.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Origin::File(kind) => kind.as_str(),
+            Origin::Server(_) => "fleet of a server",
+        }
+    }
+
+    /// For machines.
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Origin::File(kind) => kind.code(),
+            Origin::Server(_) => "server",
+        }
+    }
+}
+
 /// What was asked about a fleet, and what came of it.
 #[derive(Debug)]
 pub(super) struct Figures {
+    /// The name of the file, or the address of the server.
     pub(super) file: String,
-    pub(super) kind: InputKind,
+    pub(super) origin: Origin,
     /// The zone that all jobs share, else UTC.
     pub(super) zone: Zone,
     pub(super) window: TimeWindow,

@@ -9,7 +9,7 @@ use super::figures::{Added, Figures, Lived};
 pub(super) fn document(figures: &Figures) -> Json {
     json!({
         "file": figures.file,
-        "kind": figures.kind.code(),
+        "kind": figures.origin.code(),
         "tz": figures.zone.name(),
         "start": instant(figures.window.start()),
         "end": instant(figures.window.end()),

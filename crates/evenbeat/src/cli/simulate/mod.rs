@@ -1,6 +1,6 @@
 //! `evenbeat simulate`: the real engine on virtual time, as a tool for people (W1).
 //!
-//! Reads a job file or a crontab, lives through days of it in one or several set-ups, and shows what
+//! Takes a job file, a crontab or the fleet of a server, lives through days of it in one or several set-ups, and shows what
 //! came of it: computed as one value (`figures`), shown as text or JSON. Nothing is run, nothing is
 //! written.
 
@@ -8,21 +8,28 @@ mod args;
 mod ask;
 mod figures;
 mod json;
+mod live;
 mod sentences;
 mod text;
 mod timeline;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use evenbeat_core::time::Timestamp;
+use evenbeat_sim::whatif::Setup;
 
 pub use args::{
     BalanceArg, CapacityArg, DAYS_MAX, NodesArg, OrderArg, OutageArg, SetupArgs, SimulateArgs, SiteArg,
 };
 
 use super::analyze::{InputKind, WIDTH_MAX, WIDTH_MIN};
+use super::live::{ServerArgs, at_desk};
 use super::{Exit, input, source};
 use crate::runtime::progress::Progress;
+use ask::Subject;
+use figures::Origin;
+use live::Held;
 
 pub(crate) fn run(
     args: &SimulateArgs,
@@ -31,19 +38,18 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    let Some(source) = source::read_or_say(&args.file, err)? else { return Ok(Exit::Usage) };
-    let kind = InputKind::said(args.crontab, args.system, args.jobs);
-    let input = match input::load(&source, kind, args.from.unwrap_or(now)) {
-        Ok(input) => input,
-        Err(diagnostics) => {
-            write!(err, "{}", diagnostics.render(true))?;
-            return Ok(Exit::Failed);
-        }
+    let subject = match &args.file {
+        Some(file) => of_file(file, args, now, err)?,
+        None => of_server(args, now, out, err)?,
+    };
+    let subject = match subject {
+        Ok(subject) => subject,
+        Err(exit) => return Ok(exit),
     };
     let figures = {
         // Gone from the terminal before anything is written to it.
         let progress = Progress::new(!args.quiet);
-        ask::answer(args, &input, now, &progress)
+        ask::answer(args, subject, now, &progress)
     };
     let figures = match figures {
         Ok(figures) => figures,
@@ -58,4 +64,49 @@ pub(crate) fn run(
         write!(out, "{}", text::render(&figures, width.clamp(WIDTH_MIN, WIDTH_MAX).into()))?;
     }
     Ok(if figures.is_reached() { Exit::Ok } else { Exit::Failed })
+}
+
+/// The jobs of a file, carried by whatever they need.
+fn of_file(
+    file: &Path,
+    args: &SimulateArgs,
+    now: Timestamp,
+    err: &mut dyn Write,
+) -> io::Result<Result<Subject, Exit>> {
+    let Some(source) = source::read_or_say(file, err)? else { return Ok(Err(Exit::Usage)) };
+    let kind = InputKind::said(args.crontab, args.system, args.jobs);
+    let input = match input::load(&source, kind, args.from.unwrap_or(now)) {
+        Ok(input) => input,
+        Err(diagnostics) => {
+            write!(err, "{}", diagnostics.render(true))?;
+            return Ok(Err(Exit::Failed));
+        }
+    };
+    Ok(Ok(Subject {
+        zone: input.zone(),
+        name: input.name,
+        origin: Origin::File(input.kind),
+        jobs: input.jobs.into_iter().map(|it| it.job).collect(),
+        base: Setup::new(),
+        n_left_out: input.left_out.len(),
+        assumes_utc: input.assumes_utc,
+    }))
+}
+
+/// The jobs of a server, carried by its nodes.
+fn of_server(
+    args: &SimulateArgs,
+    now: Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Result<Subject, Exit>> {
+    let server = ServerArgs { server: args.server.clone(), json: args.json };
+    let mut found = None;
+    let ended = at_desk(&server, now, out, err, |desk| {
+        found = Some((desk.place().to_string(), live::held(desk)?));
+        Ok(Exit::Ok)
+    })?;
+    let Some((name, Held { origin, jobs, setup })) = found else { return Ok(Err(ended)) };
+    let zone = input::shared_zone(&jobs);
+    Ok(Ok(Subject { name, origin, jobs, base: setup, zone, n_left_out: 0, assumes_utc: false }))
 }

@@ -6,7 +6,7 @@ use evenbeat_core::ids::Pool;
 use evenbeat_core::time::Duration;
 use evenbeat_sim::whatif::{AddedJobs, BreakKind, GroupName, LENGTH, PoolAnswer, Smallest};
 
-use super::figures::{Added, Figures, Lived};
+use super::figures::{Added, Figures, Lived, Origin, Servers};
 use crate::cli::chart::{counted, thousands, to_u64};
 use crate::cli::show::local;
 
@@ -230,11 +230,21 @@ pub(super) fn notes(figures: &Figures) -> Vec<String> {
         "never start by themselves: manual, paused or not enabled.",
     );
     let usual = length(LENGTH);
+    if let Origin::Server(servers) = figures.origin {
+        note(
+            servers.n_measured,
+            "takes as long as it took, as far as it was measured.",
+            "take as long as they took, as far as they were measured.",
+        );
+    }
     note(
         figures.n_unknown_length,
         &format!("does not say how long it takes: {usual} is assumed (`estimate` says it)."),
         &format!("do not say how long they take: {usual} is assumed (`estimate` says it)."),
     );
+    if let Origin::Server(Servers { are_alike: false, .. }) = figures.origin {
+        notes.push("The nodes are not alike: each is taken to carry what they carry on average.".to_owned());
+    }
     if 0 < figures.n_left_out {
         let lines = counted(to_u64(figures.n_left_out), "@reboot line");
         notes.push(format!("{lines} left out: no time is named."));

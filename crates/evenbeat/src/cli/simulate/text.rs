@@ -58,7 +58,7 @@ impl Page<'_> {
         let figures = self.figures;
         let start = local(&figures.zone, figures.window.start());
         let days = counted(u64::try_from(figures.days).unwrap_or(0), "day");
-        let about = format!("{}, {days} from {start}", figures.kind.as_str());
+        let about = format!("{}, {days} from {start}", figures.origin.as_str());
         self.sheet.heading(&figures.file, &about);
     }
 

@@ -17,6 +17,7 @@ use super::lock::Lock;
 use super::output::{Input, Output};
 use super::run::Run;
 use super::tree::Tree;
+use crate::point::point;
 use crate::target::command::began::Began;
 use crate::target::command::boot;
 use crate::target::command::order::Order;
@@ -54,6 +55,7 @@ pub(super) fn begin(
         Ok(None) => return Begun::NotYet,
         Err(error) => return Begun::Never(format!("the lock of the job cannot be taken: {error}")),
     };
+    point("shim.locked");
     let now = boot::now();
     let began = Began { boot_id: boot_id.to_owned(), at: now, lock: lock.name.clone() };
     match began.write(&order.places, order.run) {
@@ -63,6 +65,7 @@ pub(super) fn begin(
         }
         Err(error) => return Begun::Never(format!("its beginning cannot be noted: {error}")),
     }
+    point("shim.noted");
     if let Some(refused) = order.refused.take() {
         return Begun::Failed { at: now, error: refused, exit_code: None };
     }
@@ -116,6 +119,7 @@ fn start(
     );
     let mut process = command.spawn()?;
     let now = boot::now();
+    point("shim.spawned");
     // It is our child, and nobody else waits for it: the number is its own.
     let pid = Pid::from_child(&process);
     let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {

@@ -37,6 +37,7 @@ use super::log::LogWriter;
 use super::order::{ORDER_BYTES_MAX, Order};
 use super::places::SOCKET;
 use super::word::{FromShim, Line, ToShim};
+use crate::point::point;
 
 pub(super) use cgroup::clear as clear_cgroup;
 pub use cgroup::find_cgroup;
@@ -127,6 +128,7 @@ impl Shim {
             .read_to_end(&mut text)
             .map_err(|it| format!("no order came: {it}"))?;
         let order = Order::from_text(&text).map_err(|it| format!("its order is none: {it}"))?;
+        point("shim.ordered");
         child::ignore_signals();
         // Whoever started it may be a terminal's child: what happens there is nothing to a run.
         let _ = setsid();
@@ -163,6 +165,7 @@ impl Shim {
     }
 
     fn live(&mut self) -> io::Result<()> {
+        point("shim.ready");
         // What was said while it was being started counts before it looks at its lease for the first time.
         self.attend(Ready { peer: true, ..Ready::default() });
         loop {
@@ -171,6 +174,7 @@ impl Shim {
             if self.is_done() {
                 // A socket that leads nowhere is no harm, but one look less for whoever comes next.
                 let _ = std::fs::remove_file(SOCKET);
+                point("shim.done");
                 return Ok(());
             }
             self.timer.set(self.next_at())?;
@@ -397,6 +401,7 @@ impl Shim {
         match begin(&mut self.order, self.lease_until, &self.boot_id, &self.inherited) {
             Begun::Yes(run, output, input) => {
                 self.talk.say(&FromShim::Started(run.began_at));
+                point("shim.told");
                 self.stage = Stage::Running { run, output, input };
             }
             Begun::NotYet => {
@@ -424,6 +429,7 @@ impl Shim {
         let now = boot::now();
         let stage = std::mem::replace(&mut self.stage, Stage::NeverBegan { why: String::new() });
         if let Stage::Running { run, mut output, .. } = stage {
+            point("shim.gone");
             output.drain(&mut self.log);
             let began_at = run.began_at;
             let gone = run.gone(now);
@@ -435,9 +441,11 @@ impl Shim {
         let now = boot::now();
         self.stage = Stage::Over { word: Box::new(word), is_written: false, is_noted: false, again_at: now };
         self.write_end(now);
+        point("shim.written");
         if let Stage::Over { word, .. } = &self.stage {
             self.talk.say(&FromShim::Ended(word.clone()));
         }
+        point("shim.said");
     }
 
     fn write_end(&mut self, now: BootTime) {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use evenbeat_core::ids::RunId;
 use tokio::net::UnixStream;
@@ -11,6 +12,7 @@ use super::news::ShimNews;
 use super::sweep::{Standing, sweep};
 use super::talk::{Heard, Talk};
 use super::{Inner, Order};
+use crate::point::point;
 use crate::target::command::boot;
 use crate::target::command::last_word::LastWord;
 use crate::target::command::word::FromShim;
@@ -21,6 +23,10 @@ const SWEEP_PAUSE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// How long to wait before a shim that could not be reached is tried again.
 const CONNECT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// The first and the longest pause before it is told that a run could not be started.
+const VAIN_PAUSE_MIN: std::time::Duration = std::time::Duration::from_millis(100);
+const VAIN_PAUSE_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// How a conversation with a shim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +44,14 @@ impl Inner {
     pub(super) async fn keep_new(self: Arc<Self>, order: Box<Order>, held: Arc<Held>) {
         let run = order.run;
         match self.launched(order).await {
-            Ok(talk) => self.keep(run, &held, Some(talk)).await,
-            Err(error) => self.not_started(run, &held, format!("its shim cannot be started: {error}")).await,
+            Ok(talk) => {
+                point("keep.launched");
+                self.keep(run, &held, Some(talk)).await;
+            }
+            Err(error) => {
+                self.pause_in_vain().await;
+                self.not_started(run, &held, format!("its shim cannot be started: {error}")).await;
+            }
         }
     }
 
@@ -89,7 +101,11 @@ impl Inner {
             let Heard::Words(words) = talk.hear(held).await else { return parted };
             for word in words {
                 match word {
-                    FromShim::Started(at) => self.tell_of(held, ShimNews::Started { run, at }).await,
+                    FromShim::Started(at) => {
+                        point("keep.started");
+                        self.n_vain.store(0, Ordering::Relaxed);
+                        self.tell_of(held, ShimNews::Started { run, at }).await;
+                    }
                     FromShim::Frozen(at) => self.tell_of(held, ShimNews::Frozen { run, at }).await,
                     FromShim::Thawed(at) => self.tell_of(held, ShimNews::Thawed { run, at }).await,
                     FromShim::Unkillable => self.tell_of(held, ShimNews::Unkillable { run }).await,
@@ -97,10 +113,12 @@ impl Inner {
                     // Its folder goes with it; so whoever looks for this run finds that it never was.
                     FromShim::NotStarted(why) => {
                         parted = Parted::WithLastWord;
+                        self.pause_in_vain().await;
                         self.not_started(run, held, why).await;
                     }
                     FromShim::Ended(word) => {
                         parted = Parted::WithLastWord;
+                        point("keep.ended");
                         self.ended(run, held, *word).await;
                     }
                 }
@@ -148,6 +166,14 @@ impl Inner {
             held.say(super::ToShim::Noted);
             self.remove(run).await;
         }
+    }
+
+    /// Whoever hears that a run could not be started starts it again, and on a machine without a process or a block to
+    /// spare that is in vain for a while: each time in a row it is told later.
+    async fn pause_in_vain(&self) {
+        let n_vain = self.n_vain.fetch_add(1, Ordering::Relaxed);
+        let pause = VAIN_PAUSE_MIN * 2_u32.saturating_pow(n_vain.min(16));
+        tokio::time::sleep(pause.min(VAIN_PAUSE_MAX)).await;
     }
 
     /// A run never was. There is nothing that anybody would have to put on record.

@@ -16,6 +16,9 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::sync::oneshot;
 
+#[cfg(debug_assertions)]
+use crate::point::STOP_AT;
+use crate::point::point;
 use crate::target::command::order::Order;
 
 /// The variable that marks everything that belongs to a run.
@@ -146,7 +149,9 @@ impl Bell {
 
 fn launch(program: &Path, order: &Order) -> io::Result<(Child, UnixStream)> {
     DirBuilder::new().mode(0o700).create(order.places.run(order.run))?;
+    point("launch.folder");
     let launched = spawn(program, order);
+    point("launch.spawned");
     if launched.is_err() {
         let _ = std::fs::remove_dir_all(order.places.run(order.run));
     }
@@ -155,15 +160,18 @@ fn launch(program: &Path, order: &Order) -> io::Result<(Child, UnixStream)> {
 
 fn spawn(program: &Path, order: &Order) -> io::Result<(Child, UnixStream)> {
     let (ours, its) = UnixStream::pair()?;
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .arg0("evenbeat")
         .arg("shim")
         .env_clear()
         .env(MARKER, order.run.to_string())
         .stdin(document(&order.to_text())?)
         .stdout(OwnedFd::from(its))
-        .stderr(Stdio::null())
-        .spawn()?;
+        .stderr(Stdio::null());
+    #[cfg(debug_assertions)]
+    command.envs(std::env::var_os(STOP_AT).map(|place| (STOP_AT, place)));
+    let child = command.spawn()?;
     Ok((child, ours))
 }
 

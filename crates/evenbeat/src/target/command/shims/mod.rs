@@ -13,6 +13,7 @@ mod talk;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenbeat_core::ids::{Fence, RunId};
@@ -29,9 +30,13 @@ use self::talk::Talk;
 use super::order::{Order, read_run};
 use super::places::Places;
 use super::word::ToShim;
+use crate::point::point;
 
 /// How many news may wait to be heard before those who have more must wait too.
 const N_NEWS_MAX: usize = 1_024;
+
+/// How long to wait before a folder that could not be removed is removed again.
+const REMOVE_PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// What the scheduler's side goes by.
 #[derive(Clone, Debug)]
@@ -83,6 +88,8 @@ struct Inner {
     runs: Mutex<BTreeMap<RunId, Arc<Held>>>,
     tasks: Mutex<JoinSet<()>>,
     is_closing: watch::Sender<bool>,
+    /// How many runs in a row could not be started.
+    n_vain: AtomicU32,
 }
 
 impl Shims {
@@ -97,6 +104,7 @@ impl Shims {
             runs: Mutex::default(),
             tasks: Mutex::default(),
             is_closing: watch::Sender::new(false),
+            n_vain: AtomicU32::new(0),
         };
         Ok((Shims { inner: Arc::new(inner) }, heard))
     }
@@ -105,6 +113,7 @@ impl Shims {
     pub fn start(&self, order: Order) {
         let held = Arc::new(Held::new(order.fence, order.lease_until.is_some(), order.grace));
         self.inner.runs().insert(order.run, Arc::clone(&held));
+        point("start.asked");
         let inner = Arc::clone(&self.inner);
         self.inner.spawn(async move { inner.keep_new(Box::new(order), held).await });
     }
@@ -187,6 +196,16 @@ impl Shims {
     }
 }
 
+/// Removes a folder, and says whether it is gone.
+async fn is_removed(folder: PathBuf) -> bool {
+    let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder)).await;
+    match removed {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => error.kind() == io::ErrorKind::NotFound,
+        Err(_) => false,
+    }
+}
+
 impl Inner {
     fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<Held>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -217,9 +236,18 @@ impl Inner {
         let _ = self.news.send(news).await;
     }
 
+    /// Removes what lies about of a run; if that cannot be now, for want of a file to spare, say, it is tried again
+    /// beside everything else.
     async fn remove(&self, run: RunId) {
+        point("remove.asked");
         let folder = self.options.places.run(run);
-        let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder));
-        let _ = removed.await;
+        if !is_removed(folder.clone()).await {
+            self.spawn(async move {
+                while !is_removed(folder.clone()).await {
+                    tokio::time::sleep(REMOVE_PAUSE).await;
+                }
+            });
+        }
+        point("remove.done");
     }
 }

@@ -1,0 +1,216 @@
+//! Stored instants that cannot be, and what may be done about them by itself (Q4).
+//!
+//! The pending occurrence follows from the schedule, from where it was set down, and from what has happened. If it is
+//! none of the schedule's, then somebody wrote into the store, a backup was mixed with another, or a clock was wrong by
+//! years. Such a job must not run for it: it is placed afresh. But if many are hit at once, then it is not the rows that
+//! are wrong, and nothing is done before a person has looked.
+
+use std::fmt;
+
+use crate::job::{JobState, Terms};
+use crate::schedule::{Rhythm, Schedule};
+use crate::time::{Duration, Timestamp};
+use crate::urgency;
+
+const TICK: Duration = Duration::from_millis(1);
+
+/// A pending occurrence that is so much later than the next one of its schedule was not put there by a schedule, nor by
+/// a clock that somebody has set right since.
+const TOO_FAR: Duration = Duration::from_days(31);
+
+/// So many jobs are mended however small the fleet.
+const MENDED_MIN: usize = 10;
+
+/// Of a larger fleet, one in so many.
+const MENDED_SHARE: usize = 20;
+
+/// What is wrong with the pending occurrence of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is none of the schedule's.
+    OffRhythm(Timestamp),
+    /// Others of the schedule come long before it.
+    TooFar(Timestamp),
+    /// There is none, though the schedule goes on.
+    Missing,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::OffRhythm(at) => write!(f, "the stored next run, {at}, is none of its schedule's"),
+            Fault::TooFar(at) => {
+                write!(f, "the stored next run, {at}, lies far behind others of its schedule")
+            }
+            Fault::Missing => f.write_str("no next run is stored, though its schedule goes on"),
+        }
+    }
+}
+
+/// What is wrong with the pending occurrence, if something is. Nobody needs it of a job that is paused, disabled or not
+/// placed; and while a run is open, what is stored may still become something else.
+pub fn fault(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Option<Fault> {
+    if !terms.enabled || state.pause.is_some() || 0 < n_open {
+        return None;
+    }
+    let rhythm = urgency::rhythm(terms, state)?;
+    // A clock that was ahead when the last run ended may have been set back since.
+    let seen = state.last_end_at.map_or(now, |ended_at| ended_at.max(now));
+    let next = match &terms.schedule {
+        Schedule::Fresh { cooldown, .. } => rhythm.first().map(|first| first.max(seen + *cooldown)),
+        Schedule::Every { .. } | Schedule::Cron(_) => rhythm.next_after(seen),
+        // There is one of them, and it may be over.
+        Schedule::Once { .. } | Schedule::Manual => None,
+    };
+    match (state.next_run_at, next) {
+        (Some(pending), _) if !is_of_schedule(terms, &rhythm, pending) => Some(Fault::OffRhythm(pending)),
+        (Some(pending), Some(next)) if next + TOO_FAR < pending => Some(Fault::TooFar(pending)),
+        (None, Some(_)) if !state.is_exhausted(terms) => Some(Fault::Missing),
+        _ => None,
+    }
+}
+
+/// Whether what is pending is none of the schedule's: nothing may run for it.
+pub fn is_off_rhythm(terms: &Terms, state: &JobState) -> bool {
+    match (state.next_run_at, urgency::rhythm(terms, state)) {
+        (Some(pending), Some(rhythm)) => !is_of_schedule(terms, &rhythm, pending),
+        _ => false,
+    }
+}
+
+/// The occurrences of a `fresh` job are minted one by one: no rhythm knows them, but none comes before the first.
+fn is_of_schedule(terms: &Terms, rhythm: &Rhythm<'_>, pending: Timestamp) -> bool {
+    match &terms.schedule {
+        Schedule::Fresh { .. } => rhythm.first().is_none_or(|first| first <= pending),
+        _ => rhythm.next_after(pending - TICK) == Some(pending),
+    }
+}
+
+/// Whether so many faults may be mended without a person.
+pub fn may_mend(n_faults: usize, n_jobs: usize) -> bool {
+    n_faults <= MENDED_MIN.max(n_jobs / MENDED_SHARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::sample::{instant, job, placed};
+    use crate::job::{Job, Pause, PausedBy};
+    use crate::time::Timestamp;
+
+    const NOW: &str = "12:30";
+
+    /// What is wrong with a job that was placed at 10:00 and is seen at 12:30, after a change to it.
+    fn check(schedule: &str, change: impl FnOnce(&mut Job, &mut JobState), expected: Option<Fault>) {
+        let mut job = job(schedule);
+        let mut state = placed(&job, "10:00");
+        change(&mut job, &mut state);
+        let found = fault(&job, &state, 0, instant(NOW));
+        assert_eq!(found, expected, "{schedule}, pending {:?}", state.next_run_at);
+        let is_off = matches!(expected, Some(Fault::OffRhythm(_)));
+        let may_be_off = job.enabled && state.pause.is_none();
+        assert_eq!(is_off_rhythm(&job, &state) && may_be_off, is_off, "{schedule}");
+    }
+
+    fn pending(text: &str) -> impl FnOnce(&mut Job, &mut JobState) {
+        let at = instant(text);
+        move |_, state| state.next_run_at = Some(at)
+    }
+
+    fn nothing_pending(_: &mut Job, state: &mut JobState) {
+        state.next_run_at = None;
+    }
+
+    #[test]
+    fn what_a_schedule_says_is_no_fault() {
+        for (schedule, at) in [
+            ("every 1h", "10:00"),
+            ("every 1h", "13:00"),
+            // A clock may have been ahead, and was set back.
+            ("every 1h", "2026-02-06T13:00:00Z"),
+            ("cron 0 * * * *", "11:00"),
+            ("cron 0 0 1 1 *", "2027-01-01T00:00:00Z"),
+            ("fresh 6h", "10:00"),
+            ("fresh 6h", "11:23:45.678"),
+            ("fresh 6h", "15:30"),
+            ("once 11:00", "11:00"),
+        ] {
+            check(schedule, pending(at), None);
+        }
+        check("once 11:00", nothing_pending, None);
+        check("manual", nothing_pending, None);
+    }
+
+    #[test]
+    fn what_no_schedule_says_is_one() {
+        for (schedule, at) in [
+            ("every 1h", "11:00:00.001"),
+            ("every 1h", "09:00"),
+            ("every 1h", "1970-01-01T00:00:00Z"),
+            ("cron 0 * * * *", "12:01"),
+            ("cron 0 * * * *", "09:00"),
+            ("fresh 6h", "09:59"),
+            ("once 11:00", "11:01"),
+            ("manual", "11:00"),
+        ] {
+            check(schedule, pending(at), Some(Fault::OffRhythm(instant(at))));
+        }
+        let far = "2026-03-20T13:00:00Z";
+        for schedule in ["every 1h", "cron 0 * * * *", "fresh 6h"] {
+            check(schedule, pending(far), Some(Fault::TooFar(instant(far))));
+            check(schedule, nothing_pending, Some(Fault::Missing));
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_is_over_owes_nothing() {
+        let ended = |job: &mut Job, state: &mut JobState| {
+            job.terms.bounds.ends_at = Some(instant("12:00"));
+            state.next_run_at = None;
+        };
+        check("every 1h", ended, None);
+        let used_up = |job: &mut Job, state: &mut JobState| {
+            job.terms.bounds.max_runs = Some(3);
+            (state.n_served, state.next_run_at) = (3, None);
+        };
+        check("every 1h", used_up, None);
+        check("fresh 6h", used_up, None);
+    }
+
+    #[test]
+    fn nobody_minds_while_nothing_can_run_or_something_does() {
+        let paused = |_: &mut Job, state: &mut JobState| {
+            state.next_run_at = Some(instant("11:11"));
+            state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));
+        };
+        check("every 1h", paused, None);
+        let disabled = |job: &mut Job, state: &mut JobState| {
+            state.next_run_at = Some(instant("11:11"));
+            job.terms.enabled = false;
+        };
+        check("every 1h", disabled, None);
+        let job = job("every 1h");
+        let mut state = placed(&job, "10:00");
+        state.next_run_at = None;
+        assert_eq!(fault(&job, &state, 1, instant(NOW)), None);
+        assert_eq!(fault(&job, &JobState::new(Timestamp::UNIX_EPOCH), 0, instant(NOW)), None);
+    }
+
+    #[test]
+    fn a_last_run_that_ended_later_than_now_says_that_the_clock_was_set_back() {
+        let ahead = |_: &mut Job, state: &mut JobState| {
+            state.last_end_at = Some(instant("2026-06-01T10:10:00Z"));
+            state.next_run_at = Some(instant("2026-06-01T11:00:00Z"));
+        };
+        check("every 1h", ahead, None);
+    }
+
+    #[test]
+    fn a_few_are_mended_and_many_are_not() {
+        for (n_faults, n_jobs, expected) in
+            [(1, 1, true), (10, 10, true), (11, 20, false), (50, 1_000, true), (51, 1_000, false)]
+        {
+            assert_eq!(may_mend(n_faults, n_jobs), expected, "{n_faults} of {n_jobs}");
+        }
+    }
+}

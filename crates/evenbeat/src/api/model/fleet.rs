@@ -1,0 +1,124 @@
+//! The fleet as a simulation begins with it (W1): what is run, where on the time line, how long it takes, within which
+//! limits.
+
+use std::collections::BTreeMap;
+
+use evenbeat_core::engine::Settings;
+use evenbeat_core::schedule::Placement;
+use evenbeat_core::store::{CounterLimit, JobRow};
+use serde::{Deserialize, Serialize};
+
+use super::{EstimateView, Instant, JobDefinition, Length, Word};
+
+/// A job as a simulation begins with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FleetJob {
+    /// What people wrote.
+    pub definition: JobDefinition,
+    /// `pending`, `scheduled`, `running`, `paused`, `disabled` or `done`.
+    pub status: Word,
+    /// Where it is on the time line; null unless it was placed.
+    pub placement: Option<PlacementView>,
+    /// The occurrence that the next run will serve.
+    pub next_run_at: Option<Instant>,
+    /// How long its runs took; null before the first good one.
+    pub measured: Option<EstimateView>,
+}
+
+/// Where a job is on the time line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacementView {
+    /// When that was decided.
+    pub placed_at: Instant,
+    /// The first occurrence since then; an interval counts on from it.
+    pub anchor_at: Instant,
+    /// What was chosen for each `H` of a cron expression, in order of appearance: the how-manieth of the values that it
+    /// may take, from 0 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<u8>,
+}
+
+impl FleetJob {
+    /// A job as it is.
+    pub fn of(row: &JobRow) -> FleetJob {
+        FleetJob {
+            definition: JobDefinition::of(&row.job),
+            status: row.state.status(&row.job).as_str().into(),
+            placement: row.state.placement.as_ref().map(Into::into),
+            next_run_at: row.state.next_run_at.map(Into::into),
+            measured: row.state.estimate.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl From<&Placement> for PlacementView {
+    fn from(it: &Placement) -> PlacementView {
+        PlacementView {
+            placed_at: it.placed_at.into(),
+            anchor_at: it.anchor_at.into(),
+            choices: it.choices.to_vec(),
+        }
+    }
+}
+
+impl From<PlacementView> for Placement {
+    fn from(it: PlacementView) -> Placement {
+        Placement { placed_at: it.placed_at.0, anchor_at: it.anchor_at.0, choices: it.choices.into() }
+    }
+}
+
+/// The limits that span nodes, as this server goes by them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitsView {
+    /// Of sites.
+    pub sites: BTreeMap<String, LimitView>,
+    /// Of tenants that have a plan of their own.
+    pub tenants: BTreeMap<String, LimitView>,
+    /// Of every other tenant.
+    pub other_tenants: LimitView,
+    /// Of all runs together.
+    pub all_runs: LimitView,
+}
+
+/// A limit; what is null is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitView {
+    /// So many runs at a time.
+    pub max_concurrent: Option<u32>,
+    /// At least so long from start to start.
+    pub min_gap: Option<Length>,
+    /// So many starts within any hour.
+    pub max_per_hour: Option<u32>,
+}
+
+impl LimitsView {
+    /// What a node goes by.
+    pub fn of(settings: &Settings) -> LimitsView {
+        LimitsView {
+            sites: settings.sites.iter().map(|(site, it)| (site.to_string(), it.into())).collect(),
+            tenants: settings.tenants.iter().map(|(tenant, it)| (tenant.to_string(), it.into())).collect(),
+            other_tenants: (&settings.other_tenants).into(),
+            all_runs: (&settings.all_runs).into(),
+        }
+    }
+}
+
+impl From<&CounterLimit> for LimitView {
+    fn from(it: &CounterLimit) -> LimitView {
+        LimitView {
+            max_concurrent: it.max_open,
+            min_gap: it.min_gap.map(Into::into),
+            max_per_hour: it.max_per_hour,
+        }
+    }
+}
+
+impl From<LimitView> for CounterLimit {
+    fn from(it: LimitView) -> CounterLimit {
+        CounterLimit {
+            max_open: it.max_concurrent,
+            min_gap: it.min_gap.map(|it| it.0),
+            max_per_hour: it.max_per_hour,
+        }
+    }
+}

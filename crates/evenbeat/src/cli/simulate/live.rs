@@ -1,0 +1,176 @@
+//! The fleet of a server as what a simulation begins with: its jobs where they are, runs as long as they were, the nodes
+//! and limits that carry them.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use evenbeat_core::ids::{NodeName, Pool, Tenant};
+use evenbeat_core::job::{Job, Pause, PausedBy};
+use evenbeat_core::schedule::{Placement, Schedule};
+use evenbeat_core::spec::JobSpec;
+use evenbeat_core::store::CounterLimit;
+use evenbeat_core::time::Duration;
+use evenbeat_core::value::Table;
+use evenbeat_core::zone::Zones;
+use evenbeat_sim::whatif::Setup;
+
+use super::figures::{Origin, Servers};
+use crate::api::model::{FleetJob, LimitView, LimitsView, NodeView, Page};
+use crate::cli::client::{Ask, Trouble};
+use crate::cli::live::Desk;
+use crate::store::json::from_json;
+
+/// So many jobs of a server are simulated at once.
+const JOBS_MAX: usize = 200_000;
+
+/// What a server holds.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) origin: Origin,
+    pub(super) jobs: Vec<Job>,
+    /// What carries them now, and where they are.
+    pub(super) setup: Setup,
+}
+
+/// Asks for all of it.
+pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
+    let fleet = desk.ask_all::<FleetJob>(&Ask::get(&["scheduler", "fleet"]), "after", JOBS_MAX)?;
+    if fleet.next.is_some() {
+        return Err(Trouble::Bad(format!(
+            "the fleet has more than {JOBS_MAX} jobs, too many to live through at once; write a part of it to a file \
+             with `evenbeat export`, and simulate that"
+        )));
+    }
+    let limits: LimitsView = desk.ask(Ask::get(&["scheduler", "limits"]))?.read()?;
+    let nodes = desk.ask(Ask::get(&["nodes"]))?.read::<Page<NodeView>>()?.items;
+    let (mut jobs, mut placements, mut n_measured) = (Vec::new(), BTreeMap::new(), 0);
+    let mut zones = Zones::new();
+    // What is over never starts again.
+    for one in fleet.items.into_iter().filter(|it| it.status != "done") {
+        n_measured += usize::from(one.measured.is_some());
+        let placement = one.placement.clone().map(Placement::from);
+        let next_run_at = one.next_run_at.map(|it| it.0);
+        let job = job_of(one, &mut zones)?;
+        if let Some(mut placement) = placement {
+            // The rhythm of a `fresh` job is set by its runs.
+            if let (Schedule::Fresh { .. }, Some(at)) = (&job.schedule, next_run_at) {
+                placement.anchor_at = at;
+            }
+            placements.insert(job.key.clone(), placement);
+        }
+        jobs.push(job);
+    }
+    let mut setup = Setup { placements: Arc::new(placements), ..Setup::new() };
+    let are_alike = carriers(&nodes, &jobs, &mut setup);
+    setup.sites = named(&limits.sites);
+    setup.tenants = tenants_of(&limits, &jobs);
+    setup.all_runs = limits.all_runs.into();
+    let origin = Origin::Server(Servers { n_measured, are_alike });
+    Ok(Held { origin, jobs, setup })
+}
+
+/// A job as it is now: whether it is paused, and how long it takes, is what happened and not what was written.
+fn job_of(one: FleetJob, zones: &mut Zones) -> Result<Job, Trouble> {
+    let FleetJob { definition, status, measured, .. } = one;
+    let table: Table = definition.0.into_iter().map(|(name, value)| (name, from_json(value))).collect();
+    let name = table.get("name").and_then(|it| it.as_text()).unwrap_or_default().to_owned();
+    let mut job = JobSpec::read(&table).restore(zones).map_err(|faults| {
+        let why = faults.first().map_or(String::new(), |fault| format!(": {}", fault.error));
+        Trouble::Bad(format!("the server's job `{name}` cannot be understood{why}"))
+    })?;
+    job.paused = (status == "paused").then_some(Pause { by: PausedBy::Operator, reason: None });
+    if let Some(measured) = measured {
+        // A run takes some time, however little.
+        job.estimate = Some(measured.mean.0.max(Duration::from_millis(1)));
+    }
+    Ok(job)
+}
+
+/// The nodes that take new runs, and what each carries of the pools that jobs draw on; whether they are all alike. Where
+/// they are not, each is taken to carry what they carry on average.
+fn carriers(nodes: &[NodeView], jobs: &[Job], setup: &mut Setup) -> bool {
+    let mut carried: BTreeMap<NodeName, BTreeMap<Pool, u32>> = BTreeMap::new();
+    for node in nodes.iter().filter(|it| it.kind == "node" && it.state == "living") {
+        let Ok(name) = node.node.parse() else { continue };
+        let pools = carried.entry(name).or_default();
+        for (pool, units) in node.pools.iter().filter_map(|(pool, units)| Some((pool.parse().ok()?, units))) {
+            let all: &mut u32 = pools.entry(pool).or_default();
+            *all = all.saturating_add(*units);
+        }
+    }
+    // Nobody takes anything just now: what the fleet needs is assumed, as of a file.
+    let Ok(n_nodes @ 1..) = u32::try_from(carried.len()) else { return true };
+    let mut are_alike = true;
+    for pool in jobs.iter().map(|job| &job.place.pool) {
+        if setup.capacity.contains_key(pool) {
+            continue;
+        }
+        let units = || carried.values().map(|pools| pools.get(pool).copied().unwrap_or(0));
+        are_alike &= units().min() == units().max();
+        let mean = units().fold(0, u32::saturating_add) / n_nodes;
+        setup.capacity.insert(pool.clone(), mean);
+    }
+    setup.nodes = carried.into_keys().collect();
+    are_alike
+}
+
+fn named<K: Ord + FromStr>(limits: &BTreeMap<String, LimitView>) -> BTreeMap<K, CounterLimit> {
+    limits.iter().filter_map(|(name, it)| Some((name.parse().ok()?, (*it).into()))).collect()
+}
+
+/// Of every tenant that has jobs: what its plan says, else what holds for all others.
+fn tenants_of(limits: &LimitsView, jobs: &[Job]) -> BTreeMap<Tenant, CounterLimit> {
+    let mut tenants: BTreeMap<Tenant, CounterLimit> = named(&limits.tenants);
+    for tenant in jobs.iter().filter_map(|job| job.tenant.as_ref()) {
+        tenants.entry(tenant.clone()).or_insert_with(|| limits.other_tenants.into());
+    }
+    tenants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, state: &'static str, pools: &[(&str, u32)]) -> NodeView {
+        NodeView {
+            node: name.to_owned(),
+            instance: "main".to_owned(),
+            session: String::new(),
+            kind: "node".into(),
+            state: state.into(),
+            beat: 0,
+            pools: pools.iter().map(|(pool, units)| ((*pool).to_owned(), *units)).collect(),
+            open_runs: 0,
+            is_this: false,
+        }
+    }
+
+    fn job(key: &str, pool: &str) -> Job {
+        let table = format!(r#"{{"name":"{key}","every":"1h","command":["true"],"pool":"{pool}"}}"#);
+        let table = crate::store::json::from_text(&table).unwrap();
+        JobSpec::read(&table).restore(&mut Zones::new()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(nodes: &[NodeView], are_alike: bool, expected: &str) {
+        let mut setup = Setup::new();
+        assert_eq!(carriers(nodes, &[job("a", "crawl"), job("b", "gpu")], &mut setup), are_alike);
+        let nodes: Vec<String> = setup.nodes.iter().map(ToString::to_string).collect();
+        let pools: Vec<String> =
+            setup.capacity.iter().map(|(pool, units)| format!("{pool}={units}")).collect();
+        assert_eq!(format!("{} {}", nodes.join(","), pools.join(",")).trim_end(), expected);
+    }
+
+    #[test]
+    fn a_fleet_is_carried_by_the_nodes_that_take_new_runs() {
+        let both: [(&str, u32); 3] = [("crawl", 6), ("gpu", 2), ("default", 8)];
+        check(&[node("one", "living", &both)], true, "one crawl=6,gpu=2");
+        let more =
+            [node("one", "living", &both), node("one", "living", &both), node("two", "draining", &both)];
+        check(&more, true, "one crawl=12,gpu=4");
+        let uneven = [node("one", "living", &both), node("two", "living", &[("crawl", 3)])];
+        check(&uneven, false, "one,two crawl=4,gpu=1");
+        check(&[], true, "n1");
+    }
+}

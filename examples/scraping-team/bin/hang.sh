@@ -1,0 +1,3 @@
+# Waits for an answer that never comes.
+echo "asking the partner"
+sleep 600
