@@ -15,6 +15,7 @@ use super::sheet::Sheet;
 use super::show::{self, BOLD, DIM};
 use crate::config::machine;
 use crate::demo::{self, TempFolder, View};
+use crate::runtime::app::Stopped;
 use crate::runtime::terminal;
 use crate::serve::{ServeError, Server, Signals};
 
@@ -59,9 +60,19 @@ pub(super) fn run(args: &DemoArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
     });
     drop(runtime);
     match shown {
-        Ok(()) => {
+        Ok(Stopped::Clean) => {
+            let path = folder.path().display().to_string();
+            if let Err(error) = folder.remove() {
+                writeln!(err, "error: the demo is over, but its folder {path} cannot be removed: {error}")?;
+                return Ok(Exit::Failed);
+            }
             writeln!(screen.out, "The demo is over; nothing of it is left.")?;
             Ok(Exit::Ok)
+        }
+        Ok(Stopped::LetGo) => {
+            let path = folder.keep().display().to_string();
+            writeln!(err, "error: some runs of the demo could not be ended, and go on; their files are in {path}")?;
+            Ok(Exit::Failed)
         }
         Err(error) => {
             write_error(err, &error)?;

@@ -16,6 +16,7 @@ pub use view::View;
 
 use crate::config::{Config, Flag, Machine, Sources};
 use crate::intake::{Actor, ApplyOptions};
+use crate::runtime::app::Stopped;
 use crate::runtime::{clock, ids};
 use crate::serve::{ServeError, Server, Signals};
 
@@ -24,6 +25,12 @@ const FRAME: Length = Length::from_millis(500);
 
 /// So many open runs are ended at once.
 const OPEN_MAX: usize = 1_000;
+
+/// So long a folder is tried to be removed: what was just ended may still be at its last file.
+const REMOVE_FOR: Length = Length::from_secs(5);
+
+/// How long to wait before it is tried again.
+const REMOVE_PAUSE: Length = Length::from_millis(20);
 
 /// A folder that goes when this does.
 #[derive(Debug)]
@@ -43,13 +50,29 @@ impl TempFolder {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Removes it, and says so if that cannot be done.
+    pub fn remove(self) -> io::Result<()> {
+        let until = std::time::Instant::now() + REMOVE_FOR;
+        loop {
+            match std::fs::remove_dir_all(&self.0) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(_) if std::time::Instant::now() < until => std::thread::park_timeout(REMOVE_PAUSE),
+                removed => return removed,
+            }
+        }
+    }
+
+    /// Leaves it where it is.
+    pub fn keep(mut self) -> PathBuf {
+        std::mem::take(&mut self.0)
+    }
 }
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "the demo's folder could not be removed");
-        }
+        // Whoever wants to know whether it is gone removes it; this is for ways out that nobody thought of.
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -82,7 +105,7 @@ pub async fn run(
     mut signals: Signals,
     show_for: Option<Length>,
     mut draw: impl FnMut(&View) -> io::Result<()>,
-) -> Result<(), ServeError> {
+) -> Result<Stopped, ServeError> {
     let app = server.app.clone();
     app.fleet.read().await;
     let now = clock::now();
@@ -105,11 +128,11 @@ pub async fn run(
             break;
         }
     }
-    end(server, signals).await
+    end(server).await
 }
 
-/// Whatever runs is ended: nothing is left behind.
-async fn end(server: Server, mut signals: Signals) -> Result<(), ServeError> {
+/// Whatever runs is ended: nothing is left behind. Nobody can hurry it: runs would go on that nobody knows of.
+async fn end(server: Server) -> Result<Stopped, ServeError> {
     let app = server.app.clone();
     let actor = Arc::new(Actor("demo".to_owned()));
     let cancelling = tokio::spawn(async move {
@@ -123,10 +146,7 @@ async fn end(server: Server, mut signals: Signals) -> Result<(), ServeError> {
             tokio::time::sleep(FRAME).await;
         }
     });
-    let hurry = async {
-        signals.next().await;
-    };
-    let stopped = server.stop(hurry).await;
+    let stopped = server.stop(std::future::pending()).await;
     cancelling.abort();
-    stopped.map(|_| ())
+    stopped
 }

@@ -14,15 +14,18 @@ fn a_demo_lives_ends_and_leaves_nothing() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&shown.stdout);
-    assert_eq!(shown.status.code(), Some(0), "{text} {}", String::from_utf8_lossy(&shown.stderr));
+    let errors = String::from_utf8_lossy(&shown.stderr);
+    assert_eq!((shown.status.code(), &*errors), (Some(0), ""), "{text}");
     assert!(text.contains("430 jobs: "), "{text}");
     assert!(text.ends_with("The demo is over; nothing of it is left.\n"), "{text}");
-    assert_eq!(String::from_utf8_lossy(&shown.stderr), "");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    let marker = folder.path().display().to_string();
-    let still_there = fs::read_dir("/proc").unwrap().flatten().filter(|process| {
-        let environ = fs::read(process.path().join("environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environ).contains(&format!("EVENBEAT_RESULT_FILE={marker}"))
-    });
-    assert_eq!(still_there.count(), 0, "something of it still executes");
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().map(|it| it.path()).collect();
+    assert_eq!(files, [] as [std::path::PathBuf; 0], "{text}");
+    let marker = format!("EVENBEAT_RESULT_FILE={}", folder.path().display());
+    let still_there: Vec<String> = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|it| String::from_utf8_lossy(&fs::read(it.path().join("environ")).unwrap_or_default()).contains(&marker))
+        .map(|it| fs::read_to_string(it.path().join("status")).unwrap_or_default())
+        .collect();
+    assert_eq!(still_there, [] as [String; 0], "something of it still executes");
 }
