@@ -73,6 +73,7 @@ pub mod occurrence;
 pub mod repair;
 pub mod rank;
 pub mod condition;
+mod sorted;
 pub mod slot;
 pub mod distribution;
 pub mod placement;

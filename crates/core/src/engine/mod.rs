@@ -38,7 +38,6 @@ mod recover;
 mod runs;
 mod session;
 mod settings;
-mod sorted;
 mod start_rate;
 pub(crate) mod view;
 

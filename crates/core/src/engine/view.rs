@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
-use super::sorted::Sorted;
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
+use crate::sorted::Sorted;
 use crate::store::{JobNews, JobRow, Version};
 use crate::time::Timestamp;
 
@@ -106,7 +106,7 @@ const CHUNK: usize = 1_024;
 pub(crate) struct View {
     chunks: Vec<Vec<Option<Entry>>>,
     free: Vec<JobIdx>,
-    by_key: Sorted,
+    by_key: Sorted<JobIdx>,
     shared: SharedTerms,
 }
 

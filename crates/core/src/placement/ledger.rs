@@ -1,8 +1,7 @@
 //! The load of a fleet, job by job (A1), and where a job of it goes (A6, A7).
 
-use std::collections::BTreeMap;
-
 use super::hashed::place_hashed;
+use super::known::KnownJobs;
 use super::phase::place_every;
 use super::protection::MOVE_COOLDOWN;
 use super::spot::{Choice, Spot, Strategy};
@@ -32,18 +31,18 @@ pub struct Balance {
 pub struct Ledger {
     balance: Balance,
     load: SlotLoad,
-    known: BTreeMap<JobKey, Known>,
+    known: KnownJobs,
 }
 
 /// What is known of one job.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+pub(super) struct Known {
     /// As it was counted.
-    counted: JobLoad,
+    pub(super) counted: JobLoad,
     /// Its next occurrence by now.
-    next_run_at: Timestamp,
+    pub(super) next_run_at: Timestamp,
     /// Whether its occurrences are guessed.
-    is_estimate: bool,
+    pub(super) is_estimate: bool,
 }
 
 /// The occurrences of one job of a ledger.
@@ -51,6 +50,8 @@ struct Known {
 pub struct LedgerJob<'a> {
     /// Which.
     pub key: &'a JobKey,
+    /// The next one.
+    pub next_run_at: Timestamp,
     /// From the next one on.
     pub rhythm: Rhythm<'a>,
     /// Whether they are guessed: those of a `fresh` job depend on how its runs go.
@@ -60,7 +61,7 @@ pub struct LedgerJob<'a> {
 impl Ledger {
     /// Empty, from the slot that `now` lies in.
     pub fn new(balance: Balance, now: Timestamp) -> Ledger {
-        Ledger { balance, load: SlotLoad::new(now, balance.width, balance.by), known: BTreeMap::new() }
+        Ledger { balance, load: SlotLoad::new(now, balance.width, balance.by), known: KnownJobs::default() }
     }
 
     /// The load of these jobs.
@@ -96,6 +97,7 @@ impl Ledger {
     pub fn jobs(&self) -> impl Iterator<Item = LedgerJob<'_>> {
         self.known.iter().map(|(key, known)| LedgerJob {
             key,
+            next_run_at: known.next_run_at,
             rhythm: known.counted.rhythm().starting_at(known.next_run_at),
             is_estimate: known.is_estimate,
         })
@@ -113,7 +115,7 @@ impl Ledger {
 
     /// Whether it knows a job.
     pub fn knows(&self, key: &JobKey) -> bool {
-        self.known.contains_key(key)
+        self.known.contains(key)
     }
 
     /// Notes a job as it is now, instead of as it was. One that is paused, disabled, done or not yet

@@ -21,6 +21,7 @@
 mod fine;
 mod fleet;
 mod hashed;
+mod known;
 mod ledger;
 mod phase;
 mod protection;

@@ -42,8 +42,12 @@ pub struct JobLoad {
 #[derive(Clone, Debug, PartialEq)]
 enum Beat {
     Single(Timestamp),
-    Grid { anchor_at: Timestamp, interval: Duration },
-    Cron { plan: CronPlan, zone: Zone },
+    Grid {
+        anchor_at: Timestamp,
+        interval: Duration,
+    },
+    /// Apart: few jobs have one, and all jobs have room for the largest of these.
+    Cron(Box<(CronPlan, Zone)>),
 }
 
 impl JobLoad {
@@ -61,7 +65,8 @@ impl JobLoad {
 
     /// The occurrences of a cron plan from an instant on.
     pub fn cron(plan: CronPlan, zone: Zone, from: Timestamp, work: RunWork) -> JobLoad {
-        JobLoad { beat: Beat::Cron { plan, zone }, within: TimeWindow::new(from, Timestamp::MAX), work }
+        let beat = Beat::Cron(Box::new((plan, zone)));
+        JobLoad { beat, within: TimeWindow::new(from, Timestamp::MAX), work }
     }
 
     /// What a placed job puts on the time line from its pending occurrence on; nothing if it has none.
@@ -132,7 +137,7 @@ impl JobLoad {
         let rhythm = match &self.beat {
             Beat::Single(at) => Rhythm::single(*at),
             Beat::Grid { anchor_at, interval } => Rhythm::grid(*anchor_at, *interval),
-            Beat::Cron { plan, zone } => Rhythm::cron(*plan, zone),
+            Beat::Cron(cron) => Rhythm::cron(cron.0, &cron.1),
         };
         rhythm.starting_at(self.within.start()).ending_at(Some(self.within.end()))
     }

@@ -14,8 +14,10 @@ use crate::runtime::clock;
 use crate::runtime::node::FleetNews;
 use crate::runtime::telemetry::Telemetry;
 
-/// After a change the agenda waits so long for more of them.
+/// After a change the agenda waits so long for more of them; and for so many times what it took to make the last one, so
+/// that a large fleet in which something always changes does not spend its days on it.
 const DEBOUNCE: Length = Length::from_secs(1);
+const DEBOUNCE_TIMES: u32 = 20;
 
 /// After so long the ledger is looked at from another instant: what is past is not looked at any more.
 const LEDGER_EVERY: Duration = Duration::from_hours(1);
@@ -30,6 +32,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
     let mut rebuild_at = Instant::now() + rebuild_every;
     let mut ledger_from = clock::now();
     let mut rebuilt_at = ledger_from;
+    let mut took = Length::ZERO;
     loop {
         tokio::select! {
             heard = news.recv() => match heard {
@@ -42,10 +45,10 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 }
                 Some(FleetNews::Rows(rows)) => {
                     fleet.learn(&rows);
-                    rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE);
+                    rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE.max(took * DEBOUNCE_TIMES));
                 }
                 Some(FleetNews::Read) if !*fleet.inner.is_read.borrow() => {
-                    fleet.rebuild_agenda(clock::now()).await;
+                    took = fleet.rebuild_agenda(clock::now()).await;
                     fleet.tell(&telemetry);
                     fleet.inner.is_read.send_replace(true);
                 }
@@ -53,7 +56,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
             },
             () = sleep_until(rebuild_at) => {
                 let now = clock::now();
-                fleet.rebuild_agenda(rebuilt_at.min(now)).await;
+                took = fleet.rebuild_agenda(rebuilt_at.min(now)).await;
                 rebuild_at = Instant::now() + rebuild_every;
                 rebuilt_at = now;
                 if ledger_from + LEDGER_EVERY <= now || now < ledger_from {
@@ -79,9 +82,9 @@ impl Fleet {
     }
 
     /// Makes the agenda anew, beside whoever reads the old one; from `since` on, so that what came due meanwhile is in
-    /// one of them.
-    async fn rebuild_agenda(&self, since: Timestamp) {
-        let fleet = self.clone();
+    /// one of them. Says how long that took.
+    async fn rebuild_agenda(&self, since: Timestamp) -> Length {
+        let (fleet, began) = (self.clone(), Instant::now());
         let rebuilt = tokio::task::spawn_blocking(move || {
             let window = TimeWindow::new(since, clock::now() + fleet.inner.agenda_settings.lookahead);
             fleet.agenda_of(window).map(|agenda| fleet.inner.agenda.replace(agenda))
@@ -91,6 +94,7 @@ impl Fleet {
             Ok(Err(error)) => tracing::warn!(%error, "the agenda stays as it was"),
             Err(error) => tracing::error!(%error, "the agenda stays as it was"),
         }
+        began.elapsed()
     }
 
     async fn move_ledger(&self, now: Timestamp) {

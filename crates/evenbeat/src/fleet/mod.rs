@@ -77,12 +77,14 @@ impl Fleet {
         let ledger = self.ledger();
         let sources: Vec<Source<'_>> = ledger
             .jobs()
+            .filter(|it| it.next_run_at < window.end())
             .map(|it| {
                 let source = Source::from_rhythm(it.key, it.rhythm);
                 if it.is_estimate { source.estimated() } else { source }
             })
             .collect();
-        Agenda::build(&sources, window)
+        // Mostly the same jobs as a moment ago, whose keys need not be copied again.
+        self.agenda().rebuild(&sources, window)
     }
 
     /// The jobs whose stored next run cannot be.

@@ -2,18 +2,22 @@
 
 use std::cmp::Ordering;
 
-use super::view::JobIdx;
-
 /// So many numbers lie side by side: few enough to move over for one more.
 const PART_MAX: usize = 512;
 
 /// Numbers in an order that only the asker knows: each question brings along how the job of a number stands to the one
 /// that is looked for.
-#[derive(Debug, Default)]
-pub(super) struct Sorted {
+#[derive(Clone, Debug)]
+pub(crate) struct Sorted<N> {
     /// None of them is empty.
-    parts: Vec<Vec<JobIdx>>,
+    parts: Vec<Vec<N>>,
     len: usize,
+}
+
+impl<N> Default for Sorted<N> {
+    fn default() -> Sorted<N> {
+        Sorted { parts: Vec::new(), len: 0 }
+    }
 }
 
 /// Where a job is, or would be.
@@ -22,17 +26,17 @@ struct Place {
     within: usize,
 }
 
-impl Sorted {
-    pub(super) fn len(&self) -> usize {
+impl<N: Copy> Sorted<N> {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = JobIdx> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = N> {
         self.parts.iter().flatten().copied()
     }
 
     /// Those that come after the one that is looked for, whether it is there or not.
-    pub(super) fn iter_after(&self, compare: impl Fn(JobIdx) -> Ordering) -> impl Iterator<Item = JobIdx> {
+    pub(crate) fn iter_after(&self, compare: impl Fn(N) -> Ordering) -> impl Iterator<Item = N> {
         let (Place { part_idx, within }, skips) = match self.locate(compare) {
             Ok(place) => (place, 1),
             Err(place) => (place, 0),
@@ -41,13 +45,13 @@ impl Sorted {
         parts.iter().flatten().skip(within + skips).copied()
     }
 
-    pub(super) fn find(&self, compare: impl Fn(JobIdx) -> Ordering) -> Option<JobIdx> {
+    pub(crate) fn find(&self, compare: impl Fn(N) -> Ordering) -> Option<N> {
         let Place { part_idx, within } = self.locate(compare).ok()?;
         self.parts.get(part_idx)?.get(within).copied()
     }
 
     /// Adds a number. It must not be there yet.
-    pub(super) fn insert(&mut self, idx: JobIdx, compare: impl Fn(JobIdx) -> Ordering) {
+    pub(crate) fn insert(&mut self, idx: N, compare: impl Fn(N) -> Ordering) {
         let Err(Place { part_idx, within }) = self.locate(compare) else { return };
         self.len += 1;
         let n_parts = self.parts.len();
@@ -67,7 +71,7 @@ impl Sorted {
         }
     }
 
-    pub(super) fn remove(&mut self, compare: impl Fn(JobIdx) -> Ordering) -> Option<JobIdx> {
+    pub(crate) fn remove(&mut self, compare: impl Fn(N) -> Ordering) -> Option<N> {
         let Place { part_idx, within } = self.locate(compare).ok()?;
         let part = self.parts.get_mut(part_idx)?;
         let removed = part.remove(within);
@@ -79,8 +83,8 @@ impl Sorted {
     }
 
     /// The error is where it would go.
-    fn locate(&self, compare: impl Fn(JobIdx) -> Ordering) -> Result<Place, Place> {
-        let ends_before = |part: &Vec<JobIdx>| part.last().is_some_and(|last| compare(*last).is_lt());
+    fn locate(&self, compare: impl Fn(N) -> Ordering) -> Result<Place, Place> {
+        let ends_before = |part: &Vec<N>| part.last().is_some_and(|last| compare(*last).is_lt());
         // What comes after everything goes to the end of the last part.
         let part_idx = self.parts.partition_point(ends_before).min(self.parts.len().saturating_sub(1));
         let part = self.parts.get(part_idx).map_or(&[][..], Vec::as_slice);
@@ -91,7 +95,7 @@ impl Sorted {
     }
 }
 
-fn part_of(numbers: impl IntoIterator<Item = JobIdx>) -> Vec<JobIdx> {
+fn part_of<N>(numbers: impl IntoIterator<Item = N>) -> Vec<N> {
     let mut part = Vec::with_capacity(PART_MAX);
     part.extend(numbers);
     part
@@ -105,6 +109,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct JobIdx(u32);
 
     #[derive(Clone, Debug)]
     enum Act {
@@ -156,7 +163,7 @@ mod tests {
         }
     }
 
-    fn insert(sorted: &mut Sorted, model: &mut BTreeMap<u16, JobIdx>, keys: &mut Vec<u16>, key: u16) {
+    fn insert(sorted: &mut Sorted<JobIdx>, model: &mut BTreeMap<u16, JobIdx>, keys: &mut Vec<u16>, key: u16) {
         if model.contains_key(&key) {
             return;
         }
