@@ -2,6 +2,7 @@
 
 use super::{AuditEntry, CounterRow, JobRow, RecordRow, RunRow, SessionRow, StoreDown};
 use crate::ids::{JobKey, RunId};
+use crate::time::Timestamp;
 
 /// Which runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,8 +24,14 @@ pub trait Views {
     /// Runs, the latest id first, before one of them.
     fn runs(&self, filter: &RunFilter, before: Option<RunId>, most: usize) -> Result<Vec<RunRow>, StoreDown>;
 
-    /// The records of a job, oldest occurrence first.
-    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown>;
+    /// The records of a job that begin before an instant, the latest occurrence first. Those that begin with the same
+    /// occurrence are on one page, which may be longer than `most` by that.
+    fn records(
+        &self,
+        key: &JobKey,
+        before: Option<Timestamp>,
+        most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown>;
 
     /// All sessions, dead ones too.
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown>;

@@ -71,7 +71,10 @@ pub(super) fn run(args: &DemoArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
         }
         Ok(Stopped::LetGo) => {
             let path = folder.keep().display().to_string();
-            writeln!(err, "error: some runs of the demo could not be ended, and go on; their files are in {path}")?;
+            writeln!(
+                err,
+                "error: some runs of the demo could not be ended, and go on; their files are in {path}"
+            )?;
             Ok(Exit::Failed)
         }
         Err(error) => {

@@ -31,8 +31,8 @@ enum Action {
     Records {
         /// Its key.
         job: JobKey,
-        /// At most so many, the oldest first.
-        #[arg(long, value_name = "N", default_value_t = RECORDS_MAX, value_parser = clap::value_parser!(u32).range(1..=500))]
+        /// At most so many, the latest first.
+        #[arg(long, value_name = "N", default_value_t = RECORDS_MAX, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         limit: u32,
     },
     /// Show everything about a run.
@@ -94,14 +94,15 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
             }
         }
         Action::Records { job, limit } => {
-            let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(limit));
-            desk.ask_and_show(ask, |page: &Page<RecordView>, desk| {
+            let ask = Ask::get(&["jobs", job.as_str(), "records"]);
+            let most = usize::try_from(*limit).unwrap_or(usize::MAX);
+            desk.ask_all_and_show(&ask, "before", most, |page: &Page<RecordView>, desk| {
                 if page.items.is_empty() {
                     writeln!(desk.out, "every occurrence got a run")?;
                 }
                 record_lines(page, desk)?;
-                if usize::try_from(*limit).is_ok_and(|limit| limit <= page.items.len()) {
-                    writeln!(desk.out, "{NOTICE}there may be more (raise --limit, up to 500){NOTICE:#}")?;
+                if page.next.is_some() {
+                    writeln!(desk.out, "{NOTICE}there may be more (raise --limit){NOTICE:#}")?;
                 }
                 Ok(())
             })?;
@@ -161,7 +162,11 @@ fn records(job: &JobKey, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         return Ok(());
     }
     writeln!(desk.out, "\nwithout a run of their own:")?;
-    record_lines(&page, desk)
+    record_lines(&page, desk)?;
+    if page.next.is_some() {
+        writeln!(desk.out, "{NOTICE}there may be more (evenbeat run records {job} --limit N){NOTICE:#}")?;
+    }
+    Ok(())
 }
 
 fn record_lines(page: &Page<RecordView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {

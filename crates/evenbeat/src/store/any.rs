@@ -209,10 +209,16 @@ impl AnyStore {
         look!(self, |reader| reader.runs(&filter, before, most), |server| server.runs(&filter, before, most))
     }
 
-    /// The records of a job.
-    pub async fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
+    /// The records of a job that begin before an instant, the latest first.
+    pub async fn records(
+        &self,
+        key: &JobKey,
+        before: Option<Timestamp>,
+        most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown> {
         let wanted = key.clone();
-        look!(self, |reader| reader.records(&wanted, most), |server| server.records(key, most))
+        look!(self, |reader| reader.records(&wanted, before, most), |server| server
+            .records(key, before, most))
     }
 
     /// All sessions.

@@ -13,6 +13,7 @@ use evenbeat_core::store::{
     AuditEntry, CounterKey, CounterRow, JobRow, RecordRow, Revision, RunFilter, RunPhase, RunRow,
     SessionKind, SessionRow, SessionSpec, StoreDown, Version, Views,
 };
+use evenbeat_core::time::Timestamp;
 
 use super::tale::instant;
 
@@ -154,8 +155,13 @@ impl Views for Shelf {
         Ok(earlier.take(most).cloned().collect())
     }
 
-    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
-        Ok(self.records.iter().filter(|row| row.key == *key).take(most).cloned().collect())
+    fn records(
+        &self,
+        key: &JobKey,
+        _before: Option<Timestamp>,
+        _most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown> {
+        Ok(self.records.iter().rev().filter(|row| row.key == *key).cloned().collect())
     }
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {

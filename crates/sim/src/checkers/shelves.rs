@@ -38,9 +38,11 @@ pub(super) fn jobs(store: &dyn Views) -> Vec<JobRow> {
     }
 }
 
-/// All records of a job.
+/// All records of a job, oldest occurrence first.
 pub(super) fn records(store: &dyn Views, key: &JobKey) -> Vec<RecordRow> {
-    answered(store.records(key, usize::MAX))
+    let mut all = answered(store.records(key, None, usize::MAX));
+    all.reverse();
+    all
 }
 
 /// The sessions that are not dead.

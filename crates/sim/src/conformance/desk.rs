@@ -81,8 +81,11 @@ impl<S: Store + Views> Desk<S> {
         self.store.job(&key(name)).unwrap().expect("the job has a row")
     }
 
+    /// All of them, oldest occurrence first.
     pub(super) fn records(&self, name: &str) -> Vec<RecordRow> {
-        self.store.records(&key(name), MANY).unwrap()
+        let mut all = self.store.records(&key(name), None, MANY).unwrap();
+        all.reverse();
+        all
     }
 
     pub(super) fn mint(&mut self) -> RunId {

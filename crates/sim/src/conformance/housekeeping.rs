@@ -1,6 +1,7 @@
 //! What goes with time, what stays, and how it is listed.
 
 use evenbeat_core::ids::RunId;
+use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{EndBy, PutJob, Retention, RunFilter, Store, Trimmed, Views};
 use evenbeat_core::time::Timestamp;
@@ -100,15 +101,25 @@ pub(super) fn runs_are_listed_latest_first<B: Backend>(backend: &B) {
     assert_eq!(listed(Some("c"), false, None, MANY), []);
 }
 
-pub(super) fn records_are_listed_oldest_first<B: Backend>(backend: &B) {
+pub(super) fn records_are_listed_latest_first<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let row = desk.create("a");
     let (old, new) = (record(desk.now - HOUR), record(desk.now));
+    let again_old = Record { what: RecordKind::SkippedOverlap, ..old };
+    let oldest = record(desk.now - HOUR - HOUR);
     let row = desk.put(PutJob { records: vec![new], ..again(&row) });
-    desk.put(PutJob { records: vec![old], ..again(&row) });
+    desk.put(PutJob { records: vec![old, oldest, again_old], ..again(&row) });
     let row = desk.create("b");
     desk.put(PutJob { records: vec![new], ..again(&row) });
-    let listed: Vec<_> = desk.records("a").iter().map(|it| it.record).collect();
-    assert_eq!(listed, [old, new], "by occurrence, and only of this job");
-    assert_eq!(desk.store.records(&key("a"), 1).unwrap()[0].record, old);
+    let listed = |before, most| {
+        let page = desk.store.records(&key("a"), before, most).unwrap();
+        page.into_iter().map(|it| it.record).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(None, MANY), [new, again_old, old, oldest], "by occurrence, and only of this job");
+    assert_eq!(listed(None, 1), [new]);
+    assert_eq!(listed(None, 2), [new, again_old, old], "those of one occurrence are on one page");
+    assert_eq!(listed(None, 3), [new, again_old, old]);
+    assert_eq!(listed(Some(new.range.first), 1), [again_old, old]);
+    assert_eq!(listed(Some(old.range.first), 1), [oldest]);
+    assert_eq!(listed(Some(oldest.range.first), 1), []);
 }

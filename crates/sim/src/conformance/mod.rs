@@ -187,7 +187,7 @@ macro_rules! every_case {
                 a_dead_session_goes_with_its_last_run
                 fences_stay_for_ever
                 runs_are_listed_latest_first
-                records_are_listed_oldest_first
+                records_are_listed_latest_first
             }
         }
     };

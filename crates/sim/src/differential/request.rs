@@ -150,7 +150,7 @@ pub(super) fn shown<S: Views>(store: &S) -> Vec<String> {
     for row in jobs.into_iter().flatten() {
         let key: &JobKey = &row.job.key;
         shown.push(text(store.job(key)));
-        shown.push(text(store.records(key, MANY)));
+        shown.push(text(store.records(key, None, MANY)));
         shown.push(text(store.runs(&RunFilter { key: Some(key.clone()), is_open: false }, None, 5)));
         shown.push(text(store.jobs(Some(key), 2)));
     }

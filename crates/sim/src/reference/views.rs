@@ -4,6 +4,7 @@ use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{
     AuditEntry, CounterRow, JobRow, RecordRow, RunFilter, RunRow, SessionRow, StoreDown, Views,
 };
+use evenbeat_core::time::Timestamp;
 
 use super::ReferenceStore;
 
@@ -31,10 +32,20 @@ impl Views for ReferenceStore {
         Ok(runs.into_iter().take(most).cloned().collect())
     }
 
-    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
-        let mut records: Vec<RecordRow> = self.records.iter().filter(|it| it.key == *key).cloned().collect();
-        records.sort_by_key(|it| it.record.range.first);
-        records.truncate(most);
+    fn records(
+        &self,
+        key: &JobKey,
+        before: Option<Timestamp>,
+        most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown> {
+        let first = |row: &RecordRow| row.record.range.first;
+        let is_asked = |row: &&RecordRow| row.key == *key && before.is_none_or(|before| first(row) < before);
+        // What went on record last comes first.
+        let mut records: Vec<RecordRow> = self.records.iter().rev().filter(is_asked).cloned().collect();
+        records.sort_by_key(|row| std::cmp::Reverse(first(row)));
+        if let Some(last) = records.get(most.max(1) - 1).map(first) {
+            records.retain(|row| last <= first(row));
+        }
         Ok(records)
     }
 

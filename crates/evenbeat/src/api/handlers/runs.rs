@@ -209,15 +209,16 @@ pub(in crate::api) async fn cancel(
     }
 }
 
-/// How many records.
+/// Which records.
 #[derive(Debug)]
 pub(in crate::api) struct RecordsQuery {
+    before: Option<Timestamp>,
     limit: usize,
 }
 
 impl Query for RecordsQuery {
     fn read(params: &mut Params) -> RecordsQuery {
-        RecordsQuery { limit: params.limit() }
+        RecordsQuery { before: params.parsed("before"), limit: params.limit() }
     }
 }
 
@@ -228,6 +229,8 @@ pub(in crate::api) async fn records(
     Asked(query): Asked<RecordsQuery>,
 ) -> Result<Json<Page<RecordView>>, Problem> {
     row_of(&api, &key).await?;
-    let rows = api.app.store.records(&key, query.limit).await?;
-    Ok(Json(Page { items: rows.iter().map(Into::into).collect(), next: None }))
+    let rows = api.app.store.records(&key, query.before, query.limit).await?;
+    let next =
+        rows.last().filter(|_| query.limit <= rows.len()).map(|row| row.record.range.first.to_string());
+    Ok(Json(Page { items: rows.iter().map(Into::into).collect(), next }))
 }

@@ -9,6 +9,7 @@ use evenbeat_core::store::{
     Joined, Lives, Mark, OutboxRow, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRow, SessionRow,
     SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch, WorkerStart,
 };
+use evenbeat_core::time::Timestamp;
 use tokio::runtime::Runtime;
 
 use super::PgStore;
@@ -68,7 +69,7 @@ impl Views for BlockingStore {
         job(key: &JobKey) -> Option<JobRow>;
         jobs(after: Option<&JobKey>, most: usize) -> Vec<JobRow>;
         runs(filter: &RunFilter, before: Option<RunId>, most: usize) -> Vec<RunRow>;
-        records(key: &JobKey, most: usize) -> Vec<RecordRow>;
+        records(key: &JobKey, before: Option<Timestamp>, most: usize) -> Vec<RecordRow>;
         sessions() -> Vec<SessionRow>;
         counters() -> Vec<CounterRow>;
         audit(most: usize) -> Vec<AuditEntry>;

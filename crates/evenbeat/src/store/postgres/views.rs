@@ -75,10 +75,15 @@ static RUNS_OF_JOB: Query = Query {
     ),
     types: &[Type::UUID, Type::INT8, Type::TEXT],
 };
+/// Down to the occurrence that the last of so many begins with, if there are so many.
 static RECORDS: Query = Query {
     sql: "SELECT r.reason, r.first_due_at, r.last_due_at, r.n, r.recorded_at \
-          FROM job j JOIN record r ON r.job_id = j.id WHERE j.key = $1 ORDER BY r.first_due_at, r.id LIMIT $2",
-    types: &[Type::TEXT, Type::INT8],
+          FROM record r WHERE r.job_id = (SELECT id FROM job WHERE key = $1) AND r.first_due_at < $2 \
+            AND coalesce((SELECT e.first_due_at FROM record e \
+                          WHERE e.job_id = (SELECT id FROM job WHERE key = $1) AND e.first_due_at < $2 \
+                          ORDER BY e.first_due_at DESC LIMIT 1 OFFSET $3), $4) <= r.first_due_at \
+          ORDER BY r.first_due_at DESC, r.id DESC",
+    types: &[Type::TEXT, Type::INT8, Type::INT8, Type::INT8],
 };
 static SESSIONS: Query =
     Query { sql: concat!("SELECT ", select_session!(), " FROM session s ORDER BY s.id"), types: &[] };
@@ -133,9 +138,19 @@ impl PgStore {
         transact!(self, Lane::Read, |tx| runs(&tx, filter, before, most))
     }
 
-    /// The records of a job, oldest occurrence first.
-    pub async fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &RECORDS, [&key.as_str(), &limit(most)]))?;
+    /// The records of a job that begin before an instant, the latest first.
+    pub async fn records(
+        &self,
+        key: &JobKey,
+        before: Option<Timestamp>,
+        most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown> {
+        let (before, first) = (before.unwrap_or(Timestamp::MAX).as_millis(), Timestamp::MIN.as_millis());
+        let rows = transact!(self, Lane::Read, |tx| ask(
+            &tx,
+            &RECORDS,
+            [&key.as_str(), &before, &limit(most.max(1) - 1), &first]
+        ))?;
         read(&rows, |row| record(key, row))
     }
 

@@ -5,6 +5,7 @@ use evenbeat_core::store::{
     AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, RecordRow, RunFilter, RunRow, SessionRow,
     StoreDown, Views, Watch,
 };
+use evenbeat_core::time::Timestamp;
 use rusqlite::{Result, params};
 
 use super::SqliteStore;
@@ -25,10 +26,22 @@ impl Views for Reader<'_> {
         self.told(self.find_runs(filter, before, most))
     }
 
-    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
+    fn records(
+        &self,
+        key: &JobKey,
+        before: Option<Timestamp>,
+        most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown> {
+        // Down to the occurrence that the last of so many begins with, if there are so many.
         let sql = "SELECT r.reason, r.first_due_at, r.last_due_at, r.n, r.recorded_at FROM record r
-                   WHERE r.job_id = (SELECT id FROM job WHERE key = ?1) ORDER BY r.first_due_at, r.id LIMIT ?2";
-        self.told(self.many(sql, params![key.as_str(), limit(most)], |row| rows::record(row, key)))
+                   WHERE r.job_id = (SELECT id FROM job WHERE key = ?1) AND r.first_due_at < ?2
+                     AND coalesce((SELECT e.first_due_at FROM record e
+                                   WHERE e.job_id = (SELECT id FROM job WHERE key = ?1) AND e.first_due_at < ?2
+                                   ORDER BY e.first_due_at DESC LIMIT 1 OFFSET ?3), ?4) <= r.first_due_at
+                   ORDER BY r.first_due_at DESC, r.id DESC";
+        let (before, first) = (before.unwrap_or(Timestamp::MAX).as_millis(), Timestamp::MIN.as_millis());
+        let params = params![key.as_str(), before, limit(most.max(1) - 1), first];
+        self.told(self.many(sql, params, |row| rows::record(row, key)))
     }
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
@@ -81,8 +94,13 @@ impl Views for SqliteStore {
         self.look(|reader| reader.runs(filter, before, most))
     }
 
-    fn records(&self, key: &JobKey, most: usize) -> Result<Vec<RecordRow>, StoreDown> {
-        self.look(|reader| reader.records(key, most))
+    fn records(
+        &self,
+        key: &JobKey,
+        before: Option<Timestamp>,
+        most: usize,
+    ) -> Result<Vec<RecordRow>, StoreDown> {
+        self.look(|reader| reader.records(key, before, most))
     }
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
