@@ -32,6 +32,8 @@ mod kills;
 mod leases;
 #[path = "chaos/node.rs"]
 mod node;
+#[path = "chaos/overlap.rs"]
+mod overlap;
 #[path = "chaos/points.rs"]
 mod points;
 #[path = "chaos/processes.rs"]

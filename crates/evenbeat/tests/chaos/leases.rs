@@ -18,7 +18,7 @@ use crate::processes::{self, Found, signal, stands_still};
 
 /// How long everything may take.
 #[derive(Clone, Copy, Debug)]
-struct Timings {
+pub(crate) struct Timings {
     settings: [&'static str; 10],
     /// Past this, others may take a silent node's runs away (S).
     window: Duration,
@@ -42,7 +42,7 @@ const PATIENT: Timings = Timings {
 };
 
 /// About the shortest that keep their rules.
-const QUICK: Timings = Timings {
+pub(crate) const QUICK: Timings = Timings {
     settings: [
         "lease.heartbeat=200ms",
         "lease.attempt=200ms",
@@ -65,7 +65,7 @@ fn leased(database: &Database, timings: &Timings, witnesses: &[Witness]) -> Node
     node
 }
 
-fn go_by(node: &mut Node, database: &Database, timings: &Timings) {
+pub(crate) fn go_by(node: &mut Node, database: &Database, timings: &Timings) {
     node.set(&database.setting());
     for setting in timings.settings {
         node.set(setting);

@@ -1,4 +1,4 @@
-//! The two small programs that chaos is made with, built from C by the compiler that the store needs anyway.
+//! The small programs that chaos is made with, built from C by the compiler that the store needs anyway.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,6 +8,11 @@ use std::process::Command;
 /// A run that shows that it was alone; see its source.
 pub(crate) fn witness() -> PathBuf {
     built("witness", include_str!("witness.c"), &[])
+}
+
+/// A run that shows its fence with whatever it writes; see its source.
+pub(crate) fn writer() -> PathBuf {
+    built("writer", include_str!("writer.c"), &[])
 }
 
 /// What gives a node a wall clock that can be set, and forks that fail; see its source.

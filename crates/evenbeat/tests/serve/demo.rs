@@ -24,7 +24,10 @@ fn a_demo_lives_ends_and_leaves_nothing() {
     let still_there: Vec<String> = fs::read_dir("/proc")
         .unwrap()
         .flatten()
-        .filter(|it| String::from_utf8_lossy(&fs::read(it.path().join("environ")).unwrap_or_default()).contains(&marker))
+        .filter(|it| {
+            String::from_utf8_lossy(&fs::read(it.path().join("environ")).unwrap_or_default())
+                .contains(&marker)
+        })
         .map(|it| fs::read_to_string(it.path().join("status")).unwrap_or_default())
         .collect();
     assert_eq!(still_there, [] as [String; 0], "something of it still executes");
