@@ -176,5 +176,5 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
 /// Waits until the wall clock says so.
 fn sleep_until(home: &Home, at_ms: i64) {
     let for_ms = (at_ms - fleet::now().as_millis()).max(0).unsigned_abs();
-    home.runtime.block_on(tokio::time::sleep(Length::from_millis(for_ms)));
+    home.runtime.block_on(async { tokio::time::sleep(Length::from_millis(for_ms)).await });
 }

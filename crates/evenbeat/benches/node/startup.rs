@@ -36,7 +36,8 @@ pub(crate) fn run(home: &Home, n_jobs: usize, is_bench: bool, figures: &mut Figu
     );
     let target_ms = [(10_000, 100.0), (100_000, 250.0), (1_000_000, 2_000.0)];
     let target_ms = target_ms.into_iter().find(|(n, _)| n_jobs <= *n).map_or(f64::INFINITY, |(_, ms)| ms);
-    let idle_for = if is_bench { Length::from_secs(20) } else { Length::ZERO };
+    // Two agendas are made meanwhile.
+    let idle_for = if is_bench { Length::from_mins(1) } else { Length::ZERO };
     let name = format!("{}_start_{n_jobs}", home.backend.name());
     let mut slowest_ms: f64 = 0.0;
     for (round, (said, then)) in ROUNDS.into_iter().enumerate() {
@@ -96,7 +97,7 @@ fn serve(home: &Home) -> Child {
 }
 
 fn rest(home: &Home, length: Length) {
-    home.runtime.block_on(tokio::time::sleep(length));
+    home.runtime.block_on(async { tokio::time::sleep(length).await });
 }
 
 fn end(server: &mut Child, then: After) {
