@@ -90,11 +90,15 @@ pub(crate) fn run<S: Subject>(subject: &S, size: Size, parts: &[String], figures
             figures.push((format!("{name}_lean_raw"), lean_sum.rate()));
         }
     }
-    println!("  target (P1, PostgreSQL): at least 0.8 of raw SQL that writes the same rows");
+    println!(
+        "  target (P1, PostgreSQL): at least 0.8 of raw SQL that hears what is to be run and writes the same rows"
+    );
     println!(
         "  own CPU is that of this process for one cycle, ours / raw SQL; the server's is that of its processes"
     );
-    println!("  lean raw SQL (and ours against it) does without the rows that tell other nodes of a change");
+    println!(
+        "  lean raw SQL (and ours against it) does without what is to be run, and the rows that tell other nodes of a change"
+    );
     println!();
 }
 

@@ -187,8 +187,10 @@ impl Asker for RawAsker {
                  claimed_at, is_cancel_asked)
                  VALUES (?1, ?2, ?3, 1, 'claimed', ?4, 1, 'scheduler', 'pending', 0, ?4, 0)",
             )?;
+            let mut what = conn.prepare_cached("SELECT definition FROM job WHERE id = ?1")?;
             for turn in &mut *turns {
                 let (id, run) = (job_id(turn.job_idx), bytes(turn.run));
+                std::hint::black_box(what.query_row([id], |row| row.get::<_, String>(0))?);
                 let n_taken = take.execute(params![id, turn.version as i64, run, at])?;
                 assert_eq!(n_taken, 1, "nobody else claims");
                 open.execute(params![run, id, session(), at])?;

@@ -40,7 +40,7 @@ pub(crate) trait Subject {
     /// So many who use raw SQL at once.
     fn raw_askers(&self, n: usize) -> Vec<Box<dyn Asker>>;
 
-    /// The same without the rows that tell others of a change, where raw SQL writes those.
+    /// The same without what is to be run, and the rows that tell others of a change, where raw SQL writes those.
     fn lean_askers(&self, _n: usize) -> Vec<Box<dyn Asker>> {
         Vec::new()
     }
