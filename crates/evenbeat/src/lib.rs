@@ -13,6 +13,7 @@ pub mod jobfile;
 mod point;
 pub mod runtime;
 pub mod serve;
+pub mod socket_path;
 pub mod statefile;
 pub mod store;
 pub mod target;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::UnixListener;
 
+use crate::socket_path::SocketPath;
+
 /// A socket that is listened on. Its file goes with it.
 #[derive(Debug)]
 pub struct Socket {
@@ -51,7 +53,8 @@ impl Socket {
         // Under a name of its own until nobody else can open it: a file is made with the rights that the process has.
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let fresh = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        let listener = UnixListener::bind(&fresh).map_err(failed)?;
+        let listener =
+            SocketPath::to(&fresh).and_then(|way| UnixListener::bind(way.short())).map_err(failed)?;
         let ready = fs::set_permissions(&fresh, fs::Permissions::from_mode(0o600))
             .and_then(|()| fs::rename(&fresh, path))
             .and_then(|()| inode_of(path));
@@ -94,7 +97,7 @@ fn clear(path: &Path) -> Result<(), SocketError> {
         Ok(it) if !it.file_type().is_socket() => return Err(SocketError::NotASocket { path: owned() }),
         Ok(_) => {}
     }
-    match StdStream::connect(path) {
+    match SocketPath::to(path).and_then(|way| StdStream::connect(way.short())) {
         Ok(_) => Err(SocketError::InUse { path: owned() }),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(failed)

@@ -1,5 +1,8 @@
 //! Values that are good by themselves and contradict each other.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use evenbeat_core::lease::{TimingFault, Timings, TimingsSpec};
 use evenbeat_core::nearest::{nearest, shortened};
 use evenbeat_core::time::Duration;
@@ -9,13 +12,14 @@ use super::kind::{Setting, Trouble};
 use super::path::KeyPath;
 use super::resolve::Resolved;
 
-/// What the path of a Unix socket can have, without the zero at its end.
-const SOCKET_BYTES_MAX: usize = 107;
+/// What the name of the socket's file can have. The address of a socket has room for 107 bytes, and some of them are for
+/// the way to its folder, which may be as long as it likes (`socket_path.rs`), and for the process that makes it.
+const SOCKET_NAME_BYTES_MAX: usize = 64;
 
 /// Looks at everything; what depends on something broken is left out.
 pub(super) fn check(resolved: &mut Resolved) {
     others_need_tokens(resolved);
-    socket_path(resolved);
+    socket_name(resolved);
     for pool in resolved.names("pools") {
         pool_units(resolved, &pool);
     }
@@ -46,21 +50,21 @@ fn others_need_tokens(resolved: &mut Resolved) {
     resolved.fault(place, &listen, Trouble::new(message, "not only this machine", Some(help)));
 }
 
-fn socket_path(resolved: &mut Resolved) {
-    let (socket, data_dir) = (KeyPath::plain("socket"), KeyPath::plain("data_dir"));
-    if resolved.is_any_broken(&[socket.clone(), data_dir.clone()]) {
+fn socket_name(resolved: &mut Resolved) {
+    let socket = KeyPath::plain("socket");
+    if resolved.is_any_broken(&[socket.clone(), KeyPath::plain("data_dir")]) {
         return;
     }
     let Some(Setting::Text(path)) = resolved.get(&socket) else { return };
-    if path.len() <= SOCKET_BYTES_MAX {
+    let n_bytes = Path::new(path).file_name().map_or(0, OsStr::len);
+    if n_bytes <= SOCKET_NAME_BYTES_MAX {
         return;
     }
     let message = format!(
-        "the path of the socket has {} bytes, more than the {SOCKET_BYTES_MAX} that a Unix socket can have",
-        path.len()
+        "the name of the socket's file has {n_bytes} bytes, more than the {SOCKET_NAME_BYTES_MAX} that it can have"
     );
-    let help = Some("set `socket` to a shorter path".to_owned());
-    let place = resolved.place(if resolved.is_said(&socket) { &socket } else { &data_dir });
+    let help = Some("choose a shorter name; its folder may be as deep as you like".to_owned());
+    let place = resolved.place(&socket);
     resolved.fault(place, &socket, Trouble::new(message, "too long", help));
 }
 

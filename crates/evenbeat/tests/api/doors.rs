@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 use evenbeat::api::{ApiOptions, Socket};
+use evenbeat::socket_path::SocketPath;
 
 use crate::folder::Folder;
 use crate::served::{Served, Setup};
@@ -58,7 +59,7 @@ async fn a_socket_that_nobody_listens_on_is_replaced_and_no_other() {
     let folder = Folder::new();
     let path = folder.path().join("s");
     // What a process that died leaves behind.
-    drop(UnixListener::bind(&path).unwrap());
+    drop(UnixListener::bind(SocketPath::to(&path).unwrap().short()).unwrap());
     let first = Socket::bind(&path).unwrap();
     assert_eq!(first.path(), path);
     let error = Socket::bind(&path).unwrap_err().to_string();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use evenbeat::socket_path::SocketPath;
 use rustix::process::Signal;
 use serde_json::Value as Json;
 
@@ -210,7 +211,8 @@ impl Node {
 
     /// Asks over its socket; none if nobody answers.
     pub(crate) fn try_ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, Json)> {
-        let mut stream = UnixStream::connect(self.data("evenbeat.sock")).ok()?;
+        let mut stream =
+            UnixStream::connect(SocketPath::to(&self.data("evenbeat.sock")).ok()?.short()).ok()?;
         let head = "Host: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n";
         let length = body.len();
         let said = format!("{method} {path} HTTP/1.1\r\n{head}Content-Length: {length}\r\n\r\n{body}");

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
+use evenbeat::socket_path::SocketPath;
 use evenbeat_core::run::Outcome;
 
 use crate::node::{Node, in_every_way};
@@ -10,7 +11,8 @@ use crate::node::{Node, in_every_way};
 const WAITS: &str = "while [ ! -e go ]; do sleep 0.01; done";
 
 fn connect(node: &Node, run: evenbeat_core::ids::RunId) -> BufReader<UnixStream> {
-    BufReader::new(UnixStream::connect(node.places.run(run).join("sock")).unwrap())
+    let socket = SocketPath::to(&node.places.run(run).join("sock")).unwrap();
+    BufReader::new(UnixStream::connect(socket.short()).unwrap())
 }
 
 fn line(stream: &mut BufReader<UnixStream>) -> String {

@@ -143,3 +143,26 @@ fn n_marked(marker: &str) -> usize {
     };
     fs::read_dir("/proc").unwrap().flatten().filter(|process| has_it(process.path())).count()
 }
+
+#[test]
+fn a_folder_may_be_deeper_than_the_address_of_a_socket_has_room_for() {
+    let deep = ["a-folder-of-folders"; 8].join("/");
+    let mut node = Node::with_data_in(
+        deep,
+        r#"
+        [[job]]
+        name = "waits"
+        command = ["sh", "-c", "while ! test -e go-on; do sleep 0.05; done"]
+        at = "now"
+        "#,
+    );
+    node.start();
+    until("its run", || node.runs("waits").pop());
+    node.kill();
+    // Its run is found again, and the socket that the dead one left is replaced.
+    node.start();
+    fs::write(node.path("go-on"), "").unwrap();
+    let run = until("its end", || ended(&node, "waits").pop());
+    assert_eq!(run["status"], "succeeded", "{run}");
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
+}

@@ -34,6 +34,8 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// A folder with job files, and the node that works in it.
 pub(crate) struct Node {
     folder: Folder,
+    /// The name of its folder of data.
+    data: String,
     serving: Option<Child>,
 }
 
@@ -42,7 +44,14 @@ impl Node {
     pub(crate) fn with(jobs: &str) -> Node {
         let folder = Folder::new();
         fs::write(folder.path().join("jobs.toml"), jobs).unwrap();
-        Node { folder, serving: None }
+        Node { folder, data: "data".to_owned(), serving: None }
+    }
+
+    /// With its data elsewhere in its folder.
+    pub(crate) fn with_data_in(data: String, jobs: &str) -> Node {
+        let mut node = Node::with(jobs);
+        node.data = data;
+        node
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -50,7 +59,7 @@ impl Node {
     }
 
     pub(crate) fn data(&self) -> PathBuf {
-        self.path("data")
+        self.path(&self.data)
     }
 
     /// The command that serves here, on a port that is free.

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::{Ask, Place, Trouble};
 use crate::api::model::ProblemBody;
+use crate::socket_path::SocketPath;
 
 /// So long a connection may take.
 const CONNECT_WITHIN: Length = Length::from_secs(5);
@@ -69,7 +70,7 @@ impl Client {
     async fn ask_there(&self, ask: Ask) -> Result<Answer, Trouble> {
         let connected = timeout(CONNECT_WITHIN, async {
             Ok::<_, io::Error>(match &self.place {
-                Place::Unix(path) => Stream::Unix(UnixStream::connect(path).await?),
+                Place::Unix(path) => Stream::Unix(UnixStream::connect(SocketPath::to(path)?.short()).await?),
                 Place::Tcp { host, port } => {
                     let host = host.trim_start_matches('[').trim_end_matches(']');
                     Stream::Tcp(TcpStream::connect((host, *port)).await?)

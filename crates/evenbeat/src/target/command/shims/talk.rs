@@ -1,14 +1,13 @@
 //! The scheduler's side of the conversation with one shim, from its connection to its last word.
 
 use std::io;
-use std::os::fd::AsRawFd;
 
 use evenbeat_core::ids::RunId;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use super::held::Held;
+use crate::socket_path::SocketPath;
 use crate::target::command::places::{Places, SOCKET};
 use crate::target::command::word::{FROM_SHIM_MAX, FromShim, Line, Lines};
 
@@ -45,12 +44,9 @@ impl Talk {
         }
     }
 
-    /// The address of a socket has room for little, so the folder is named by a descriptor.
     async fn try_to_connect(places: &Places, run: RunId) -> io::Result<Talk> {
-        let folder =
-            openat(CWD, places.run(run), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let address = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
-        Ok(Talk::new(UnixStream::connect(address).await?))
+        let socket = SocketPath::to(&places.run(run).join(SOCKET))?;
+        Ok(Talk::new(UnixStream::connect(socket.short()).await?))
     }
 
     /// Says what there is to say and waits for something to hear. Nothing is lost if it is not waited for to the end.
