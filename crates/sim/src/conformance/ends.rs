@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenbeat_core::ids::Fence;
+use evenbeat_core::ids::{Fence, SessionId};
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
@@ -273,6 +273,21 @@ pub(super) fn only_the_first_late_result_is_kept<B: Backend>(backend: &B) {
         assert_eq!(desk.ask_end(end), EndAnswer::Late);
         assert_eq!(desk.run(run.run).unwrap().late.map(|it| it.outcome), Some(Outcome::Failed));
     }
+}
+
+pub(super) fn a_result_that_came_before_the_loss_is_not_late<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let other = desk.join(&node(2, "n2"));
+    let run = desk.open_as(other, "a");
+    desk.kill(other);
+    // Not the owner's, while the run is open, and in the same batch as what ends it.
+    let of_nobody = End { me: SessionId(4_711), ..desk.end_of(&run, desk.owned(Outcome::Failed)) };
+    let release = desk.end_of(&run, desk.release(other));
+    let mut answers = desk.store.end(desk.epoch, &[of_nobody, release]).unwrap();
+    assert!(matches!(answers.pop(), Some(EndAnswer::Ended(_))), "{answers:?}");
+    assert_eq!(answers, [EndAnswer::Late]);
+    let phase = desk.run(run.run).map(|it| (it.phase, it.late));
+    assert_eq!(phase, Some((RunPhase::Ended(Outcome::Lost), None)));
 }
 
 pub(super) fn the_end_of_a_removed_jobs_run_does_not_bring_it_back<B: Backend>(backend: &B) {

@@ -128,6 +128,7 @@ macro_rules! every_case {
                 an_owner_may_end_its_run_until_it_is_released
                 a_result_after_the_loss_is_superseded
                 only_the_first_late_result_is_kept
+                a_result_that_came_before_the_loss_is_not_late
                 the_end_of_a_removed_jobs_run_does_not_bring_it_back
                 what_goes_on_record_with_an_end_is_kept
                 ends_of_a_batch_are_answered_one_by_one

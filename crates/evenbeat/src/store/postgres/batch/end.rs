@@ -156,7 +156,11 @@ impl Batch {
             is_owner && run.fence == end.fence && Some(run.job_id) == job_id
         });
         let (Some(run), Some(row)) = (held, self.jobs.row(&end.key)) else {
-            if let EndBy::Owner(it) = end.by {
+            // While the run is open there is nothing that a result could be too late for. What ends it may be the next
+            // of this batch, and these are written last.
+            if let EndBy::Owner(it) = end.by
+                && !self.open.contains_key(&end.run)
+            {
                 self.closed.late(end.run, end.fence, &it);
             }
             return EndAnswer::Late;
