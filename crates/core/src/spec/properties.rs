@@ -115,6 +115,23 @@ proptest! {
     }
 
     #[test]
+    fn what_was_stored_is_read_as_if_it_were_written(
+        own in any_table(),
+        canonical in any::<bool>(),
+        cron in prop::sample::select(vec!["", "0 3 * * *", "@every 90m", "CRON_TZ=Europe/Berlin 0 3 * * *"]),
+    ) {
+        let mut own = if canonical { JobSpec::read(&own).table().clone() } else { own };
+        if !cron.is_empty() {
+            own.insert("cron".to_owned(), cron.into());
+        }
+        let mut zones = Zones::new();
+        let (stored, written) = (JobSpec::read_stored(own.clone()), JobSpec::read(&own));
+        prop_assert!(same(stored.table(), written.table()), "{own:?}");
+        let (stored, written) = (stored.restore(&mut zones), written.restore(&mut zones));
+        prop_assert_eq!(format!("{stored:?}"), format!("{written:?}"));
+    }
+
+    #[test]
     fn a_job_and_its_canonical_table_are_the_same_job(own in any_table(), schedule in any_schedule()) {
         let mut own = own;
         for (field, _) in own.clone() {

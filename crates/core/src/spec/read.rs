@@ -45,6 +45,22 @@ impl JobSpec {
         JobSpec::read_from(Origin::Job, table)
     }
 
+    /// What a table says that was stored. If all of it is canonical, as whoever stored it has seen to, it is taken as it
+    /// is: jobs are read back much more often than they are written.
+    pub fn read_stored(table: Table) -> JobSpec {
+        let is_canonical = |(name, value): (&String, &Value)| match value {
+            Value::Null => false,
+            // It may have a zone in front, or be an interval.
+            Value::Text(text) if name == "cron" && text.contains(['=', '@']) => false,
+            _ => matches!(fields::meaning(name), Meaning::Field(field) if field == name),
+        };
+        if table.iter().all(is_canonical) {
+            JobSpec { table, ..JobSpec::default() }
+        } else {
+            JobSpec::read(&table)
+        }
+    }
+
     /// What a table says, be it a job's own or one of defaults.
     pub fn read_from(origin: Origin, table: &Table) -> JobSpec {
         let mut reading = Reading { origin, ..Reading::default() };

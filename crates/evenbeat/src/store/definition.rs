@@ -50,7 +50,7 @@ pub fn job(definition: &str) -> Result<Job, Unreadable> {
         return Err(Unreadable { why: "its stored definition is no JSON object".to_owned() });
     };
     let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
-    JobSpec::read(&table).restore(&mut zones).map_err(|faults| Unreadable {
+    JobSpec::read_stored(table).restore(&mut zones).map_err(|faults| Unreadable {
         why: faults.iter().map(|fault| fault.error.to_string()).collect::<Vec<_>>().join("; "),
     })
 }

@@ -1,6 +1,9 @@
 //! The neutral tree of values as JSON text, to the last digit.
 
+use std::fmt;
+
 use evenbeat_core::value::{Table, Value};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
 
 /// A table as one line of JSON. The same table always gives the same text.
@@ -11,8 +14,68 @@ pub fn to_text(table: &Table) -> String {
 /// The table that a text says; none if it is no JSON object.
 pub fn from_text(text: &str) -> Option<Table> {
     match serde_json::from_str(text).ok()? {
-        Json::Object(object) => Some(table(object)),
-        _ => None,
+        Tree(Value::Table(table)) => Some(table),
+        Tree(_) => None,
+    }
+}
+
+/// A value that is read without a JSON value in between: every run that starts has read its job's definition.
+struct Tree(Value);
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
+        deserializer.deserialize_any(TreeVisitor).map(Tree)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, it: bool) -> Result<Value, E> {
+        Ok(Value::Bool(it))
+    }
+
+    fn visit_i64<E>(self, it: i64) -> Result<Value, E> {
+        Ok(Value::Int(it))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "as with every number that is too large to be whole here")]
+    fn visit_u64<E>(self, it: u64) -> Result<Value, E> {
+        Ok(i64::try_from(it).map_or(Value::Float(it as f64), Value::Int))
+    }
+
+    fn visit_f64<E>(self, it: f64) -> Result<Value, E> {
+        Ok(Value::Float(it))
+    }
+
+    fn visit_str<E>(self, it: &str) -> Result<Value, E> {
+        Ok(Value::Text(it.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Tree(it)) = seq.next_element()? {
+            list.push(it);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut table = Table::new();
+        while let Some((name, Tree(it))) = map.next_entry()? {
+            table.insert(name, it);
+        }
+        Ok(Value::Table(table))
     }
 }
 
@@ -80,6 +143,18 @@ mod tests {
         fn what_is_written_is_read(table in prop::collection::btree_map(".{0,4}", values(), 0..5)) {
             prop_assert_eq!(from_text(&to_text(&table)), Some(table));
         }
+    }
+
+    #[test]
+    fn a_text_is_read_as_the_json_that_it_is() {
+        let large = u64::MAX;
+        let text =
+            format!(r#"{{"a":[1,-2,{large},1e3,0.1,true,null],"b":{{"c":"d\u00e9"}},"a2":"","b":1}}"#);
+        let through_json = match serde_json::from_str(&text).unwrap() {
+            Json::Object(object) => table(object),
+            _ => unreachable!("it is an object"),
+        };
+        assert_eq!(from_text(&text), Some(through_json));
     }
 
     #[test]
