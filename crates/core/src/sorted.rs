@@ -85,8 +85,12 @@ impl<N: Copy> Sorted<N> {
     /// The error is where it would go.
     fn locate(&self, compare: impl Fn(N) -> Ordering) -> Result<Place, Place> {
         let ends_before = |part: &Vec<N>| part.last().is_some_and(|last| compare(*last).is_lt());
-        // What comes after everything goes to the end of the last part.
-        let part_idx = self.parts.partition_point(ends_before).min(self.parts.len().saturating_sub(1));
+        let Some(part) = self.parts.last() else { return Err(Place { part_idx: 0, within: 0 }) };
+        if ends_before(part) {
+            // Where every job of a fleet goes that is read in the order of keys, without a look at all the others.
+            return Err(Place { part_idx: self.parts.len() - 1, within: part.len() });
+        }
+        let part_idx = self.parts.partition_point(ends_before);
         let part = self.parts.get(part_idx).map_or(&[][..], Vec::as_slice);
         match part.binary_search_by(|idx| compare(*idx)) {
             Ok(within) => Ok(Place { part_idx, within }),
