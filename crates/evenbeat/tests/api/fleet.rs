@@ -248,6 +248,8 @@ fn a_simulation_gets_jobs_where_they_are_and_the_limits_they_run_under() {
     let rest = served.get("/api/v1/scheduler/fleet?limit=2&after=night").json();
     assert_eq!(rest["items"][0]["definition"]["name"], json!("shop"));
     let none = json!({"max_concurrent": null, "min_gap": null, "max_per_hour": null});
-    let limits = json!({"sites": {}, "tenants": {}, "other_tenants": none, "all_runs": none});
+    let run_time = json!({"any": null, "tenants": {}, "other_tenants": null});
+    let limits =
+        json!({"sites": {}, "tenants": {}, "other_tenants": none, "all_runs": none, "run_time": run_time});
     assert_eq!(served.get("/api/v1/scheduler/limits").json(), limits);
 }

@@ -1,9 +1,10 @@
 //! `evenbeat simulate` without a file: the fleet of the server.
 
+use evenbeat_core::engine::RunTime;
 use evenbeat_core::time::Timestamp;
 use serde_json::Value as Json;
 
-use crate::served::Served;
+use crate::served::{Served, Setup};
 
 const FROM: &str = "2090-01-02T10:00:00Z";
 
@@ -99,4 +100,30 @@ fn runs_take_as_long_as_they_took() {
     let text = served.said(&["simulate", "--days", "1", "--from", FROM]);
     assert!(text.contains("2 jobs take as long as they took, as far as they were measured."), "{text}");
     assert!(text.contains("fleet of a server, 1 day from"), "{text}");
+}
+
+#[test]
+fn runs_end_when_the_time_that_they_get_is_over() {
+    let minutes = |n: u32| Some(format!("{n}m").parse().unwrap());
+    let run_time = RunTime {
+        any: minutes(30),
+        tenants: [("acme".parse().unwrap(), minutes(15))].into(),
+        other_tenants: minutes(6),
+    };
+    let served = Served::with(Setup { run_time, ..Setup::default() });
+    let add = |site: &str, more: &str| {
+        let hourly = r#""every":"1h","estimate":"50m","retry":{"delays":["1s"],"jitter":0}"#;
+        served.add(&format!("slow@{site}"), &format!(r#"{hourly},"site":"{site}"{more}"#));
+    };
+    add("anybody", "");
+    add("acme", r#","tenant":"acme""#);
+    add("other", r#","tenant":"other""#);
+    add("own", r#","max_allowed_duration":"3m""#);
+    let found = document(&served, &["--capacity", "10", "--spread", "0"]);
+    let sites = &found["setups"][0]["report"]["sites"];
+    for (site, minutes) in [("anybody", 30), ("acme", 15), ("other", 6), ("own", 3)] {
+        // A run that is ended has failed, and comes again at once: from the first hour on.
+        let runs = sites[site]["runs"].as_u64().unwrap_or_else(|| panic!("{sites}"));
+        assert!((23 * 60 / minutes - 2..=24 * 60 / minutes).contains(&runs), "{site}: {runs} runs");
+    }
 }

@@ -19,9 +19,10 @@ use evenbeat::runtime::housekeeping::Keep;
 use evenbeat::runtime::node::NodeIdentity;
 use evenbeat::runtime::noop::Noop;
 use evenbeat::runtime::works::Works;
+use evenbeat::socket_path::SocketPath;
 use evenbeat::store::any::AnyStore;
 use evenbeat::store::sqlite::{Options, SqliteStore};
-use evenbeat_core::engine::Settings;
+use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, RunId};
 use evenbeat_core::placement::Balance;
 use serde_json::Value as Json;
@@ -49,6 +50,8 @@ pub(crate) struct Served {
 pub(crate) struct Setup {
     /// So long each run takes.
     pub(crate) takes: Length,
+    /// So long each may take.
+    pub(crate) run_time: RunTime,
     pub(crate) options: ApiOptions,
     pub(crate) head_within: Length,
 }
@@ -56,7 +59,7 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Setup {
         let options = ApiOptions { answer_within: PATIENCE, ..ApiOptions::default() };
-        Setup { takes: Length::ZERO, options, head_within: PATIENCE }
+        Setup { takes: Length::ZERO, run_time: RunTime::default(), options, head_within: PATIENCE }
     }
 }
 
@@ -75,7 +78,7 @@ impl Served {
         let folder = Folder::new();
         let runtime = Runtime::new().unwrap();
         let entered = runtime.enter();
-        let (app, running) = app(&folder, setup.takes);
+        let (app, running) = app(&folder, setup.takes, setup.run_time);
         let logs = Arc::new(FakeLogs::default());
         let tcp = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = tcp.local_addr().unwrap();
@@ -130,7 +133,7 @@ impl Served {
 
     /// The same through the socket.
     pub(crate) fn ask_socket(&self, method: &str, path: &str) -> Reply {
-        let stream = UnixStream::connect(self.socket()).unwrap();
+        let stream = UnixStream::connect(SocketPath::to(&self.socket()).unwrap().short()).unwrap();
         converse(stream, &request(method, path, &[], None))
     }
 
@@ -183,7 +186,7 @@ impl Served {
 }
 
 /// A process without doors.
-pub(crate) fn app(folder: &Folder, takes: Length) -> (App, Running) {
+pub(crate) fn app(folder: &Folder, takes: Length, run_time: RunTime) -> (App, Running) {
     let store = SqliteStore::open(folder.path().join("evenbeat.db"), Options::default()).unwrap();
     let node: NodeName = "one".parse().unwrap();
     let parts = AppParts {
@@ -194,7 +197,7 @@ pub(crate) fn app(folder: &Folder, takes: Length) -> (App, Running) {
             boot_id: 1,
             pools: BTreeMap::from([(Pool::default_pool(), 8)]),
         },
-        settings: Settings::new(node, None, 8),
+        settings: Settings { run_time, ..Settings::new(node, None, 8) },
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: Allowed::default(),

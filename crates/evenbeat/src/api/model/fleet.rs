@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use evenbeat_core::engine::Settings;
+use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{CounterLimit, JobRow};
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,20 @@ pub struct LimitsView {
     pub other_tenants: LimitView,
     /// Of all runs together.
     pub all_runs: LimitView,
+    /// How long runs may take.
+    #[serde(default)]
+    pub run_time: RunTimeView,
+}
+
+/// How long runs may take, whatever their jobs say; as long as they like where it is null.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunTimeView {
+    /// Anybody's.
+    pub any: Option<Length>,
+    /// Those of tenants that have a plan of their own.
+    pub tenants: BTreeMap<String, Option<Length>>,
+    /// Those of every other tenant.
+    pub other_tenants: Option<Length>,
 }
 
 /// A limit; what is null is not limited.
@@ -99,6 +113,29 @@ impl LimitsView {
             tenants: settings.tenants.iter().map(|(tenant, it)| (tenant.to_string(), it.into())).collect(),
             other_tenants: (&settings.other_tenants).into(),
             all_runs: (&settings.all_runs).into(),
+            run_time: (&settings.run_time).into(),
+        }
+    }
+}
+
+impl From<&RunTime> for RunTimeView {
+    fn from(it: &RunTime) -> RunTimeView {
+        RunTimeView {
+            any: it.any.map(Into::into),
+            tenants: it.tenants.iter().map(|(tenant, it)| (tenant.to_string(), it.map(Into::into))).collect(),
+            other_tenants: it.other_tenants.map(Into::into),
+        }
+    }
+}
+
+impl From<RunTimeView> for RunTime {
+    fn from(it: RunTimeView) -> RunTime {
+        let of_tenant =
+            |(tenant, it): (String, Option<Length>)| Some((tenant.parse().ok()?, it.map(|it| it.0)));
+        RunTime {
+            any: it.any.map(|it| it.0),
+            tenants: it.tenants.into_iter().filter_map(of_tenant).collect(),
+            other_tenants: it.other_tenants.map(|it| it.0),
         }
     }
 }

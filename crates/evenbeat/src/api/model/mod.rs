@@ -21,7 +21,7 @@ pub use apply::{
     AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldChange, field_changes,
 };
 pub use explanation::{ExplanationView, WaitView};
-pub use fleet::{FleetJob, LimitView, LimitsView, PlacementView};
+pub use fleet::{FleetJob, LimitView, LimitsView, PlacementView, RunTimeView};
 pub use instant::{Instant, Length, seconds};
 pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerRequest, Triggered};
 pub use node::{DrainAnswer, DrainRequest, NodeView};

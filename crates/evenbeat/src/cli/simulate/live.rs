@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use evenbeat_core::engine::RunTime;
 use evenbeat_core::ids::{NodeName, Pool, Tenant};
 use evenbeat_core::job::{Job, Pause, PausedBy};
 use evenbeat_core::schedule::{Placement, Schedule};
@@ -43,6 +44,7 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
         )));
     }
     let limits: LimitsView = desk.ask(Ask::get(&["scheduler", "limits"]))?.read()?;
+    let run_time = RunTime::from(limits.run_time.clone());
     let nodes = desk.ask(Ask::get(&["nodes"]))?.read::<Page<NodeView>>()?.items;
     let (mut jobs, mut placements, mut n_measured) = (Vec::new(), BTreeMap::new(), 0);
     let mut zones = Zones::new();
@@ -51,7 +53,9 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
         n_measured += usize::from(one.measured.is_some());
         let placement = one.placement.clone().map(Placement::from);
         let next_run_at = one.next_run_at.map(|it| it.0);
-        let job = job_of(one, &mut zones)?;
+        let mut job = job_of(one, &mut zones)?;
+        // What the server does not let go on for longer ends here too.
+        job.limits.max_allowed = run_time.longest(&job.terms);
         if let Some(mut placement) = placement {
             // The rhythm of a `fresh` job is set by its runs.
             if let (Schedule::Fresh { .. }, Some(at)) = (&job.schedule, next_run_at) {
