@@ -253,3 +253,26 @@ fn a_stretch_ends_where_another_begins() {
         &["w: lost: what was due at 13000 has no run and no record"],
     );
 }
+
+#[test]
+fn a_rhythm_that_begins_before_the_test_hears_of_it_is_not_mixed_with_the_one_before() {
+    let late = |count: i64| {
+        move |it: &mut History| {
+            let second = Stretch { first: 13_300, every: 1_000, ended: None, is_removed: false };
+            book(it).stretches[0].ended = Some((12_500, 14_600));
+            book(it).stretches.push(second);
+            book(it).pending = Some(16_300);
+            it.records = vec![record(12_000, 12_000, 1), record(13_300, 14_300, count)];
+            it.runs[4] = run(5, 15_300, "failed", 1);
+        }
+    };
+    check(late(2), &[]);
+    check(late(4), &["w: 4 on record from 13300 to 14300, where 3 were due"]);
+    check(
+        |it| {
+            late(2)(it);
+            it.records.push(record(14_300, 14_300, 1));
+        },
+        &["w: double: what was due at 14300 has more than one fate"],
+    );
+}
