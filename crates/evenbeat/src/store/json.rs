@@ -148,8 +148,7 @@ mod tests {
     #[test]
     fn a_text_is_read_as_the_json_that_it_is() {
         let large = u64::MAX;
-        let text =
-            format!(r#"{{"a":[1,-2,{large},1e3,0.1,true,null],"b":{{"c":"d\u00e9"}},"a2":"","b":1}}"#);
+        let text = format!(r#"{{"a":[1,-2,{large},1e3,0.1,true,null],"b":{{"c":"d\u00e9"}},"a2":"","b":1}}"#);
         let through_json = match serde_json::from_str(&text).unwrap() {
             Json::Object(object) => table(object),
             _ => unreachable!("it is an object"),

@@ -13,13 +13,15 @@ use crate::database::Database;
 use crate::dice::{Dice, bound};
 use crate::fleet::{Witness, is_sound, leaves_nothing, node_of, progress};
 use crate::history::Book;
-use crate::node::{Node, live_for, until};
+use crate::node::{Node, live_for, until, until_after};
 use crate::processes::{self, Found, signal, stands_still};
 
 /// How long everything may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timings {
     settings: [&'static str; 10],
+    /// Past this, nothing of a silent node executes (F, and what it takes to freeze).
+    frozen_by: Duration,
     /// Past this, others may take a silent node's runs away (S).
     window: Duration,
 }
@@ -38,6 +40,7 @@ const PATIENT: Timings = Timings {
         "lease.quarantine=3s",
         "lease.backoff_cap=500ms",
     ],
+    frozen_by: Duration::from_millis(1_250),
     window: Duration::from_secs(3),
 };
 
@@ -55,6 +58,7 @@ pub(crate) const QUICK: Timings = Timings {
         "lease.quarantine=1600ms",
         "lease.backoff_cap=200ms",
     ],
+    frozen_by: Duration::from_millis(750),
     window: Duration::from_millis(1_600),
 };
 
@@ -123,7 +127,8 @@ fn a_run_lives_many_times_longer_than_its_lease() {
     let database = Database::new();
     let times = bound("LEASES", 4);
     // Twenty of them, each so many windows long, in ticks of 20 ms.
-    let ticks = times * PATIENT.window.as_millis() as u64 / 20;
+    let length = PATIENT.window * times as u32;
+    let ticks = length.as_millis() as u64 / 20;
     let witnesses: Vec<Witness> = (0..20).map(|no| Witness::new(&format!("w{no}"), "1s", ticks)).collect();
     let mut node = leased(&database, &PATIENT, &witnesses);
     let mut other = watcher(&database, &PATIENT);
@@ -131,7 +136,7 @@ fn a_run_lives_many_times_longer_than_its_lease() {
     other.start();
     let book = Book::open(&node);
     for job in names(&witnesses) {
-        until("the first run", || {
+        until_after(length, "the first run", || {
             let page = node.get(&format!("/api/v1/runs?job={job}&open=false&limit=1"));
             page["items"].as_array()?.first().cloned()
         });
@@ -157,6 +162,9 @@ fn a_run_whose_scheduler_stands_still_is_frozen_and_goes_on_with_it() {
         node.signal(Signal::STOP);
         all_stand_still(&node);
         longest = longest.max(stopped_at.elapsed());
+        // A shim that had to wait for a core may have frozen its run before it heard that the lease goes on.
+        until("the end of every lease", || (QUICK.frozen_by < stopped_at.elapsed()).then_some(()));
+        all_stand_still(&node);
         let frozen = all_progress(&node, &names(&witnesses));
         until("the end of the window", || (QUICK.window < stopped_at.elapsed()).then_some(()));
         assert_eq!(all_progress(&node, &names(&witnesses)), frozen, "something executed without a lease");

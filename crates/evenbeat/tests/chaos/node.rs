@@ -19,13 +19,19 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Looks again and again until there is something to see.
 #[track_caller]
-pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    until_after(Duration::ZERO, what, look)
+}
+
+/// The same for something that takes so long.
+#[track_caller]
+pub(crate) fn until_after<T>(length: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(seen) = look() {
             return seen;
         }
-        assert!(began.elapsed() < PATIENCE, "{what} never came");
+        assert!(began.elapsed() < length + PATIENCE, "{what} never came");
         std::thread::park_timeout(Duration::from_millis(5));
     }
 }
