@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use evenbeat::store::postgres::{BlockingStore, PgConfig};
 use evenbeat_core::ids::RunId;
-use evenbeat_core::store::{Beat, Claims, Retention, RunFilter, Store, StoreDown, Views};
+use evenbeat_core::lease::Silent;
+use evenbeat_core::store::{Beat, Claims, Fencing, Retention, RunFilter, Store, StoreDown, Views};
 
 use crate::fleet::{Fleet, claim, join, new_job};
 use crate::proxy::Proxy;
@@ -53,9 +54,66 @@ fn every_call_to_a_server_that_hangs_ends_and_the_next_one_recovers() {
     assert_eq!(found.map(|it| it.job), Some(row.job));
 }
 
-/// R-17: whatever waits in the pool, the beat goes on.
+type Call = fn(&mut BlockingStore) -> Result<(), StoreDown>;
+
+/// A server that takes longer to greet than a call may take would never be reached, if each call began anew.
 #[test]
-fn the_beat_goes_on_while_the_pool_is_starved() {
+fn a_connection_that_took_too_long_for_one_call_serves_the_next() {
+    let database = Database::new();
+    let address = database.address(Way::Direct);
+    let me = evenbeat_core::ids::SessionId(1);
+    join(&mut database.store(Way::Direct), me);
+    let calls: [(&str, Call); 4] = [
+        ("beat", |store| store.beat(evenbeat_core::ids::SessionId(1)).map(drop)),
+        ("watch", |store| store.watch(10).map(drop)),
+        ("cancel", |store| store.cancel(&[RunId(1)]).map(drop)),
+        ("runs", |store| store.runs(&RunFilter::default(), None, 10).map(drop)),
+    ];
+    for (what, call) in calls {
+        let proxy = Proxy::before(&address);
+        let config: PgConfig = proxy.address(&address).parse().unwrap();
+        let mut store = store(config.with_deadline(SHORT));
+        proxy.let_through(0);
+        for _ in 0..3 {
+            check_given_up(what, call(&mut store));
+        }
+        // Three calls, and one connection that was left behind by the first: it is the second or the third. All that come
+        // after them hang.
+        proxy.let_through(3);
+        assert!((0..30).any(|_| call(&mut store).is_ok()), "{what}");
+    }
+}
+
+/// A node that stands still does not read what it has asked for. Its session is locked meanwhile, and must not be for
+/// ever: others want to fence it off.
+#[test]
+fn whoever_has_stopped_reading_holds_no_lock_for_long() {
+    let mut fleet = Fleet::new();
+    let row = fleet.create("a");
+    let claims = [claim(1, &row, fleet.now, Vec::new())];
+    assert!(matches!(fleet.store.claim(fleet.me, fleet.epoch, &claims).unwrap(), Claims::Answered(_)));
+    let address = fleet.database.address(Way::Direct);
+    let proxy = Proxy::before(&address);
+    let config: PgConfig = proxy.address(&address).parse().unwrap();
+    // Long enough that the server comes to send its answer.
+    let mut stopped = store(config.with_deadline(SHORT * 4));
+    assert!((0..100).any(|_| stopped.beat(fleet.me).is_ok()));
+    let beat = fleet.store.watch(0).unwrap().sessions.iter().find(|it| it.spec.id == fleet.me).unwrap().beat;
+    // More than lies between a server and who does not read.
+    let many = "DO $$ DECLARE it open_run; BEGIN \
+                  SELECT * INTO it FROM open_run; \
+                  FOR n IN 1..40000 LOOP it.id = gen_random_uuid(); INSERT INTO open_run VALUES (it.*); END LOOP; \
+                END $$";
+    runtime().block_on(fleet.database.connect().batch_execute(many)).unwrap();
+    proxy.stop_reading();
+    assert!(stopped.beat(fleet.me).is_err());
+    let silent = [Silent { session: fleet.me, beat }];
+    assert_eq!(fleet.store.fence(fleet.epoch, &silent), Ok(vec![Fencing::Fenced]));
+}
+
+/// R-17: whatever waits in the pool, the beat goes on, and so does the watch over others.
+#[test]
+fn the_beat_and_the_watch_go_on_while_the_pool_is_starved() {
     let database = Database::new();
     let config = database.config(Way::Direct).with_connections(2);
     let mut beating = store(config);
@@ -78,6 +136,7 @@ fn the_beat_goes_on_while_the_pool_is_starved() {
         let seen = "SELECT beat FROM session";
         let row = runtime().block_on(database.connect().query_one(seen, &[])).unwrap();
         assert_eq!(row.get::<_, i64>(0), n_beats);
+        assert_eq!(beating.watch(10).unwrap().sessions.len(), 1);
     }
     runtime().block_on(blocker.batch_execute("ROLLBACK")).unwrap();
     for put in waiting {
@@ -119,9 +178,9 @@ fn a_server_that_only_lets_us_read_is_down() {
 fn a_server_that_is_not_there_is_down_and_not_asked_all_the_time() {
     let config: PgConfig = "postgres://evenbeat@127.0.0.1:1/nothing".parse().unwrap();
     let mut away = store(config);
-    let first = away.watch(0).unwrap_err().to_string();
+    let first = away.cancel(&[]).unwrap_err().to_string();
     assert!(first.contains("error connecting to server"), "{first}");
-    let second = away.watch(0).unwrap_err().to_string();
+    let second = away.cancel(&[]).unwrap_err().to_string();
     assert!(second.contains("(asked 1 times, again in "), "{second}");
 }
 

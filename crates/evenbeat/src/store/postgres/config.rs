@@ -82,13 +82,15 @@ impl PgConfig {
     }
 
     /// What the server must know, said when a connection begins, or with each transaction if connections are not ours.
-    fn settings(&self) -> [(&'static str, String); 4] {
+    fn settings(&self) -> [(&'static str, String); 5] {
         let deadline = self.deadline.as_millis().max(1);
         [
             // A call that was given up here must not go on there.
             ("statement_timeout", deadline.to_string()),
             ("lock_timeout", deadline.to_string()),
             ("idle_in_transaction_session_timeout", deadline.saturating_mul(2).to_string()),
+            // Who has stopped reading holds no locks while an answer waits for it.
+            ("tcp_user_timeout", deadline.saturating_mul(2).to_string()),
             // A plan over many days of history looks costly enough to be compiled first, which takes longer than it.
             ("jit", "off".to_owned()),
         ]
@@ -255,7 +257,7 @@ mod tests {
             options.get_options().map(str::trim),
             Some(
                 "-c statement_timeout=300 -c lock_timeout=300 -c idle_in_transaction_session_timeout=600 \
-                 -c jit=off"
+                 -c tcp_user_timeout=600 -c jit=off"
             )
         );
         let pooled: PgConfig = "postgres://me@here/fleet?pgbouncer=true".parse().unwrap();

@@ -1,8 +1,11 @@
-//! Connections: one pool for runs, one for what else is written and one for what is only looked at, and one connection
-//! beside them that only the beat uses, so that nothing else can keep it waiting.
+//! Connections: one pool for runs, one for what else is written and one for what is only looked at, and beside them one
+//! that only the beat uses and one for the watch over others, so that nothing else can keep them waiting.
 //!
 //! A connection goes back to where it came from only when its transaction came to its end. In every other case, a
 //! deadline above all, it is dropped: whatever is still to come on it concerns nobody any more.
+//!
+//! A server may take longer to greet than whoever asks can wait. Then the next one who asks must not begin from the
+//! start, or nobody would ever be served: see [`super::warm`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +18,7 @@ use tokio_postgres::{Config, SimpleQueryMessage};
 use super::config::PgConfig;
 use super::epoch::REMEMBER;
 use super::fail::{Fail, READ_ONLY};
+use super::warm::Warmer;
 
 /// The oldest server that is understood.
 const VERSION_MIN: u32 = 15;
@@ -32,20 +36,33 @@ pub(super) enum Lane {
     Read,
     /// The beat alone.
     Beat,
+    /// Who lives, and who is silent.
+    Watch,
     /// Hints to others.
     Nudge,
 }
 
 /// A connection with one purpose, made when it is first needed.
-type Slot = Arc<tokio::sync::Mutex<Option<ClientWrapper>>>;
+#[derive(Debug, Default)]
+struct Slot {
+    client: Arc<tokio::sync::Mutex<Option<ClientWrapper>>>,
+    warmer: Warmer,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pool: Pool,
+    warmer: Warmer,
+}
 
 #[derive(Debug)]
 pub(super) struct Connections {
     config: PgConfig,
-    runs: Pool,
-    pool: Pool,
-    reads: Pool,
+    runs: Shared,
+    pool: Shared,
+    reads: Shared,
     beat: Slot,
+    watch: Slot,
     nudge: Slot,
     backoff: Mutex<Backoff>,
 }
@@ -58,6 +75,7 @@ impl Connections {
             pool: pool(config, config.connection(), config.n_connections)?,
             reads: pool(config, config.connection(), config.n_connections.div_ceil(2))?,
             beat: Slot::default(),
+            watch: Slot::default(),
             nudge: Slot::default(),
             backoff: Mutex::default(),
         })
@@ -69,30 +87,21 @@ impl Connections {
             Lane::Pool => self.pooled(&self.pool).await,
             Lane::Read => self.pooled(&self.reads).await,
             Lane::Beat => self.reserved(&self.beat).await,
+            Lane::Watch => self.reserved(&self.watch).await,
             Lane::Nudge => self.reserved(&self.nudge).await,
         }
     }
 
-    /// A connection that nobody else will ever use.
-    pub(super) async fn single(&self) -> Result<ClientWrapper, Fail> {
-        let (client, connection) = self.config.connection().connect(self.config.tls.connector()).await?;
-        let task = tokio::spawn(async move {
-            // How it ended, its client hears.
-            drop(connection.await);
-        });
-        let client = ClientWrapper::new(client, task);
-        match check_server(&client, self.config.is_pooled).await {
-            Ok(()) => Ok(client),
-            Err(HookError::Message(text)) => Err(Fail::Told(text.into_owned())),
-            Err(HookError::Backend(error)) => Err(error.into()),
-        }
-    }
-
-    async fn pooled(&self, pool: &Pool) -> Result<Lease, Fail> {
+    async fn pooled(&self, Shared { pool, warmer }: &Shared) -> Result<Lease, Fail> {
         if let Some(text) = self.backoff.lock().unwrap_or_else(PoisonError::into_inner).refusal() {
             return Err(Fail::Told(text));
         }
-        match pool.get().await {
+        // What was made comes back to the pool, and is there for the next one. In a box, because to connect is a large
+        // future, and this is a part of all others.
+        let later = pool.clone();
+        let got = warmer
+            .make(self.config.deadline, Box::pin(pool.get()), move || async move { drop(later.get().await) });
+        match got.await {
             Ok(object) => {
                 *self.backoff.lock().unwrap_or_else(PoisonError::into_inner) = Backoff::default();
                 Ok(Lease(Some(Held::Pooled(Box::new(object)))))
@@ -105,25 +114,50 @@ impl Connections {
         }
     }
 
-    async fn reserved(&self, slot: &Slot) -> Result<Lease, Fail> {
-        let mut slot = Arc::clone(slot).lock_owned().await;
+    async fn reserved(&self, Slot { client, warmer }: &Slot) -> Result<Lease, Fail> {
+        let mut slot = Arc::clone(client).lock_owned().await;
         if slot.as_ref().is_none_or(|client| client.is_closed()) {
             *slot = None;
-            *slot = Some(self.single().await?);
+            let (config, later) = (self.config.clone(), Arc::clone(client));
+            let made =
+                warmer.make(self.config.deadline, Box::pin(single(&self.config)), move || async move {
+                    let Ok(client) = single(&config).await else { return };
+                    let mut slot = later.lock().await;
+                    if slot.as_ref().is_none_or(|it| it.is_closed()) {
+                        *slot = Some(client);
+                    }
+                });
+            *slot = Some(made.await?);
         }
         Ok(Lease(Some(Held::Reserved(slot))))
     }
 }
 
-fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<Pool, Fail> {
+/// A connection that is in no pool.
+async fn single(config: &PgConfig) -> Result<ClientWrapper, Fail> {
+    let (client, connection) = config.connection().connect(config.tls.connector()).await?;
+    let task = tokio::spawn(async move {
+        // How it ended, its client hears.
+        drop(connection.await);
+    });
+    let client = ClientWrapper::new(client, task);
+    match check_server(&client, config.is_pooled).await {
+        Ok(()) => Ok(client),
+        Err(HookError::Message(text)) => Err(Fail::Told(text.into_owned())),
+        Err(HookError::Backend(error)) => Err(error.into()),
+    }
+}
+
+fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<Shared, Fail> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_config(connection, config.tls.connector(), recycling);
     let is_pooled = config.is_pooled;
-    Pool::builder(manager)
+    let pool = Pool::builder(manager)
         .max_size(n_connections)
         .post_create(Hook::async_fn(move |client, _| Box::pin(check_server(client, is_pooled))))
         .build()
-        .map_err(|error| Fail::Told(error.to_string()))
+        .map_err(|error| Fail::Told(error.to_string()))?;
+    Ok(Shared { pool, warmer: Warmer::default() })
 }
 
 /// A server that cannot be used is refused before anything is asked of it.

@@ -31,6 +31,7 @@ mod sessions;
 mod tls;
 mod tx;
 mod views;
+mod warm;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};

@@ -126,12 +126,12 @@ impl PgStore {
 
     /// Reads all living sessions, the epoch, and open runs of dead sessions, at most so many.
     pub async fn watch(&self, most_runs: usize) -> Result<Watch, StoreDown> {
-        transact!(self, Lane::Pool, |tx| watch(&tx, most_runs))
+        transact!(self, Lane::Watch, |tx| watch(&tx, most_runs))
     }
 
     /// Marks sessions dead whose beat is still the one that was seen; only in the open epoch.
     pub async fn fence(&self, epoch: Epoch, silent: &[Silent]) -> Result<Vec<Fencing>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| fence(&tx, epoch, silent))
+        transact!(self, Lane::Watch, |tx| fence(&tx, epoch, silent))
     }
 }
 
