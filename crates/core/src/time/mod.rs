@@ -7,9 +7,11 @@
 mod boot;
 mod duration;
 mod instant;
+mod steady;
 mod window;
 
 pub use boot::BootTime;
 pub use duration::{Duration, DurationError};
 pub use instant::{Timestamp, TimestampError};
+pub use steady::Steady;
 pub use window::TimeWindow;
