@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::held::{EndWhat, Held, OpenEnd, Phase};
+use super::ends::{EndWhat, OpenEnd};
+use super::held::{Held, Phase};
 use super::plan::{Passed, Pick, Plan};
 use super::pool::Hold;
 use super::view::{JobIdx, Spot, Told, View};
@@ -40,8 +41,12 @@ impl Engine {
     }
 
     pub(super) fn dispatch(&mut self, now: Now, out: &mut Vec<Command>) {
+        if self.is_claiming {
+            return;
+        }
+        self.is_burst = false;
         let is_anybody_ready = self.pools.values().any(|line| !line.ready.is_empty());
-        if !is_anybody_ready || !self.may_dispatch(now) || self.is_claiming {
+        if !is_anybody_ready || !self.may_dispatch(now) {
             return;
         }
         let Some(epoch) = self.session.as_ref().map(super::session::Session::epoch) else { return };
@@ -59,6 +64,7 @@ impl Engine {
         let bids: Vec<Bid> = picks.into_iter().filter_map(|pick| self.bid(pick, time)).collect();
         if !bids.is_empty() {
             self.is_claiming = true;
+            self.is_burst = self.settings.dispatch.batch <= bids.len();
             self.claimed_at = now.boot;
             out.push(Command::Claim { epoch, bids });
         }
@@ -203,8 +209,8 @@ impl Engine {
                     line.let_go(hold);
                 }
                 self.counters.released(&counters);
-                let end = OpenEnd { key: key.clone(), fence: row.fence, due, what: EndWhat::Unstarted };
-                self.ends.insert(run, end);
+                let (key, what) = (key.clone(), EndWhat::Unstarted);
+                self.ends.insert(run, OpenEnd { key, fence: row.fence, due, what, waits_until: None });
                 return;
             }
         };
@@ -218,6 +224,7 @@ impl Engine {
             terms: Some(terms.unwrap_or_else(|| Arc::new(row.job.terms.clone()))),
             hold,
             takes,
+            keeps_end: row.job.target.keeps_end(),
             since: now.boot,
             started_at: None,
             worked_before: Duration::ZERO,

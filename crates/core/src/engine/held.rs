@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ends::Ends;
 use super::pool::Hold;
 use super::view::Told;
-use crate::ids::{Fence, JobKey, RunId, SessionId};
+use crate::ids::{Fence, JobKey, RunId};
 use crate::job::{RunEnd, Terms};
 use crate::lease::HeldRun;
 use crate::occurrence::Due;
@@ -25,6 +26,8 @@ pub(crate) struct Held {
     /// The units it holds, while anything of it may execute.
     pub(crate) hold: Option<Hold>,
     pub(crate) takes: Vec<CounterKey>,
+    /// Whether its end is kept until it is on record, also if the node dies.
+    pub(crate) keeps_end: bool,
     /// When it became ours: what the store said before that knows nothing of it.
     pub(crate) since: BootTime,
     pub(crate) started_at: Option<Timestamp>,
@@ -48,23 +51,6 @@ pub(crate) enum Phase {
     Over,
     /// It is not ours any more; it is being killed.
     Revoked,
-}
-
-/// What must yet be told to the store about the end of a run.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenEnd {
-    pub(crate) key: JobKey,
-    pub(crate) fence: Fence,
-    pub(crate) due: Due,
-    pub(crate) what: EndWhat,
-}
-
-/// How a run is to be ended in the store.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum EndWhat {
-    Owner(RunEnd),
-    Unstarted,
-    Release { dead: SessionId, end: RunEnd },
 }
 
 /// Something that will be due about a held run.
@@ -113,11 +99,7 @@ impl HeldRuns {
 
     /// As the lease sees them, when an answer comes to a beat that was begun then. A run that is over stays ours
     /// until the store has said so.
-    pub(crate) fn for_lease(
-        &self,
-        ends: &BTreeMap<RunId, OpenEnd>,
-        began_at: BootTime,
-    ) -> BTreeMap<RunId, HeldRun> {
+    pub(crate) fn for_lease(&self, ends: &Ends, began_at: BootTime) -> BTreeMap<RunId, HeldRun> {
         let held = self.by_id.iter().map(|(run, held)| {
             let is_ending = matches!(held.phase, Phase::Over | Phase::Revoked);
             (*run, HeldRun { fence: held.fence, is_in_flight: is_ending || began_at <= held.since })

@@ -27,6 +27,7 @@ mod ahead;
 mod command;
 mod counters;
 mod dispatch;
+mod ends;
 mod event;
 mod held;
 mod lengths;
@@ -51,12 +52,13 @@ pub use command::{Command, Start};
 pub use event::{Event, Now, RunOver};
 pub use settings::{DispatchSettings, Order, PoolSettings, RunTime, Settings, StartRate};
 
-use crate::ids::{JobKey, Pool, RunId};
+use crate::ids::{JobKey, Pool};
 use crate::store::{Cursor, JobNews, SessionRow};
 use crate::time::{BootTime, Duration, Timestamp};
 use counters::Counters;
 use dispatch::Asked;
-use held::{HeldRuns, OpenEnd};
+use ends::Ends;
+use held::HeldRuns;
 pub(crate) use pool::PoolLine;
 use queue::Queued;
 use session::{Question, Session};
@@ -103,10 +105,12 @@ pub struct Engine {
     // Runs.
     held: HeldRuns,
     /// What must be told to the store about ends.
-    ends: BTreeMap<RunId, OpenEnd>,
+    ends: Ends,
     /// Whether a batch of ends has been sent and not answered.
     is_ending: bool,
     pub(crate) is_claiming: bool,
+    /// Whether the last batch of bids was as large as may be: more comes due at once than the store can take.
+    is_burst: bool,
     is_settling: bool,
     /// When the last batch of bids was sent.
     claimed_at: BootTime,
@@ -136,9 +140,10 @@ impl Engine {
             store_offset: None,
             is_store_up: true,
             held: HeldRuns::default(),
-            ends: BTreeMap::new(),
+            ends: Ends::default(),
             is_ending: false,
             is_claiming: false,
+            is_burst: false,
             is_settling: false,
             claimed_at: BootTime::from_millis(0),
             settings,
@@ -180,7 +185,11 @@ impl Engine {
         if self.is_loaded {
             self.promote(self.time(now));
             self.dispatch(now, out);
+        } else {
+            self.is_burst = false;
         }
+        // If they had to wait until it was known what starts.
+        self.send_ends(now, out);
     }
 
     /// When the engine next wants to be woken. Ask after every event.

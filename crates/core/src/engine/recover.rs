@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::held::{EndWhat, Held, OpenEnd, Phase, lost_end};
+use super::ends::{EndWhat, OpenEnd};
+use super::held::{Held, Phase, lost_end};
 use super::{Command, Engine, Now};
 use crate::ids::{Fence, RunId};
 use crate::job::JobState;
@@ -27,6 +28,7 @@ impl Engine {
                 terms: None,
                 hold: None,
                 takes: row.takes,
+                keeps_end: false,
                 since: now.boot,
                 started_at: row.started_at.or(Some(row.claimed_at)),
                 worked_before: Duration::ZERO,
@@ -88,8 +90,8 @@ impl Engine {
                 }
                 RunPhase::Claimed | RunPhase::Published | RunPhase::Ended(_) => EndWhat::Unstarted,
             };
-            let end = OpenEnd { key: row.key.clone(), fence: row.fence, due: row.due.clone(), what };
-            self.ends.insert(row.run, end);
+            let (key, due) = (row.key.clone(), row.due.clone());
+            self.ends.insert(row.run, OpenEnd { key, fence: row.fence, due, what, waits_until: None });
         }
         if self.is_loaded {
             self.complete_adopted(now);
@@ -106,12 +108,8 @@ impl Engine {
             }
             let end = lost_end(row.run, row.started_at, row.claimed_at, time);
             let what = EndWhat::Release { dead: row.session, end };
-            self.ends.entry(row.run).or_insert(OpenEnd {
-                key: row.key,
-                fence: row.fence,
-                due: row.due,
-                what,
-            });
+            let end = OpenEnd { key: row.key, fence: row.fence, due: row.due, what, waits_until: None };
+            self.ends.insert_new(row.run, end);
         }
     }
 

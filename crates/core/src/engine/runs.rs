@@ -1,6 +1,7 @@
 //! The life of a held run: it starts, may be ended for a reason, is over, and the store is told.
 
-use super::held::{Alarm, EndWhat, OpenEnd, Phase, lost_end};
+use super::ends::{EndWhat, OpenEnd};
+use super::held::{Alarm, Held, Phase, lost_end};
 use super::{Command, Engine, Now, RunOver};
 use crate::ids::{RunId, SessionId};
 use crate::job::{JobState, RunEnd, Terms};
@@ -138,7 +139,25 @@ impl Engine {
             exit_code: over.exit_code,
             frozen_for: over.frozen_for,
         };
-        self.over(run, EndWhat::Owner(end));
+        let patience = self.settings.dispatch.ends_wait;
+        let waits_until = self.may_wait(now, run, &end).then(|| now.boot + patience);
+        self.over_until(run, EndWhat::Owner(end), waits_until);
+    }
+
+    /// Whether an end may be on record a little later, so that others start earlier: nothing waits for it.
+    fn may_wait(&self, now: Now, run: RunId, end: &RunEnd) -> bool {
+        // Where others share the store, it writes both at once, and tells with every beat of all that is open.
+        let has_one_writer = self.settings.lease.is_none();
+        if !self.is_burst || !has_one_writer || end.outcome != Outcome::Succeeded {
+            return false;
+        }
+        let is_free = |held: &&Held| held.keeps_end && held.takes.is_empty();
+        let Some(held) = self.held.by_id.get(&run).filter(is_free) else { return false };
+        self.view.find(&held.key).is_some_and(|job| {
+            let after = occurrence::finish(&held.key, &job.terms, &job.state, &held.due, end).state;
+            let soon = self.time(now) + self.settings.dispatch.ends_wait;
+            after.extras.is_empty() && after.next_run_at.is_none_or(|next| soon < next)
+        })
     }
 
     pub(super) fn not_started(&mut self, run: RunId) {
@@ -148,11 +167,15 @@ impl Engine {
     /// A run is over. The store is told in any case: whether it still is ours to end, it knows better, and a late result
     /// is kept beside the run.
     fn over(&mut self, run: RunId, what: EndWhat) {
+        self.over_until(run, what, None);
+    }
+
+    fn over_until(&mut self, run: RunId, what: EndWhat, waits_until: Option<BootTime>) {
         self.leave_room(run);
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
         held.phase = Phase::Over;
-        let open = OpenEnd { key: held.key.clone(), fence: held.fence, due: held.due.clone(), what };
-        self.ends.insert(run, open);
+        let (key, due) = (held.key.clone(), held.due.clone());
+        self.ends.insert(run, OpenEnd { key, fence: held.fence, due, what, waits_until });
     }
 
     /// Nothing of a run executes any more: its units are free.
@@ -171,6 +194,9 @@ impl Engine {
     pub(super) fn send_ends(&mut self, now: Now, out: &mut Vec<Command>) {
         let Some(session) = &self.session else { return };
         if self.is_ending || self.ends.is_empty() || !self.is_store_up || self.has_left {
+            return;
+        }
+        if self.is_burst && self.ends.may_wait(now.boot) {
             return;
         }
         let (me, epoch) = (session.id, session.epoch());
@@ -248,7 +274,7 @@ impl Engine {
 
     /// What people hear when a run is on record: its job goes on in its rhythm, or was paused by what it did.
     fn tell_of_end(&self, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
-        let Some(open) = self.ends.get(&run) else { return };
+        let Some(open) = self.ends.get(run) else { return };
         let key = &row.job.key;
         let was_paused = self.view.find(key).is_some_and(|it| it.state.pause.is_some());
         match (&row.state.pause, row.state.next_run_at) {
@@ -269,7 +295,7 @@ impl Engine {
     }
 
     fn forget(&mut self, run: RunId) {
-        self.ends.remove(&run);
+        self.ends.remove(run);
         self.held.by_id.remove(&run);
     }
 }

@@ -162,7 +162,9 @@ impl Engine {
     }
 
     pub(super) fn keep_session(&mut self, now: Now, out: &mut Vec<Command>) {
-        let is_idle = !self.held.any_executes() && self.ends.is_empty() && self.asked.is_empty();
+        // Looked at in this order: there may be many ends, and all runs that are over are looked through.
+        let is_done =
+            self.is_draining && self.ends.is_empty() && self.asked.is_empty() && !self.held.any_executes();
         let Some(session) = &mut self.session else {
             if !self.is_joining && !self.has_left {
                 self.is_joining = true;
@@ -179,7 +181,7 @@ impl Engine {
             }
             return;
         }
-        if self.is_draining && is_idle && !self.has_left {
+        if is_done && !self.has_left {
             self.has_left = true;
             out.push(Command::Leave);
         }

@@ -93,6 +93,8 @@ pub struct DispatchSettings {
     pub prefer_for: Duration,
     /// How many bids go into one claim at most.
     pub batch: usize,
+    /// How long good ends that nobody waits for may wait behind starts, when much comes due at once.
+    pub ends_wait: Duration,
 }
 
 /// By what jobs that may start are put in order.
@@ -125,7 +127,8 @@ impl Default for DispatchSettings {
             short: Duration::from_secs(10),
             start_rate: None,
             prefer_for: Duration::from_secs(2),
-            batch: 250,
+            batch: 1_000,
+            ends_wait: Duration::from_secs(10),
         }
     }
 }

@@ -24,6 +24,12 @@ impl Target {
         matches!(self, Target::Queue(_))
     }
 
+    /// Whether its end is kept until it is on record, also if the node dies: a shim writes it down. Of a call to a server
+    /// nobody else knows how it ended.
+    pub fn keeps_end(&self) -> bool {
+        matches!(self, Target::Command(_))
+    }
+
     /// The kind, in the word that files and pages use.
     pub fn kind(&self) -> &'static str {
         match self {

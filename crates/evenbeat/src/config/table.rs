@@ -147,7 +147,7 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "dispatch.batch",
         Kind::Count { min: 1, max: 10_000 },
-        "250",
+        "1000",
         "how many runs are claimed at once at most",
     ),
     key(

@@ -163,6 +163,18 @@ impl Desk {
         started.join(" ")
     }
 
+    /// Grants what was bid for last, and tells what the engine does then.
+    pub(super) fn grant_once(&mut self) -> String {
+        let mut said = Vec::new();
+        for command in std::mem::take(&mut self.unanswered) {
+            let Command::Claim { bids, .. } = command else { continue };
+            let commands = self.answer_bids(&bids);
+            said.extend(commands.iter().map(|command| self.shown(command)));
+            self.unanswered.extend(commands.into_iter().filter(|it| matches!(it, Command::Claim { .. })));
+        }
+        said.join("; ")
+    }
+
     fn answer_bids(&mut self, bids: &[Bid]) -> Vec<Command> {
         let mut claims = Vec::new();
         let mut answers = Vec::new();

@@ -1,3 +1,4 @@
+mod bursts;
 mod desk;
 mod dispatch;
 mod explain;
