@@ -20,6 +20,8 @@ mod full;
 mod groups;
 #[path = "sqlite_store/lists.rs"]
 mod lists;
+#[path = "sqlite_store/marked.rs"]
+mod marked;
 #[path = "sqlite_store/nth_write.rs"]
 mod nth_write;
 #[path = "support/stories.rs"]

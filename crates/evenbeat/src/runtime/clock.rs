@@ -1,13 +1,37 @@
 //! The only place that reads a clock. Everything else is handed the time.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenbeat_core::engine::Now;
-use evenbeat_core::time::{BootTime, Timestamp};
+use evenbeat_core::time::{BootTime, Duration, Steady, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The wall clock's time, cut off to whole milliseconds.
+/// One for the process: whatever is written down by one part of it is never in another's future.
+static STEADY: Mutex<Steady> = Mutex::new(Steady::not_before(Timestamp::UNIX_EPOCH));
+
+/// The time: the wall clock's, but if that is set back, time goes on ([`Steady`]).
 pub(crate) fn now() -> Timestamp {
+    both().wall
+}
+
+/// Time had come so far already, as somebody has written down who was here before.
+pub(crate) fn not_before(told: Timestamp) {
+    let mut steady = steady();
+    *steady = Steady::not_before(told.max(steady.tell(wall(), boot())));
+}
+
+/// How far the wall clock is behind the time: it was set back, and is waited for.
+pub(crate) fn behind() -> Duration {
+    steady().behind()
+}
+
+fn steady() -> MutexGuard<'static, Steady> {
+    STEADY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The wall clock, cut off to whole milliseconds.
+pub(crate) fn wall() -> Timestamp {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since_epoch.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
     Timestamp::from_millis(millis)
@@ -21,7 +45,10 @@ pub(crate) fn boot() -> BootTime {
 
 /// Both, for the engine.
 pub(crate) fn both() -> Now {
-    Now { wall: now(), boot: boot() }
+    let mut steady = steady();
+    // Under the lock: else the later of two readings could be told first.
+    let boot = boot();
+    Now { wall: steady.tell(wall(), boot), boot }
 }
 
 #[cfg(test)]

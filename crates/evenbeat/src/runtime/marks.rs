@@ -1,5 +1,5 @@
 //! How far runs have come is noted in batches, a moment later. A run that is over before that takes its mark with it to
-//! its end, so that nobody sees one that ended and never began.
+//! its end, so that nobody sees one that ended and never began, and nothing is written twice about a short run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,15 @@ pub(super) struct Marks {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    marks: Mutex<BTreeMap<RunId, Mark>>,
+    marks: Mutex<Noted>,
     news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    marks: BTreeMap<RunId, Mark>,
+    /// Of runs that are over: their end takes them along.
+    of_ended: BTreeMap<RunId, Mark>,
 }
 
 impl Marks {
@@ -38,14 +45,17 @@ impl Marks {
 
     /// Never waits. A mark that is lost is no harm.
     pub(super) fn note(&self, marks: Vec<Mark>) {
-        self.waiting.lock().extend(marks.into_iter().map(|mark| (mark.run, mark)));
-        self.waiting.news.notify_one();
+        self.waiting.note(marks);
+    }
+
+    /// A run is over: if it was not noted yet how far it had come, its end will tell.
+    pub(super) fn keep_for_end(&self, run: RunId) {
+        self.waiting.keep_for_end(run);
     }
 
     /// What was not yet noted of runs that end now.
     pub(super) fn take(&self, runs: impl Iterator<Item = RunId>) -> Vec<Mark> {
-        let mut marks = self.waiting.lock();
-        runs.filter_map(|run| marks.remove(&run)).collect()
+        self.waiting.take(runs)
     }
 }
 
@@ -56,13 +66,30 @@ impl Drop for Marks {
 }
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Mark>> {
+    fn note(&self, marks: Vec<Mark>) {
+        self.lock().marks.extend(marks.into_iter().map(|mark| (mark.run, mark)));
+        self.news.notify_one();
+    }
+
+    fn keep_for_end(&self, run: RunId) {
+        let mut noted = self.lock();
+        if let Some(mark) = noted.marks.remove(&run) {
+            noted.of_ended.insert(run, mark);
+        }
+    }
+
+    fn take(&self, runs: impl Iterator<Item = RunId>) -> Vec<Mark> {
+        let mut noted = self.lock();
+        runs.filter_map(|run| noted.marks.remove(&run).or_else(|| noted.of_ended.remove(&run))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Noted> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn batch(&self) -> Vec<Mark> {
-        let mut marks = self.lock();
-        std::iter::from_fn(|| marks.pop_first()).take(BATCH_MAX).map(|(_, mark)| mark).collect()
+        let mut noted = self.lock();
+        std::iter::from_fn(|| noted.marks.pop_first()).take(BATCH_MAX).map(|(_, mark)| mark).collect()
     }
 }
 
@@ -77,5 +104,31 @@ async fn write(store: AnyStore, waiting: Arc<Waiting>) {
             }
             let _ = store.mark(batch).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenbeat_core::ids::Fence;
+    use evenbeat_core::store::MarkKind;
+    use evenbeat_core::time::Timestamp;
+
+    use super::*;
+
+    fn mark(run: u128) -> Mark {
+        Mark { run: RunId(run), fence: Fence(1), kind: MarkKind::Started(Timestamp::UNIX_EPOCH) }
+    }
+
+    #[test]
+    fn what_a_run_was_marked_with_goes_once_and_with_its_end_if_it_is_over() {
+        let waiting = Waiting::default();
+        waiting.note(vec![mark(1), mark(2), mark(3)]);
+        waiting.keep_for_end(RunId(2));
+        waiting.keep_for_end(RunId(9));
+        assert_eq!(waiting.take([RunId(3)].into_iter()), [mark(3)], "its end was sent at once");
+        assert_eq!(waiting.batch(), [mark(1)], "the second is over");
+        assert_eq!(waiting.take([1, 2, 9].map(RunId).into_iter()), [mark(2)]);
+        assert_eq!(waiting.batch(), []);
+        assert_eq!(waiting.take([RunId(2)].into_iter()), []);
     }
 }

@@ -17,4 +17,5 @@ mod standings;
 pub mod telemetry;
 pub(crate) mod terminal;
 mod timer;
+mod trouble;
 pub mod works;

@@ -11,7 +11,7 @@ use evenbeat_core::engine::{Command, Engine, Event, Now, Settings};
 use evenbeat_core::ids::{JobKey, NodeName, Pool};
 use evenbeat_core::lease::Timings;
 use evenbeat_core::roster::Roster;
-use evenbeat_core::store::{Changes, JobNews, StoreDown};
+use evenbeat_core::store::{Changes, JobNews};
 use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -23,6 +23,7 @@ use super::reports::Reports;
 use super::standings::{Standings, changed_by};
 use super::telemetry::Telemetry;
 use super::timer::{BootTimer, WallSteps};
+use super::trouble::{Troubles, Turn};
 use super::works::Works;
 use crate::point::point;
 use crate::store::any::AnyStore;
@@ -33,6 +34,9 @@ const WORDS_MAX: usize = 4_096;
 
 /// So many pages of changes wait for whoever follows the fleet.
 const PAGES_MAX: usize = 16;
+
+/// So much is heard of runs before the store's answers are looked at again.
+const NEWS_MAX: usize = 64;
 
 /// So many jobs are told at once after a load: the engine waits meanwhile.
 const TOLD_MAX: usize = 2_000;
@@ -200,8 +204,8 @@ pub struct Node {
     steps: WallSteps,
     /// The wall clock less the boot clock, as last seen.
     offset: Duration,
-    /// Whether people were told that the store takes nothing.
-    is_store_down: bool,
+    /// What people were told that the store does not do.
+    troubles: Troubles,
     /// Whether a session is about to begin. Until then the engine does not know the runs that are taken over with it,
     /// and would not understand what is heard of them.
     is_joining: bool,
@@ -246,8 +250,8 @@ impl Node {
             untold: Untold::Nothing,
             timer: BootTimer::new().map_err(NodeError::Timer)?,
             steps: WallSteps::new().map_err(NodeError::Timer)?,
-            offset: offset(clock::both()),
-            is_store_down: false,
+            offset: offset(),
+            troubles: Troubles::default(),
             is_joining: false,
         };
         Ok((node, handle, fleet))
@@ -270,11 +274,7 @@ impl Node {
                     }
                     Some(Word::Left) | None => return Ok(()),
                 },
-                Some(news) = self.news.recv(), if !self.is_joining => {
-                    if let Some(event) = self.event_of(news) {
-                        self.feed(event);
-                    }
-                }
+                Some(news) = self.news.recv(), if !self.is_joining => self.hear_of_runs(news),
                 () = self.nudge.notified() => self.feed(Event::Nudged),
                 alarm = self.timer.until(wake_at) => {
                     alarm.map_err(NodeError::Timer)?;
@@ -288,6 +288,24 @@ impl Node {
                     place.send(self.untold.next(&self.engine));
                 }
             }
+        }
+    }
+
+    /// What a run tells, and what others have told meanwhile.
+    fn hear_of_runs(&mut self, first: ShimNews) {
+        self.hear_of_run(first);
+        for _ in 1..NEWS_MAX {
+            if self.is_joining {
+                return;
+            }
+            let Ok(news) = self.news.try_recv() else { return };
+            self.hear_of_run(news);
+        }
+    }
+
+    fn hear_of_run(&mut self, news: ShimNews) {
+        if let Some(event) = self.event_of(news) {
+            self.feed(event);
         }
     }
 
@@ -330,7 +348,7 @@ impl Node {
 
     fn feed(&mut self, event: Event) {
         let now = clock::both();
-        self.look_for_steps(now);
+        self.look_for_steps();
         let changed = changed_by(&event);
         for command in self.engine.handle(now, event) {
             self.is_joining |= matches!(command, Command::Join);
@@ -368,6 +386,7 @@ impl Node {
             ShimNews::Ended { run, over, told } => {
                 point("news.ended");
                 self.performer.reports.keep(run, told);
+                self.performer.marks.keep_for_end(run);
                 Some(Event::Ended { run, over })
             }
             ShimNews::Frozen { run, .. } => {
@@ -385,43 +404,27 @@ impl Node {
         }
     }
 
-    /// People hear once of a store that takes nothing, and once when it does again.
     fn look_for_trouble(&mut self, event: &Event) {
-        match written(event) {
-            Some(Err(down)) if !self.is_store_down => {
-                self.is_store_down = true;
-                self.performer.telemetry.store_failed(down);
-            }
-            Some(Ok(())) if self.is_store_down => {
-                self.is_store_down = false;
-                self.performer.telemetry.store_recovered();
-            }
-            _ => {}
+        match self.troubles.hear(event) {
+            Some(Turn::Fails(asked, down)) => self.performer.telemetry.store_failed(asked, down),
+            Some(Turn::Recovers(asked)) => self.performer.telemetry.store_recovered(asked),
+            None => {}
         }
     }
 
-    fn look_for_steps(&mut self, now: Now) {
-        let (seen, before) = (offset(now), self.offset);
-        self.offset = seen;
-        let by = seen - before;
-        if STEP_MIN <= by || by <= Duration::ZERO - STEP_MIN {
-            self.performer.telemetry.clock_stepped(by);
+    fn look_for_steps(&mut self) {
+        let seen = offset();
+        let by = seen - std::mem::replace(&mut self.offset, seen);
+        if Duration::ZERO - STEP_MIN < by && by < STEP_MIN {
+            return;
         }
-    }
-}
-
-/// Whether the store has taken what it was asked to write; none if it was asked for nothing of the kind.
-fn written(event: &Event) -> Option<Result<(), &StoreDown>> {
-    match event {
-        Event::Beaten { answer, .. } => Some(answer.as_ref().map(drop)),
-        Event::Claimed { answer, .. } => Some(answer.as_ref().map(drop)),
-        Event::Settled { answer, .. } => Some(answer.as_ref().map(drop)),
-        Event::EndAnswered { answer, .. } => Some(answer.as_ref().map(drop)),
-        _ => None,
+        // Where a store is shared, its clock is the one that counts.
+        let behind = if self.performer.is_leased { Duration::ZERO } else { clock::behind() };
+        self.performer.telemetry.clock_stepped(by, behind);
     }
 }
 
 /// The wall clock less the boot clock.
-fn offset(now: Now) -> Duration {
-    Duration::from_millis(now.wall.as_millis() - now.boot.as_millis())
+fn offset() -> Duration {
+    Duration::from_millis(clock::wall().as_millis() - clock::boot().as_millis())
 }

@@ -12,6 +12,8 @@ use evenbeat_core::time::Duration;
 use tokio::sync::broadcast;
 use tracing::{error, info, warn};
 
+use super::trouble::Asked;
+
 /// So many events wait for a slow listener; then it misses the oldest.
 const EVENTS_MAX: usize = 1_024;
 
@@ -95,22 +97,46 @@ impl Telemetry {
         warn!(why, again_in_ms = again_in.as_millis(), "the store does not answer");
     }
 
-    /// The store took nothing, for the first time in a while.
+    /// The store did not do what it was asked, for the first time in a while.
     #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
-    pub(crate) fn store_failed(&self, down: &StoreDown) {
+    pub(crate) fn store_failed(&self, asked: Asked, down: &StoreDown) {
         let StoreDown(why) = down;
-        warn!(why, "the store takes nothing; what runs goes on, and it is tried again");
+        match asked {
+            Asked::Write => warn!(why, "the store takes nothing; what runs goes on, and it is tried again"),
+            Asked::Watch => {
+                warn!(
+                    why,
+                    "the store does not tell who lives; until it does, no silent node's runs are taken away"
+                );
+            }
+            Asked::Fence => warn!(why, "a silent node's runs could not be taken away; it is tried again"),
+            Asked::Changes => warn!(why, "the store does not tell what changed; it is asked again"),
+        }
     }
 
-    /// It takes something again.
+    /// It does it again.
     #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
-    pub(crate) fn store_recovered(&self) {
-        tracing::info!("the store takes something again");
+    pub(crate) fn store_recovered(&self, asked: Asked) {
+        match asked {
+            Asked::Write => info!("the store takes something again"),
+            Asked::Watch => info!("the store tells again who lives"),
+            Asked::Fence => info!("a silent node's runs can be taken away again"),
+            Asked::Changes => info!("the store tells again what changed"),
+        }
     }
 
-    /// Somebody set the wall clock.
+    /// Somebody set the wall clock; time is ahead of it by so much.
     #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
-    pub(crate) fn clock_stepped(&self, by: Duration) {
-        warn!(by_ms = by.as_millis(), "the wall clock was set");
+    pub(crate) fn clock_stepped(&self, by: Duration, ahead: Duration) {
+        let (by_ms, ahead_ms) = (by.as_millis(), ahead.as_millis());
+        if Duration::ZERO < ahead {
+            warn!(
+                by_ms,
+                ahead_ms,
+                "the wall clock was set back; time goes on at half its speed until it has caught up"
+            );
+        } else {
+            warn!(by_ms, "the wall clock was set");
+        }
     }
 }

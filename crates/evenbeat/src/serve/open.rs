@@ -22,7 +22,7 @@ use crate::runtime::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::place::StorePlace;
 use crate::store::postgres::{PgConfig, PgStore};
-use crate::store::sqlite::{OpenError, Options, SqliteStore};
+use crate::store::sqlite::{OpenError, Options, Reader, SqliteStore};
 use crate::target::command::{
     Bounds, CommandSettings, Limits, Places, PlacesError, ShimOptions, TokenKey, boot, find_cgroup,
 };
@@ -154,7 +154,16 @@ pub(super) async fn store(config: &Config) -> Result<AnyStore, ServeError> {
             let path = path.clone();
             let opened = tokio::task::spawn_blocking(move || SqliteStore::open(path, Options::default()));
             let opened = opened.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
-            Ok(AnyStore::Sqlite(opened?))
+            let store = opened?;
+            // Whatever the clock says now, time had come so far when this store was last used.
+            let told = store
+                .look_async(|reader: &Reader<'_>| Reader::latest_beat(reader))
+                .await
+                .map_err(|source| ServeError::Store { place: config.store.clone(), source })?;
+            if let Some(told) = told {
+                clock::not_before(told);
+            }
+            Ok(AnyStore::Sqlite(store))
         }
         StorePlace::Postgres(url) => {
             let place = || config.store.clone();

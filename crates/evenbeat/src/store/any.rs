@@ -114,15 +114,7 @@ impl AnyStore {
         ends: Vec<End>,
     ) -> Result<Vec<EndAnswer>, StoreDown> {
         match self {
-            AnyStore::Sqlite(file) => {
-                let request = move |desk: &mut super::sqlite::Desk<'_>| {
-                    if !marks.is_empty() {
-                        desk.mark(&marks)?;
-                    }
-                    desk.end(epoch, &ends)
-                };
-                file.ask(request).await
-            }
+            AnyStore::Sqlite(file) => file.ask(move |desk| desk.end_marked(epoch, &marks, &ends)).await,
             AnyStore::Postgres(server) => {
                 if !marks.is_empty() {
                     server.mark(&marks).await?;

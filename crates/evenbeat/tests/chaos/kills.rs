@@ -54,6 +54,36 @@ fn many_runs_that_ended_while_nobody_looked_are_all_on_record() {
 }
 
 #[test]
+fn ends_that_wait_behind_starts_are_on_record_after_a_kill() {
+    let mut dice = Dice::new();
+    let witnesses: Vec<Witness> = (0..40).map(|no| Witness::new(&format!("w{no}"), "1h", 0)).collect();
+    let mut node = node_of(&witnesses);
+    // Almost anything is more than it can take at once.
+    node.set("dispatch.batch=2");
+    node.start();
+    let mut book = Book::open(&node);
+    for _ in 0..3 {
+        for it in &witnesses {
+            let (status, answer) = node.ask("POST", &format!("/api/v1/jobs/{}/trigger", it.name), "{}");
+            assert_eq!(status, 202, "{answer}");
+            let asked = &mut book.0.get_mut(&it.name).unwrap().asked;
+            asked.push(answer["id"].as_str().unwrap().to_owned());
+        }
+        live_for(dice.below(400));
+        node.kill();
+        node.start();
+    }
+    until("what was asked for", || {
+        let wait = node.list("/api/v1/jobs?", "after").iter().any(|job| job["waiting_runs"] != 0);
+        let open = node.get("/api/v1/runs?open=true&limit=1");
+        (!wait && open["items"].as_array()?.is_empty()).then_some(())
+    });
+    let figures = is_sound(&mut node, &book);
+    assert_eq!((figures.n_lost, figures.n_starts), (0, figures.n_runs), "{figures:?}");
+    assert!(3 * witnesses.len() <= figures.n_runs, "{figures:?}");
+}
+
+#[test]
 fn a_scheduler_killed_at_any_moment_doubles_nothing_and_loses_nothing() {
     let mut dice = Dice::new();
     let (n_jobs, n_rounds) = (bound("KILL_JOBS", 30), bound("KILLS", 20));

@@ -62,6 +62,12 @@ pub(crate) fn fresh() -> SqliteStore {
     SqliteStore::open(folder.file("store.db"), Options::default()).unwrap()
 }
 
+/// The same by this clock.
+pub(crate) fn fresh_by(clock: &TestClock) -> SqliteStore {
+    let folder = std::mem::ManuallyDrop::new(Folder::new());
+    SqliteStore::open(folder.file("store.db"), clock.options()).unwrap()
+}
+
 /// A clock that stands still until it is set.
 #[derive(Clone)]
 pub(crate) struct TestClock(Arc<AtomicI64>);

@@ -1,13 +1,16 @@
 //! How runs go on and end: the one transaction that takes a run from the open ones also frees its job and counters.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{
     Cancelled, CounterKey, End, EndAnswer, EndBy, JobRow, Mark, MarkKind, RunPhase, SessionKind, SessionSpec,
-    WorkerStart,
+    StoreDown, WorkerStart,
 };
+use evenbeat_core::time::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Result, ToSql, params, params_from_iter};
 
@@ -31,6 +34,19 @@ struct Open {
 /// The columns from `due_at` to `takes`.
 const N_REST: usize = 12;
 
+/// `started_at` among them.
+const STARTED: usize = 9;
+
+impl Open {
+    /// It has begun, as a mark says that was not written.
+    fn begin(&mut self, at: Timestamp) {
+        self.phase = OpenPhase::Running;
+        if let Some(started @ Value::Null) = self.rest.get_mut(STARTED) {
+            *started = Value::Integer(at.as_millis());
+        }
+    }
+}
+
 impl Desk<'_> {
     pub(super) fn do_mark(&mut self, mark: &Mark) -> Result<bool> {
         let MarkKind::Started(at) = mark.kind;
@@ -46,15 +62,50 @@ impl Desk<'_> {
         Ok(n_marked == 1)
     }
 
-    pub(super) fn do_end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>> {
-        let is_open = self.is_current_and_open(epoch)?;
-        ends.iter().map(|end| self.end_run(is_open, end)).collect()
+    /// Notes how far runs had come, and ends runs.
+    pub fn end_marked(
+        &mut self,
+        epoch: Epoch,
+        marks: &[Mark],
+        ends: &[End],
+    ) -> Result<Vec<EndAnswer>, StoreDown> {
+        let answer = self.do_end_marked(epoch, marks, ends);
+        self.tell(answer)
     }
 
-    fn end_run(&mut self, is_open: bool, end: &End) -> Result<EndAnswer> {
+    pub(super) fn do_end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>> {
+        self.do_end_marked(epoch, &[], ends)
+    }
+
+    /// A mark of a run that ends here is not written by itself.
+    fn do_end_marked(&mut self, epoch: Epoch, marks: &[Mark], ends: &[End]) -> Result<Vec<EndAnswer>> {
+        let is_open = self.is_current_and_open(epoch)?;
+        let ending: BTreeSet<(RunId, Fence)> = ends.iter().map(|end| (end.run, end.fence)).collect();
+        let (of_ending, others): (Vec<&Mark>, _) =
+            marks.iter().partition(|mark| ending.contains(&(mark.run, mark.fence)));
+        for mark in others {
+            self.do_mark(mark)?;
+        }
+        let marks: BTreeMap<(RunId, Fence), &Mark> =
+            of_ending.into_iter().map(|mark| ((mark.run, mark.fence), mark)).collect();
+        let end_one = |end: &End| {
+            let mark = marks.get(&(end.run, end.fence));
+            let answer = self.end_run(is_open, end, mark.map(|it| it.kind))?;
+            if let (Some(mark), false) = (mark, matches!(answer, EndAnswer::Ended(_))) {
+                self.do_mark(mark)?;
+            }
+            Ok(answer)
+        };
+        ends.iter().map(end_one).collect()
+    }
+
+    fn end_run(&mut self, is_open: bool, end: &End, mark: Option<MarkKind>) -> Result<EndAnswer> {
         let is_release = matches!(end.by, EndBy::Release { .. });
         let held = |run: &Open| (is_release || run.session == end.me) && run.fence == end.fence;
-        let open = self.open(end.run)?.filter(held);
+        let mut open = self.open(end.run)?.filter(held);
+        if let (Some(run), Some(MarkKind::Started(at))) = (&mut open, mark) {
+            run.begin(at);
+        }
         let job = match open {
             Some(_) => self.look.find_job(&end.key)?,
             None => None,

@@ -71,6 +71,12 @@ impl Reader<'_> {
         self.told(self.find_watch(self.shared.now(), most_runs))
     }
 
+    /// When a session last beat: time had come so far, as the clock was then.
+    pub fn latest_beat(&self) -> Result<Option<Timestamp>, StoreDown> {
+        let found = self.one("SELECT max(beaten_at) FROM session", [], |row| row.get(0));
+        self.told(found.map(|millis: Option<i64>| millis.map(Timestamp::from_millis)))
+    }
+
     /// Start messages that wait; see [`Store::outbox`](evenbeat_core::store::Store::outbox).
     pub fn outbox(&self, most: usize) -> Result<Vec<OutboxRow>, StoreDown> {
         self.told(self.find_outbox(most))
