@@ -261,8 +261,8 @@ impl Node {
         }
     }
 
-    /// Lets nothing start any more, and waits until nothing runs.
-    pub(crate) fn come_to_rest(&self) {
+    /// Lets nothing start any more.
+    pub(crate) fn pause_all(&self) {
         let jobs = self.list("/api/v1/jobs?", "after");
         let pause = |job: &Json| {
             let key = job["key"].as_str().unwrap();
@@ -275,6 +275,11 @@ impl Node {
                 scope.spawn(move || some.iter().for_each(pause));
             }
         });
+    }
+
+    /// Lets nothing start any more, and waits until nothing runs.
+    pub(crate) fn come_to_rest(&self) {
+        self.pause_all();
         until("rest", || {
             self.get("/api/v1/runs?open=true&limit=1")["items"].as_array()?.is_empty().then_some(())
         });
