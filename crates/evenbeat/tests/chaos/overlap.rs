@@ -84,10 +84,11 @@ fn writes(folder: &Path) -> Vec<Write> {
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| read(line.trim_end())).collect()
 }
 
-/// Waits until a run writes that is none of those before.
+/// Waits until a run writes that is none of those before. The latest run, not the last line: that may be of one that woke
+/// up too late.
 fn next_writer(folder: &Path, above: u64) -> u64 {
     until("another run that writes", || {
-        writes(folder).last().map(|it| it.fence).filter(|fence| above < *fence)
+        writes(folder).iter().map(|it| it.fence).max().filter(|fence| above < *fence)
     })
 }
 
