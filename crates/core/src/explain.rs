@@ -221,7 +221,7 @@ impl Engine {
         if !self.may_dispatch(now) {
             return Some(NodeRest::NotTrusted);
         }
-        self.is_claiming.then_some(NodeRest::Asking)
+        (!self.may_ask()).then_some(NodeRest::Asking)
     }
 
     /// Who goes before a job that stands in line.

@@ -20,6 +20,7 @@ use crate::urgency;
 /// What the store has been asked for.
 #[derive(Debug)]
 pub(crate) struct Asked {
+    idx: JobIdx,
     pool: Pool,
     /// None if only something goes on record.
     hold: Option<Hold>,
@@ -40,10 +41,23 @@ impl Engine {
             && may_claim
     }
 
+    /// Whether another batch may be asked for. In a burst one is got ready while the store is at the one before; where
+    /// others share the store, it has enough to do meanwhile.
+    pub(crate) fn may_ask(&self) -> bool {
+        let is_ahead = self.is_burst && self.settings.lease.is_none();
+        self.n_claiming == 0 || (self.n_claiming == 1 && is_ahead)
+    }
+
     pub(super) fn dispatch(&mut self, now: Now, out: &mut Vec<Command>) {
-        if self.is_claiming {
-            return;
+        while self.may_ask() {
+            self.ask_for_batch(now, out);
+            if !self.is_burst {
+                return;
+            }
         }
+    }
+
+    fn ask_for_batch(&mut self, now: Now, out: &mut Vec<Command>) {
         self.is_burst = false;
         let is_anybody_ready = self.pools.values().any(|line| !line.ready.is_empty());
         if !is_anybody_ready || !self.may_dispatch(now) {
@@ -63,9 +77,11 @@ impl Engine {
         let time = self.time(now);
         let bids: Vec<Bid> = picks.into_iter().filter_map(|pick| self.bid(pick, time)).collect();
         if !bids.is_empty() {
-            self.is_claiming = true;
+            if self.n_claiming == 0 {
+                self.claimed_at = now.boot;
+            }
+            self.n_claiming += 1;
             self.is_burst = self.settings.dispatch.batch <= bids.len();
-            self.claimed_at = now.boot;
             out.push(Command::Claim { epoch, bids });
         }
         if !self.is_settling {
@@ -99,8 +115,10 @@ impl Engine {
             takes,
             is_published: entry.is_published,
         };
-        self.asked
-            .insert(entry.key.clone(), Asked { pool, hold: Some(hold), takes: counters, due: Some(due) });
+        self.asked.insert(
+            entry.key.clone(),
+            Asked { idx, pool, hold: Some(hold), takes: counters, due: Some(due) },
+        );
         let advances_early = !self.settings.rules.hold(Rule::AdvanceOnAnswer);
         if let Some(entry) = self.view.get_mut(idx) {
             entry.spot = Spot::Asked;
@@ -115,7 +133,8 @@ impl Engine {
         self.unqueue(idx);
         let entry = self.view.get_mut(idx)?;
         entry.spot = Spot::Asked;
-        let asked = Asked { pool: entry.terms.place.pool.clone(), hold: None, takes: Vec::new(), due: None };
+        let pool = entry.terms.place.pool.clone();
+        let asked = Asked { idx, pool, hold: None, takes: Vec::new(), due: None };
         self.asked.insert(entry.key.clone(), asked);
         let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
         Some(Settle { key: entry.key.clone(), seen: entry.version, state: step.state, records })
@@ -128,7 +147,7 @@ impl Engine {
         answer: Result<Claims, StoreDown>,
         out: &mut Vec<Command>,
     ) {
-        self.is_claiming = false;
+        self.n_claiming = self.n_claiming.saturating_sub(1);
         let time = self.time(now);
         let answers = match answer {
             Ok(Claims::Answered(answers)) => answers,
@@ -186,7 +205,7 @@ impl Engine {
             line.let_go(hold);
         }
         self.counters.answered(&asked.takes, false);
-        if let Some(idx) = self.view.idx_of(key) {
+        if let Some(idx) = self.view.idx_near(asked.idx, key) {
             self.unqueue(idx);
             self.enqueue(idx, time);
         }
@@ -195,10 +214,10 @@ impl Engine {
     fn granted(&mut self, now: Now, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
         let time = self.time(now);
         let key = &row.job.key;
-        let Some(Asked { pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else { return };
+        let Some(Asked { idx, pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else { return };
         self.counters.answered(&takes, true);
         let standing = self.session.as_ref().map(|session| session.standing(now.boot));
-        self.take_in(row, time);
+        self.take_in_at(self.view.idx_near(idx, key), row.into(), time);
         let counters = takes.clone();
         let lease_until = match standing {
             Some(Standing::Trusted { until }) => until,
@@ -214,9 +233,11 @@ impl Engine {
                 return;
             }
         };
-        let terms = self.view.find(key).map(|entry| Arc::clone(&entry.terms));
+        let idx = self.view.idx_near(idx, key);
+        let terms = idx.and_then(|idx| self.view.get(idx)).map(|entry| Arc::clone(&entry.terms));
         let is_published = row.job.target.is_published();
         let held = Held {
+            idx: idx.unwrap_or(JobIdx::FIRST),
             key: key.clone(),
             fence: row.fence,
             due: due.clone(),

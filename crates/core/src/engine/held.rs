@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ends::Ends;
 use super::pool::Hold;
-use super::view::Told;
+use super::view::{JobIdx, Told};
 use crate::ids::{Fence, JobKey, RunId};
 use crate::job::{RunEnd, Terms};
 use crate::lease::HeldRun;
@@ -17,6 +17,8 @@ use crate::time::{BootTime, Duration, Timestamp};
 /// A run that this node holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
+    /// The number that its job had; to be believed only with the key.
+    pub(crate) idx: JobIdx,
     pub(crate) key: JobKey,
     pub(crate) fence: Fence,
     pub(crate) due: Due,

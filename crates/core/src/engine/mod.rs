@@ -108,11 +108,12 @@ pub struct Engine {
     ends: Ends,
     /// Whether a batch of ends has been sent and not answered.
     is_ending: bool,
-    pub(crate) is_claiming: bool,
+    /// How many batches of bids have been sent and not answered.
+    pub(crate) n_claiming: u32,
     /// Whether the last batch of bids was as large as may be: more comes due at once than the store can take.
     is_burst: bool,
     is_settling: bool,
-    /// When the last batch of bids was sent.
+    /// When the first batch of bids was sent that may not be answered yet.
     claimed_at: BootTime,
 }
 
@@ -142,7 +143,7 @@ impl Engine {
             held: HeldRuns::default(),
             ends: Ends::default(),
             is_ending: false,
-            is_claiming: false,
+            n_claiming: 0,
             is_burst: false,
             is_settling: false,
             claimed_at: BootTime::from_millis(0),
@@ -250,6 +251,11 @@ impl Engine {
             Some(key) => self.view.entries_after(key).take(most).map(told).collect(),
             None => self.view.entries().take(most).map(told).collect(),
         }
+    }
+
+    /// Whether what is told of a job has been heard already, with an answer.
+    pub fn has_heard(&self, news: &JobNews) -> bool {
+        !news.is_deleted && self.view.find(&news.key).is_some_and(|entry| news.version <= entry.version)
     }
 
     /// How many jobs it knows.

@@ -29,8 +29,12 @@ impl Engine {
     /// Takes in what the store told of a job, and finds the job's place.
     pub(crate) fn take_in<'a>(&mut self, row: impl Into<Told<'a>>, time: Timestamp) {
         let row = row.into();
+        self.take_in_at(self.view.idx_of(row.key), row, time);
+    }
+
+    /// The same for a job that is known by this number, or not yet.
+    pub(crate) fn take_in_at(&mut self, before: Option<JobIdx>, row: Told<'_>, time: Timestamp) {
         let key = row.key;
-        let before = self.view.idx_of(key);
         if let Some((idx, entry)) = before.and_then(|idx| Some((idx, self.view.get(idx)?))) {
             if row.version < entry.version {
                 return;
@@ -48,10 +52,9 @@ impl Engine {
             self.held.learn_terms(row);
             return;
         }
-        if let Some(idx) = self.view.put(row) {
-            self.learn_length(idx);
-            self.enqueue(idx, time);
-        }
+        let idx = self.view.put(before, row);
+        self.learn_length(idx);
+        self.enqueue(idx, time);
     }
 
     /// Finds the place of a job that stands nowhere.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::ends::{EndWhat, OpenEnd};
 use super::held::{Held, Phase, lost_end};
+use super::view::JobIdx;
 use super::{Command, Engine, Now};
 use crate::ids::{Fence, RunId};
 use crate::job::JobState;
@@ -21,6 +22,7 @@ impl Engine {
             let (run, is_published) = (row.run, row.phase == RunPhase::Published);
             self.counters.adopted(&row.takes);
             let held = Held {
+                idx: JobIdx::FIRST,
                 key: row.key,
                 fence: row.fence,
                 due: row.due,

@@ -2,6 +2,7 @@
 
 use super::ends::{EndWhat, OpenEnd};
 use super::held::{Alarm, Held, Phase, lost_end};
+use super::view::JobIdx;
 use super::{Command, Engine, Now, RunOver};
 use crate::ids::{RunId, SessionId};
 use crate::job::{JobState, RunEnd, Terms};
@@ -67,7 +68,7 @@ impl Engine {
     /// When the next occurrence comes due while the run goes on.
     fn set_overlap_alarm(&mut self, run: RunId, after: Timestamp) {
         let Some(held) = self.held.by_id.get(&run) else { return };
-        let Some(entry) = self.view.find(&held.key) else { return };
+        let Some(entry) = self.view.find_near(held.idx, &held.key) else { return };
         if entry.terms.overlap != crate::job::Overlap::Skip {
             return;
         }
@@ -153,7 +154,7 @@ impl Engine {
         }
         let is_free = |held: &&Held| held.keeps_end && held.takes.is_empty();
         let Some(held) = self.held.by_id.get(&run).filter(is_free) else { return false };
-        self.view.find(&held.key).is_some_and(|job| {
+        self.view.find_near(held.idx, &held.key).is_some_and(|job| {
             let after = occurrence::finish(&held.key, &job.terms, &job.state, &held.due, end).state;
             let soon = self.time(now) + self.settings.dispatch.ends_wait;
             after.extras.is_empty() && after.next_run_at.is_none_or(|next| soon < next)
@@ -214,7 +215,7 @@ impl Engine {
     /// What an end leads to, from what is known of the job. Where nothing is known, the store answers with the row.
     fn worked_out(&self, me: SessionId, run: RunId, open: &OpenEnd, time: Timestamp) -> End {
         let nothing = Terms::new(crate::schedule::Schedule::Manual);
-        let (terms, state, seen) = match self.view.find(&open.key) {
+        let (terms, state, seen) = match self.view.find_near(self.idx_of_run(run), &open.key) {
             Some(entry) => (&*entry.terms, &entry.state, entry.version),
             None => (&nothing, &JobState::new(time), Version(0)),
         };
@@ -254,9 +255,10 @@ impl Engine {
         for (run, answer) in runs.into_iter().zip(answers) {
             match answer {
                 EndAnswer::Ended(row) => {
-                    self.tell_of_end(run, &row, out);
+                    let idx = self.view.idx_near(self.idx_of_run(run), &row.job.key);
+                    self.tell_of_end(run, idx, &row, out);
                     self.forget(run);
-                    self.take_in(&row, time);
+                    self.take_in_at(idx, (&row).into(), time);
                     for take in self.takes(&row.job.key, &row.job.terms) {
                         self.wake_parked(&take.counter, time);
                     }
@@ -273,10 +275,11 @@ impl Engine {
     }
 
     /// What people hear when a run is on record: its job goes on in its rhythm, or was paused by what it did.
-    fn tell_of_end(&self, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
+    fn tell_of_end(&self, run: RunId, idx: Option<JobIdx>, row: &JobRow, out: &mut Vec<Command>) {
         let Some(open) = self.ends.get(run) else { return };
         let key = &row.job.key;
-        let was_paused = self.view.find(key).is_some_and(|it| it.state.pause.is_some());
+        let known = idx.and_then(|idx| self.view.get(idx));
+        let was_paused = known.is_some_and(|it| it.state.pause.is_some());
         match (&row.state.pause, row.state.next_run_at) {
             (Some(pause), _) if !was_paused => {
                 let reason = pause.reason.clone().unwrap_or_default();
@@ -292,6 +295,11 @@ impl Engine {
             }
             _ => {}
         }
+    }
+
+    /// The number that the job of a run had, if anybody knows.
+    fn idx_of_run(&self, run: RunId) -> JobIdx {
+        self.held.by_id.get(&run).map_or(JobIdx::FIRST, |held| held.idx)
     }
 
     fn forget(&mut self, run: RunId) {

@@ -228,7 +228,7 @@ impl Engine {
             .session
             .as_ref()
             .is_some_and(|it| it.beat.is_asked || it.watch.is_asked || it.is_fencing || it.is_opening);
-        of_session || self.is_claiming || self.is_ending || self.is_settling
+        of_session || 0 < self.n_claiming || self.is_ending || self.is_settling
     }
 
     pub(super) fn beaten(

@@ -115,6 +115,12 @@ impl View {
         self.by_key.find(|idx| self.against(idx, key))
     }
 
+    /// The same for one that was known by this number, and most likely still is.
+    pub(crate) fn idx_near(&self, was: JobIdx, key: &JobKey) -> Option<JobIdx> {
+        let is_same = self.get(was).is_some_and(|entry| entry.key == *key);
+        if is_same { Some(was) } else { self.idx_of(key) }
+    }
+
     pub(crate) fn get(&self, idx: JobIdx) -> Option<&Entry> {
         let (chunk_idx, within) = place_of(idx);
         self.chunks.get(chunk_idx)?.get(within)?.as_ref()
@@ -127,6 +133,11 @@ impl View {
 
     pub(crate) fn find(&self, key: &JobKey) -> Option<&Entry> {
         self.get(self.idx_of(key)?)
+    }
+
+    /// The same for one that was known by this number.
+    pub(crate) fn find_near(&self, was: JobIdx, key: &JobKey) -> Option<&Entry> {
+        self.get(self.idx_near(was, key)?)
     }
 
     /// All of them, in the order of their keys.
@@ -152,27 +163,22 @@ impl View {
         self.by_key.iter()
     }
 
-    /// Takes in what is told. None if something newer is known already; else where it is kept.
-    pub(crate) fn put(&mut self, row: Told<'_>) -> Option<JobIdx> {
-        let known = self.idx_of(row.key);
-        if known.and_then(|idx| self.get(idx)).is_some_and(|entry| row.version < entry.version) {
-            return None;
-        }
-        let terms = match known.and_then(|idx| self.get(idx)) {
-            Some(entry) if *entry.terms == *row.terms => Arc::clone(&entry.terms),
-            _ => self.shared.intern(row.terms),
-        };
+    /// Takes in what is told of a job that is known as this, or not yet, and returns where it is kept.
+    pub(crate) fn put(&mut self, known: Option<JobIdx>, row: Told<'_>) -> JobIdx {
+        let before = known.and_then(|idx| self.get(idx));
+        // The text of a key is kept once, however often it is told.
+        let key = before.map_or(row.key, |entry| &entry.key).clone();
+        let same = before.filter(|entry| *entry.terms == *row.terms).map(|entry| Arc::clone(&entry.terms));
         let entry = Entry {
-            // The text of a key is kept once, however often it is told.
-            key: known.and_then(|idx| self.get(idx)).map_or(row.key, |entry| &entry.key).clone(),
-            terms,
+            key,
+            terms: same.unwrap_or_else(|| self.shared.intern(row.terms)),
             state: row.state.clone(),
             version: row.version,
             n_open: row.n_open,
             is_published: row.is_published,
             spot: Spot::Aside,
         };
-        Some(match known {
+        match known {
             Some(idx) => {
                 if let Some(kept) = self.get_mut(idx) {
                     *kept = entry;
@@ -180,7 +186,7 @@ impl View {
                 idx
             }
             None => self.add(entry),
-        })
+        }
     }
 
     pub(crate) fn remove(&mut self, key: &JobKey) {

@@ -19,7 +19,8 @@ fn settings(lease: Option<Timings>) -> Settings {
     settings
 }
 
-/// Five jobs that are due at once: two run, two are asked for, and one waits.
+/// Seven jobs that are due at once: two run, two and two are asked for (where others share the store, two), and the rest
+/// waits.
 struct Burst {
     desk: Desk,
     running: [String; 2],
@@ -27,7 +28,7 @@ struct Burst {
 
 impl Burst {
     fn new(settings: Settings, change: impl Fn(&mut Job)) -> Burst {
-        let mut jobs = ["a", "b", "c", "d", "e"].map(|key| named(key, "every 1h", "1s"));
+        let mut jobs = ["a", "b", "c", "d", "e", "f", "g"].map(|key| named(key, "every 1h", "1s"));
         jobs.iter_mut().for_each(change);
         let mut desk = Desk::with(settings, &jobs, "10:00");
         let running = desk.grant_once();
@@ -67,7 +68,7 @@ fn good_ends_wait_until_no_more_start_than_go_into_one_batch() {
 fn they_wait_while_batches_are_full() {
     let mut settings = settings(None);
     settings.dispatch.batch = 1;
-    let jobs = ["a", "b", "c", "d"].map(|key| named(key, "every 1h", "1s"));
+    let jobs = ["a", "b", "c", "d", "e"].map(|key| named(key, "every 1h", "1s"));
     let mut desk = Desk::with(settings, &jobs, "10:00");
     let mut said = desk.grant_once();
     for _ in 0..2 {
@@ -98,6 +99,14 @@ fn what_somebody_waits_for_goes_at_once_and_takes_the_others_along() {
     let said = burst.ends(1, Outcome::Failed);
     assert_eq!(said, "end 0 succeeded 1 failed", "it may be tried again");
 
+    // As the desk tells it.
+    let mut burst = Burst::new(settings(None), |job| job.retry.not_on_exit_codes = vec![0]);
+    assert_eq!(
+        burst.ends(0, Outcome::Failed),
+        "end 0 failed",
+        "people want to know, though nothing waits for it"
+    );
+
     let mut burst = Burst::new(settings(None), |job| job.max_parallel_of_name = Some(1));
     assert_eq!(burst.ends(0, Outcome::Succeeded), "end 0 succeeded", "its place is free");
 
@@ -123,6 +132,25 @@ fn what_somebody_waits_for_goes_at_once_and_takes_the_others_along() {
     row.version = Version(row.version.0 + 1);
     burst.desk.load();
     assert_eq!(burst.ends(0, Outcome::Succeeded), "end 0 succeeded", "somebody asked for a run");
+}
+
+#[test]
+fn the_next_batch_is_asked_for_while_the_store_is_at_the_one_before() {
+    let asked = |lease: Option<Timings>, n_jobs: usize| {
+        let keys = ["a", "b", "c", "d", "e", "f", "g"];
+        let jobs: Vec<Job> = keys[..n_jobs].iter().map(|key| named(key, "every 1h", "1s")).collect();
+        let mut desk = Desk::with(settings(lease), &jobs, "10:00");
+        let mut seen = vec![desk.n_bids()];
+        for _ in 0..2 {
+            desk.grant_once();
+            seen.push(desk.n_bids());
+        }
+        seen
+    };
+    assert_eq!(asked(None, 7), [vec![2, 2], vec![2, 2], vec![2, 1]]);
+    assert_eq!(asked(None, 3), [vec![2, 1], vec![1], vec![]]);
+    assert_eq!(asked(None, 1), [vec![1], vec![], vec![]]);
+    assert_eq!(asked(Some(Timings::default()), 7), [[2], [2], [2]], "others share the store");
 }
 
 #[test]

@@ -163,16 +163,26 @@ impl Desk {
         started.join(" ")
     }
 
-    /// Grants what was bid for last, and tells what the engine does then.
+    /// Grants what was bid for first and is not answered, and tells what the engine does then.
     pub(super) fn grant_once(&mut self) -> String {
-        let mut said = Vec::new();
-        for command in std::mem::take(&mut self.unanswered) {
-            let Command::Claim { bids, .. } = command else { continue };
-            let commands = self.answer_bids(&bids);
-            said.extend(commands.iter().map(|command| self.shown(command)));
-            self.unanswered.extend(commands.into_iter().filter(|it| matches!(it, Command::Claim { .. })));
+        self.unanswered.retain(|it| matches!(it, Command::Claim { .. }));
+        if self.unanswered.is_empty() {
+            return String::new();
         }
+        let Command::Claim { bids, .. } = self.unanswered.remove(0) else {
+            unreachable!("only claims are left")
+        };
+        let commands = self.answer_bids(&bids);
+        let said: Vec<String> = commands.iter().map(|command| self.shown(command)).collect();
+        self.unanswered.extend(commands.into_iter().filter(|it| matches!(it, Command::Claim { .. })));
         said.join("; ")
+    }
+
+    /// How many bids each batch has that is not answered.
+    pub(super) fn n_bids(&self) -> Vec<usize> {
+        let n_bids =
+            |it: &Command| if let Command::Claim { bids, .. } = it { Some(bids.len()) } else { None };
+        self.unanswered.iter().filter_map(n_bids).collect()
     }
 
     fn answer_bids(&mut self, bids: &[Bid]) -> Vec<Command> {
