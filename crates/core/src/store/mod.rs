@@ -138,7 +138,8 @@ pub trait Store {
     /// Asks the owners of runs to end them; they hear it at their next beat.
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown>;
 
-    /// The jobs that changed since a cursor, oldest change first, each once; all of them if there is no cursor.
+    /// A page of the jobs that changed since a cursor, oldest change first, each once; of all of them if there is no
+    /// cursor.
     fn changes(&mut self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown>;
 
     // Housekeeping.

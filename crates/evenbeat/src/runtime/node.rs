@@ -349,7 +349,7 @@ impl Node {
     fn feed(&mut self, event: Event) {
         let now = clock::both();
         self.look_for_steps();
-        let changed = changed_by(&event);
+        let changed = changed_by(&event, &self.engine);
         for command in self.engine.handle(now, event) {
             self.is_joining |= matches!(command, Command::Join);
             self.performer.perform(command);

@@ -4,10 +4,13 @@ use evenbeat_core::engine::{Engine, Event};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::roster::{Roster, Turned};
 use evenbeat_core::store::{Changes, ClaimAnswer, Claims, EndAnswer, SettleAnswer};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{Duration, Timestamp};
 
-/// So many jobs are looked at again with every event, for what has changed around them.
-const REFRESH_MAX: usize = 2;
+/// So many jobs are looked at again at a time, for what has changed around them.
+const REFRESH_MAX: usize = 20;
+
+/// No sooner than so long after the last of them: a burst of events is when there is least time for it.
+const REFRESH_EVERY: Duration = Duration::from_millis(20);
 
 /// How all jobs stand.
 #[derive(Debug)]
@@ -15,11 +18,12 @@ pub(super) struct Standings {
     roster: Roster,
     /// Whether the whole fleet was judged since it was last read.
     is_judged: bool,
+    refreshed_at: Timestamp,
 }
 
 impl Standings {
     pub(super) fn new(now: Timestamp) -> Standings {
-        Standings { roster: Roster::new(now), is_judged: false }
+        Standings { roster: Roster::new(now), is_judged: false, refreshed_at: now }
     }
 
     pub(super) fn roster(&self) -> &Roster {
@@ -38,16 +42,25 @@ impl Standings {
             return Vec::new();
         }
         let mut turned = self.roster.apply(now, &jobs, changed);
-        turned.extend(self.roster.refresh(now, &jobs, REFRESH_MAX));
+        // Also if the clock was put back.
+        if now < self.refreshed_at || self.refreshed_at + REFRESH_EVERY <= now {
+            self.refreshed_at = now;
+            turned.extend(self.roster.refresh(now, &jobs, REFRESH_MAX));
+        }
         turned.retain(Turned::is_of_condition);
         turned
     }
 }
 
-/// The jobs that an event tells of.
-pub(super) fn changed_by(event: &Event) -> Vec<JobKey> {
+/// The jobs of which an event tells something new.
+pub(super) fn changed_by(event: &Event, engine: &Engine) -> Vec<JobKey> {
     match event {
-        Event::Changed(Ok(Changes::Rows { rows, .. })) => rows.iter().map(|row| row.key.clone()).collect(),
+        // All of them are judged when they have been read.
+        _ if engine.jobs().is_none() => Vec::new(),
+        Event::Changed(Ok(Changes::Rows { rows, .. })) => {
+            let news = rows.iter().filter(|row| !engine.has_heard(row));
+            news.map(|row| row.key.clone()).collect()
+        }
         Event::Claimed { answer: Ok(Claims::Answered(answers)), .. } => {
             let rows = answers.iter().filter_map(|answer| match answer {
                 ClaimAnswer::Granted(row) | ClaimAnswer::Lost(row) => Some(row.job.key.clone()),

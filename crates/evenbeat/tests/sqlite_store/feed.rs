@@ -50,14 +50,38 @@ fn a_reader_that_was_away_for_too_long_begins_anew() {
     for _ in 0..200 {
         touch(&mut store, "a");
     }
-    let (_, late, _) = look(&mut store, Some(early), 10).unwrap();
+    let (_, late, _) = look(&mut store, Some(early), 1_000).unwrap();
     clock.set(noon() + HOUR + Duration::from_mins(1));
     for _ in 0..100 {
         touch(&mut store, "a");
     }
     assert_eq!(look(&mut store, Some(early), 10), None);
-    let (keys, _, is_last) = look(&mut store, Some(late), 10).unwrap();
+    let (keys, _, is_last) = look(&mut store, Some(late), 1_000).unwrap();
     assert_eq!((keys.as_slice(), is_last), (["a".to_owned()].as_slice(), true));
+}
+
+#[test]
+fn a_page_is_of_so_many_changes_and_tells_each_job_once() {
+    let folder = Folder::new();
+    let mut store = SqliteStore::open(folder.file("store.db"), TestClock::at(noon()).options()).unwrap();
+    for name in ["a", "b", "c"] {
+        put(&mut store, new_job(job(name)));
+    }
+    let (_, mut cursor, _) = look(&mut store, None, 10).unwrap();
+    for name in ["a", "b", "a", "c", "c", "c", "c", "b"] {
+        touch(&mut store, name);
+    }
+    let mut pages = Vec::new();
+    loop {
+        let (keys, next, is_last) = look(&mut store, Some(cursor), 3).unwrap();
+        cursor = next;
+        pages.push(keys.concat());
+        if is_last {
+            break;
+        }
+    }
+    assert_eq!(pages, ["ba", "c", "cb"]);
+    assert_eq!(look(&mut store, Some(cursor), 3), Some((Vec::new(), cursor, true)));
 }
 
 #[test]

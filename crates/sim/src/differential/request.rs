@@ -101,7 +101,8 @@ impl Asker {
         asked.unwrap_or_else(|down| down.to_string())
     }
 
-    /// Reads the feed to its end. Jobs that one transaction changed have no order among each other.
+    /// Reads the feed to its end. Jobs that one transaction changed have no order among each other, and one that changed
+    /// often may be told with several pages, each time as it is now.
     fn changes<S: Store>(&mut self, store: &mut S, most: usize) -> String {
         let mut seen = Vec::new();
         let mut resets = 0;
@@ -127,6 +128,7 @@ impl Asker {
             }
         }
         seen.sort_by(|one, other| one.key.cmp(&other.key));
+        seen.dedup();
         text(seen)
     }
 }

@@ -126,25 +126,24 @@ impl Reader<'_> {
         Ok((rows, Place::Following { position: begun_at }, self.last_position()? == begun_at))
     }
 
+    /// A page of changes, each job once: of a burst of many thousands, no more is looked at than is told.
     fn follow(&self, position: i64, most: usize) -> Result<(Vec<JobNews>, Place, bool)> {
         let mut statement = self.prepared(concat!(
             "SELECT c.last, j.key, j.terms, j.target, j.is_deleted, m.version, m.n_open, ",
             memory_columns!(),
             "
-             FROM (SELECT max(position) AS last, job_id FROM change WHERE ?1 < position
-                   GROUP BY job_id ORDER BY last LIMIT ?2) c
+             FROM (SELECT max(position) AS last, job_id
+                   FROM (SELECT position, job_id FROM change WHERE ?1 < position ORDER BY position LIMIT ?2)
+                   GROUP BY job_id) c
              JOIN job j ON j.id = c.job_id JOIN memory m ON m.job_id = j.id ORDER BY c.last"
         ))?;
-        let mut found = statement.query(params![position, limit(most) + 1])?;
+        let mut found = statement.query(params![position, limit(most)])?;
         let (mut rows, mut position) = (Vec::new(), position);
         while let Some(row) = found.next()? {
-            if rows.len() == most {
-                return Ok((rows, Place::Following { position }, false));
-            }
             position = row.get(0)?;
             rows.push(self.news(row)?);
         }
-        Ok((rows, Place::Following { position }, true))
+        Ok((rows, Place::Following { position }, self.last_position()? <= position))
     }
 
     fn news(&self, row: &Row<'_>) -> Result<JobNews> {
