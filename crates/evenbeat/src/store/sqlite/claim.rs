@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Result, params};
 
 use super::counters::Room;
 use super::desk::{Desk, Write};
-use super::reader::StoredJob;
+use super::reader::JobHead;
 use super::rows::{self, Id};
 use crate::store::columns::{DueColumns, number, stored_number, takes_to_text};
 use crate::store::word::{OpenPhase, Word};
@@ -34,14 +34,13 @@ impl Desk<'_> {
     }
 
     fn open_run(&mut self, claimer: &Claimer, Claim { run, bid }: &Claim) -> Result<ClaimAnswer> {
-        let Some(job) = self.look.find_job(&bid.key)? else { return Ok(ClaimAnswer::Gone) };
-        if let Some(is_mine) = self.is_known_and_mine(*run, claimer.me.id, &job)? {
+        let Some(head) = self.look.find_head(&bid.key)? else { return Ok(ClaimAnswer::Gone) };
+        if let Some(is_mine) = self.is_known_and_mine(*run, claimer.me.id, &head)? {
             // Asked again. The row's fence must be the run's: an answer tells the asker its lease.
-            return Ok(if is_mine { ClaimAnswer::Granted(job.row) } else { ClaimAnswer::Lost(job.row) });
+            return self.as_it_is(bid, if is_mine { ClaimAnswer::Granted } else { ClaimAnswer::Lost });
         }
-        let row = &job.row;
-        if row.version != bid.seen || row.is_deleted || bid.max_open <= row.n_open {
-            return Ok(ClaimAnswer::Lost(job.row));
+        if head.version != bid.seen || head.is_deleted || bid.max_open <= head.n_open {
+            return self.as_it_is(bid, ClaimAnswer::Lost);
         }
         if self.now < bid.not_before {
             return Ok(ClaimAnswer::NotYet { until: bid.not_before, now: self.now });
@@ -54,15 +53,21 @@ impl Desk<'_> {
                 Room::NotByTime => return Ok(ClaimAnswer::Limited { by, until: None }),
             }
         }
-        Ok(ClaimAnswer::Granted(self.grant(claimer, *run, bid, job)?))
+        Ok(ClaimAnswer::Granted(self.grant(claimer, *run, bid, head)?))
+    }
+
+    /// An answer with the job as it is stored.
+    fn as_it_is(&self, bid: &Bid, answer: fn(JobRow) -> ClaimAnswer) -> Result<ClaimAnswer> {
+        let job = self.look.find_job(&bid.key)?;
+        Ok(job.map_or(ClaimAnswer::Gone, |job| answer(job.row)))
     }
 
     /// None if the run was never heard of; else whether it is the asker's, open, and under the job's last lease.
-    fn is_known_and_mine(&self, run: RunId, me: SessionId, job: &StoredJob) -> Result<Option<bool>> {
+    fn is_known_and_mine(&self, run: RunId, me: SessionId, head: &JobHead) -> Result<Option<bool>> {
         let sql = "SELECT session_id, job_id, fence FROM open_run WHERE id = ?1";
         let open = self.look.one(sql, [Id(run.0)], |row| {
             let (session, fence) = (SessionId(rows::id(row, 0)?), Fence(number(row.get(2)?)));
-            Ok(session == me && row.get::<_, i64>(1)? == job.id && fence == job.row.fence)
+            Ok(session == me && row.get::<_, i64>(1)? == head.id && fence == head.fence)
         });
         if let Some(is_mine) = open.optional()? {
             return Ok(Some(is_mine));
@@ -71,12 +76,12 @@ impl Desk<'_> {
         over.optional()
     }
 
-    fn grant(&mut self, claimer: &Claimer, run: RunId, bid: &Bid, job: StoredJob) -> Result<JobRow> {
-        let StoredJob { id, mut row, .. } = job;
+    fn grant(&mut self, claimer: &Claimer, run: RunId, bid: &Bid, head: JobHead) -> Result<JobRow> {
+        let id = head.id;
+        let mut row = head.with(bid.state.clone());
         // Never below the epoch, shifted up: also greater than what a failover has lost.
         row.fence = Fence((row.fence.0 + 1).max(claimer.epoch.0 << 32));
         row.n_open += 1;
-        row.state = bid.state.clone();
         row.state.owner = Some(Box::new(Owner {
             node: claimer.me.node.clone(),
             name: claimer.me.name.clone(),

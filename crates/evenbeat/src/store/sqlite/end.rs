@@ -15,7 +15,7 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Result, ToSql, params, params_from_iter};
 
 use super::desk::{Desk, Write};
-use super::reader::StoredJob;
+use super::reader::JobHead;
 use super::rows::{self, Id};
 use crate::store::columns::{number, report_to_text, stored_number, takes_from_text};
 use crate::store::word::{OpenPhase, Word};
@@ -107,7 +107,7 @@ impl Desk<'_> {
             run.begin(at);
         }
         let job = match open {
-            Some(_) => self.look.find_job(&end.key)?,
+            Some(_) => self.look.find_head(&end.key)?,
             None => None,
         };
         let (Some(run), Some(job)) = (open, job) else { return self.late(end) };
@@ -125,8 +125,9 @@ impl Desk<'_> {
         if !is_allowed {
             return Ok(EndAnswer::Refused);
         }
-        if job.row.version != end.seen {
-            return Ok(EndAnswer::Stale(job.row));
+        if job.version != end.seen {
+            let job = self.look.find_job(&end.key)?;
+            return Ok(job.map_or(EndAnswer::Late, |job| EndAnswer::Stale(job.row)));
         }
         self.close(end, &run)?;
         Ok(EndAnswer::Ended(self.free(end, job)?))
@@ -177,15 +178,17 @@ impl Desk<'_> {
         Ok(())
     }
 
-    fn free(&mut self, end: &End, job: StoredJob) -> Result<JobRow> {
-        let StoredJob { id, mut row, .. } = job;
+    fn free(&mut self, end: &End, head: JobHead) -> Result<JobRow> {
+        let id = head.id;
+        let is_last = head.n_open <= 1;
+        let others = if is_last { None } else { self.look.find_job(&end.key)? };
+        let owner = others.and_then(|job| job.row.state.owner);
+        let mut row = head.with(end.state.clone());
+        row.state.owner = owner;
         row.n_open = row.n_open.saturating_sub(1);
         if matches!(end.by, EndBy::Release { .. }) {
             row.fence.0 += 1;
         }
-        let owner = row.state.owner.take().filter(|_| 0 < row.n_open);
-        row.state = end.state.clone();
-        row.state.owner = owner;
         self.write(id, &mut row, &end.records, Write::Again)?;
         Ok(row)
     }

@@ -77,13 +77,15 @@ impl Desk<'_> {
     }
 
     fn edit(&mut self, put: &PutJob, before: StoredJob) -> Result<JobRow> {
-        let StoredJob { id, mut row, definition } = before;
+        let StoredJob { id, mut row } = before;
         let is_born = row.is_deleted;
         let was = (row.revision, row.is_deleted);
         row.revision.0 += u64::from(put.is_revision || is_born);
         row.is_deleted = put.is_deleted;
         let stored = definition::stored(&put.job);
-        if stored.definition != definition {
+        let sql = "SELECT definition != ?2 FROM job WHERE id = ?1";
+        let is_redefined: bool = self.look.one(sql, params![id, stored.definition], |row| row.get(0))?;
+        if is_redefined {
             self.redefine(id, put, &stored)?;
         }
         self.look.shared.definitions.remember(id, &stored.definition, &put.job);
@@ -91,7 +93,7 @@ impl Desk<'_> {
             let sql = "UPDATE job SET revision = ?2, is_deleted = ?3 WHERE id = ?1";
             self.run(sql, params![id, stored_number(row.revision.0), row.is_deleted])?;
         }
-        if stored.definition != definition || was.1 != row.is_deleted {
+        if is_redefined || was.1 != row.is_deleted {
             self.relabel(id, put)?;
         }
         row.job = put.job.clone();

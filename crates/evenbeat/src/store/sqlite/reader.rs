@@ -1,8 +1,10 @@
 //! One look at the store: everything that is read, of one moment. The writer looks the same way at what it is
 //! about to change.
 
-use evenbeat_core::ids::Fence;
-use evenbeat_core::ids::{JobKey, RunId, SessionId};
+use std::sync::Arc;
+
+use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
+use evenbeat_core::job::{Job, JobState};
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::store::{
     CounterKey, CounterRow, JobRow, OutboxRow, Revision, RunFilter, RunRow, SessionRow, StoreDown, Version,
@@ -36,8 +38,25 @@ impl std::fmt::Debug for Reader<'_> {
 pub(super) struct StoredJob {
     pub(super) id: i64,
     pub(super) row: JobRow,
-    /// As it is stored, to see whether an edit changes it.
-    pub(super) definition: String,
+}
+
+/// A job without what is remembered of it, which whoever claims it or ends its run replaces as a whole.
+pub(super) struct JobHead {
+    pub(super) id: i64,
+    pub(super) version: Version,
+    pub(super) fence: Fence,
+    pub(super) n_open: u32,
+    pub(super) is_deleted: bool,
+    job: Arc<Job>,
+    revision: Revision,
+}
+
+impl JobHead {
+    /// The whole job with what is to be remembered of it.
+    pub(super) fn with(self, state: JobState) -> JobRow {
+        let JobHead { job, revision, version, fence, n_open, is_deleted, .. } = self;
+        JobRow { job, state, revision, version, fence, n_open, is_deleted }
+    }
 }
 
 impl<'c> Reader<'c> {
@@ -105,6 +124,25 @@ impl<'c> Reader<'c> {
         self.one(sql, [key.as_str()], |row| self.stored_job(row)).optional()
     }
 
+    pub(super) fn find_head(&self, key: &JobKey) -> Result<Option<JobHead>> {
+        let sql = "SELECT j.id, j.definition, j.is_deleted, j.revision, m.version, m.fence, m.n_open
+                   FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = ?1";
+        let head = self.one(sql, [key.as_str()], |row| {
+            let id = row.get(0)?;
+            let (job, _) = self.shared.definitions.job_or_none(id, key, row.get_ref(1)?.as_str()?);
+            Ok(JobHead {
+                id,
+                job,
+                is_deleted: row.get(2)?,
+                revision: Revision(number(row.get(3)?)),
+                version: Version(number(row.get(4)?)),
+                fence: Fence(number(row.get(5)?)),
+                n_open: small_number(row.get(6)?),
+            })
+        });
+        head.optional()
+    }
+
     pub(super) fn find_jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<JobRow>> {
         let sql = job_sql!("WHERE ?1 < j.key AND j.is_deleted = 0 ORDER BY j.key LIMIT ?2");
         let after = after.map_or("", JobKey::as_str);
@@ -114,8 +152,7 @@ impl<'c> Reader<'c> {
     /// A row of [`job_sql!`].
     pub(super) fn stored_job(&self, row: &Row<'_>) -> Result<StoredJob> {
         let (id, key) = (row.get(0)?, rows::key(row, 1)?);
-        let definition: String = row.get(2)?;
-        let (job, unreadable) = self.shared.definitions.job_or_none(id, &key, &definition);
+        let (job, unreadable) = self.shared.definitions.job_or_none(id, &key, row.get_ref(2)?.as_str()?);
         let state = rows::memory(row, 8)?;
         let row = JobRow {
             job,
@@ -129,7 +166,7 @@ impl<'c> Reader<'c> {
             n_open: small_number(row.get(7)?),
             is_deleted: row.get(3)?,
         };
-        Ok(StoredJob { id, row, definition })
+        Ok(StoredJob { id, row })
     }
 
     // Runs.

@@ -11,6 +11,7 @@ use evenbeat_core::time::Timestamp;
 use super::Clock;
 use super::feed::Tokens;
 use crate::store::definition::{self, TermsCache, Unreadable};
+use crate::store::similar::SimilarJobs;
 
 /// So many definitions are remembered at least, those that were used last.
 const DEFINITIONS_MIN: usize = 8_192;
@@ -39,6 +40,8 @@ impl Shared {
 #[derive(Default)]
 pub(super) struct Definitions {
     known: Mutex<Generations>,
+    /// For those of a burst, which are more than are remembered.
+    similar: SimilarJobs,
 }
 
 /// What is used moves into the young generation; when that is full, the old one goes.
@@ -55,11 +58,11 @@ struct Known {
 
 impl Definitions {
     /// The job that a text says, which was read for this id before or is read now.
-    pub(super) fn job(&self, id: i64, text: &str) -> Result<Arc<Job>, Unreadable> {
+    fn job(&self, id: i64, key: &JobKey, text: &str) -> Result<Arc<Job>, Unreadable> {
         if let Some(job) = self.known(id, text) {
             return Ok(job);
         }
-        let job = Arc::new(definition::job(text)?);
+        let job = self.similar.job(key, text)?;
         self.remember(id, text, &job);
         Ok(job)
     }
@@ -84,7 +87,7 @@ impl Definitions {
 
     /// The same; a job that does nothing if the text cannot be read, and why.
     pub(super) fn job_or_none(&self, id: i64, key: &JobKey, text: &str) -> (Arc<Job>, Option<Unreadable>) {
-        match self.job(id, text) {
+        match self.job(id, key, text) {
             Ok(job) => (job, None),
             Err(unreadable) => (Arc::new(definition::broken_job(key)), Some(unreadable)),
         }
