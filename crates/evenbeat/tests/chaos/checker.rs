@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::history::{History, JobBook, Line, Record, Run};
+use crate::history::{History, JobBook, Line, Record, Run, Stretch};
 
 /// What a history is made of, for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,9 +168,13 @@ fn conserved(book: &JobBook, runs: &[&Run], records: &[&Record]) -> Vec<String> 
             *n_fates.entry(point).or_default() += 1;
         }
     }
+    let gone: BTreeSet<i64> =
+        book.stretches.iter().filter_map(|it| gone_with_its_job(it, runs, &n_fates)).collect();
     for (point, must) in &expected {
         match n_fates.get(point).copied().unwrap_or(0) {
-            0 if *must => found.push(format!("lost: what was due at {point} has no run and no record")),
+            0 if *must && !gone.contains(point) => {
+                found.push(format!("lost: what was due at {point} has no run and no record"));
+            }
             0 | 1 => {}
             _ => found.push(format!("double: what was due at {point} has more than one fate")),
         }
@@ -185,6 +189,19 @@ fn conserved(book: &JobBook, runs: &[&Run], records: &[&Record]) -> Vec<String> 
         }
     }
     found
+}
+
+/// What was pending when its job was removed, though later ones are on record: it waited for the end of a run that
+/// someone had asked for, while they came due. There is one at most, and nothing later had a run of its own.
+fn gone_with_its_job(stretch: &Stretch, runs: &[&Run], n_fates: &BTreeMap<i64, usize>) -> Option<i64> {
+    let (_, removed) = stretch.ended.filter(|_| stretch.is_removed)?;
+    let (asked, own): (Vec<&Run>, Vec<&Run>) = runs.iter().copied().partition(|run| run.asked.is_some());
+    let last_own = own.iter().map(|run| run.due).filter(|due| *due <= removed).max().unwrap_or(i64::MIN);
+    let mut points = (0..).map(|no| stretch.first + no * stretch.every).take_while(|point| *point <= removed);
+    let point = points.find(|point| last_own < *point && !n_fates.contains_key(point))?;
+    // It was the next one when that run began, or had come due.
+    let waited_for = |run: &&Run| point - stretch.every < run.claimed && run.claimed <= removed;
+    asked.iter().copied().any(|run| waited_for(&run)).then_some(point)
 }
 
 /// When occurrences were due, and whether each must have come to its fate.

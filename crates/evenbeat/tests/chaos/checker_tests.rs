@@ -255,6 +255,49 @@ fn a_stretch_ends_where_another_begins() {
 }
 
 #[test]
+fn what_waited_for_a_run_that_was_asked_for_goes_with_its_job() {
+    // The wish was claimed at 12,350; the job was removed at 16,500, and is there again.
+    let removed = |records: Vec<Record>| {
+        move |it: &mut History| {
+            let second = Stretch { first: 20_000, every: 1_000, ended: None, is_removed: false };
+            let first = &mut book(it).stretches[0];
+            (first.ended, first.is_removed) = (Some((16_500, 16_500)), true);
+            book(it).stretches.push(second);
+            book(it).pending = Some(20_000);
+            it.records = records;
+            it.runs.pop();
+            it.lines.pop();
+        }
+    };
+    check(removed(vec![record(13_000, 15_000, 3)]), &[]);
+    check(removed(vec![record(12_000, 12_000, 1), record(14_000, 15_000, 2)]), &[]);
+    let lost = |point: i64| format!("w: lost: what was due at {point} has no run and no record");
+    // One of two waited.
+    check(removed(vec![record(14_000, 15_000, 2)]), &[&lost(13_000)]);
+    // When the wish was claimed, the next one was due at 13,000.
+    check(removed(vec![record(12_000, 13_000, 2), record(15_000, 15_000, 1)]), &[&lost(14_000)]);
+    // What has a run after it did not wait.
+    check(
+        |it| {
+            removed(vec![record(12_000, 12_000, 1), record(15_000, 15_000, 1)])(it);
+            it.runs.push(run(5, 14_000, "failed", 1));
+            it.lines.push(line(true, 5));
+        },
+        &[&lost(13_000)],
+    );
+    // Nobody had asked for anything.
+    check(
+        |it| {
+            removed(vec![record(13_000, 15_000, 3)])(it);
+            it.runs.retain(|run| run.asked.is_none());
+            it.lines.retain(|line| line.fence != 4);
+            book(it).asked.clear();
+        },
+        &[&lost(12_000)],
+    );
+}
+
+#[test]
 fn a_rhythm_that_begins_before_the_test_hears_of_it_is_not_mixed_with_the_one_before() {
     let late = |count: i64| {
         move |it: &mut History| {
