@@ -65,14 +65,14 @@ impl Desk<'_> {
     /// None if the run was never heard of; else whether it is the asker's, open, and under the job's last lease.
     fn is_known_and_mine(&self, run: RunId, me: SessionId, head: &JobHead) -> Result<Option<bool>> {
         let sql = "SELECT session_id, job_id, fence FROM open_run WHERE id = ?1";
-        let open = self.look.one(sql, [Id(run.0)], |row| {
+        let open = self.look.one(sql, [Id::of(run.0)], |row| {
             let (session, fence) = (SessionId(rows::id(row, 0)?), Fence(number(row.get(2)?)));
             Ok(session == me && row.get::<_, i64>(1)? == head.id && fence == head.fence)
         });
         if let Some(is_mine) = open.optional()? {
             return Ok(Some(is_mine));
         }
-        let over = self.look.one("SELECT 1 FROM run WHERE id = ?1", [Id(run.0)], |_| Ok(false));
+        let over = self.look.one("SELECT 1 FROM run WHERE id = ?1", [Id::of(run.0)], |_| Ok(false));
         over.optional()
     }
 
@@ -97,7 +97,7 @@ impl Desk<'_> {
         let fence = stored_number(row.fence.0);
         if bid.is_published {
             let sql = "INSERT INTO outbox (run_id, job_id, fence) VALUES (?1, ?2, ?3)";
-            self.run(sql, params![Id(run.0), id, fence])?;
+            self.run(sql, params![Id::of(run.0), id, fence])?;
         }
         let due = DueColumns::of(&bid.due);
         self.run(
@@ -105,16 +105,16 @@ impl Desk<'_> {
              losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, NULL, 0, ?15)",
             params![
-                Id(run.0),
+                Id::of(run.0),
                 id,
-                Id(claimer.me.id.0),
+                Id::of(claimer.me.id.0),
                 fence,
                 OpenPhase::Claimed.word(),
                 due.due_at,
                 due.attempt,
                 due.trigger.word(),
                 due.serves.word(),
-                due.extra_id.map(Id),
+                due.extra_id.map(Id::of),
                 due.losses,
                 due.last_outcome.map(Word::word),
                 due.params,

@@ -66,7 +66,7 @@ impl Desk<'_> {
         self.run(
             "INSERT INTO counter_claim (kind, key, claimed_at, run_id) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO NOTHING",
-            params![kind, key, now.as_millis(), Id(run.0)],
+            params![kind, key, now.as_millis(), Id::of(run.0)],
         )?;
         Ok(())
     }

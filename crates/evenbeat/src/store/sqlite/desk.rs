@@ -181,7 +181,7 @@ impl<'c> Desk<'c> {
                 it.extras,
                 it.paused_by.map(Word::word),
                 it.pause_reason,
-                it.owner_run.map(Id),
+                it.owner_run.map(Id::of),
                 it.owner_node,
                 it.owner_name,
                 it.owned_since,

@@ -53,7 +53,7 @@ impl Desk<'_> {
         let n_marked = self.run(
             "UPDATE open_run SET phase = ?3, started_at = ifnull(started_at, ?4) WHERE id = ?1 AND fence = ?2",
             params![
-                Id(mark.run.0),
+                Id::of(mark.run.0),
                 stored_number(mark.fence.0),
                 OpenPhase::Running.word(),
                 at.as_millis()
@@ -136,7 +136,7 @@ impl Desk<'_> {
     fn open(&self, run: RunId) -> Result<Option<Open>> {
         let sql = "SELECT job_id, session_id, fence, phase, takes, due_at, attempt, \"trigger\", serves, extra_id, losses,
                    last_outcome, params, claimed_at, started_at, is_cancel_asked, takes FROM open_run WHERE id = ?1";
-        let open = self.look.one(sql, [Id(run.0)], |row| {
+        let open = self.look.one(sql, [Id::of(run.0)], |row| {
             Ok(Open {
                 rest: (5..5 + N_REST).map(|idx| row.get(idx)).collect::<Result<_>>()?,
                 job_id: row.get(0)?,
@@ -151,7 +151,7 @@ impl Desk<'_> {
 
     /// The one place where a run leaves the open phases.
     fn close(&mut self, end: &End, run: &Open) -> Result<()> {
-        let id = Id(end.run.0);
+        let id = Id::of(end.run.0);
         self.run("DELETE FROM outbox WHERE run_id = ?1", [id])?;
         for counter in &run.takes {
             self.free_counter(counter)?;
@@ -168,7 +168,7 @@ impl Desk<'_> {
                  ?19, ?20, NULL, NULL, ?21)",
             )?;
             let head: [&dyn ToSql; 5] =
-                [&id, &run.job_id, &Id(run.session.0), &stored_number(run.fence.0), &outcome.word()];
+                [&id, &run.job_id, &Id::of(run.session.0), &stored_number(run.fence.0), &outcome.word()];
             let report = report_to_text(end.report.as_deref());
             let tail: [&dyn ToSql; 4] = [&ended_at.as_millis(), &exit_code, &frozen_for.as_millis(), &report];
             let rest = run.rest.iter().map(|it| it as &dyn ToSql);
@@ -200,7 +200,7 @@ impl Desk<'_> {
                 "UPDATE run SET late_outcome = ?3, late_ended_at = ?4, outcome = ?5
                  WHERE id = ?1 AND fence = ?2 AND outcome = ?6",
                 params![
-                    Id(end.run.0),
+                    Id::of(end.run.0),
                     stored_number(end.fence.0),
                     outcome.word(),
                     ended_at.as_millis(),
@@ -213,11 +213,11 @@ impl Desk<'_> {
     }
 
     pub(super) fn do_cancel(&mut self, run: RunId) -> Result<Cancelled> {
-        if self.run("UPDATE open_run SET is_cancel_asked = 1 WHERE id = ?1", [Id(run.0)])? == 1 {
+        if self.run("UPDATE open_run SET is_cancel_asked = 1 WHERE id = ?1", [Id::of(run.0)])? == 1 {
             return Ok(Cancelled::Asked);
         }
         let sql = "SELECT outcome FROM run WHERE id = ?1";
-        let outcome = self.look.one(sql, [Id(run.0)], |row| rows::word(row, 0)).optional()?;
+        let outcome = self.look.one(sql, [Id::of(run.0)], |row| rows::word(row, 0)).optional()?;
         Ok(match outcome {
             Some(outcome) => Cancelled::Over(outcome.unwrap_or(Outcome::Unknown)),
             None => Cancelled::Unknown,
@@ -230,14 +230,14 @@ impl Desk<'_> {
         let n_held = self.run(
             "UPDATE open_run SET phase = CASE phase WHEN ?3 THEN ?4 ELSE phase END WHERE id = ?1 AND fence = ?2",
             params![
-                Id(run.0),
+                Id::of(run.0),
                 stored_number(fence.0),
                 OpenPhase::Claimed.word(),
                 OpenPhase::Published.word()
             ],
         )?;
         if n_held == 1 {
-            self.run("DELETE FROM outbox WHERE run_id = ?1", [Id(run.0)])?;
+            self.run("DELETE FROM outbox WHERE run_id = ?1", [Id::of(run.0)])?;
         }
         Ok(())
     }
@@ -267,10 +267,10 @@ impl Desk<'_> {
             return Ok(WorkerStart::Taken);
         }
         self.know(worker)?;
-        self.run("DELETE FROM outbox WHERE run_id = ?1", [Id(run.0)])?;
+        self.run("DELETE FROM outbox WHERE run_id = ?1", [Id::of(run.0)])?;
         self.run(
             "UPDATE open_run SET session_id = ?2, phase = ?3, started_at = ifnull(started_at, ?4) WHERE id = ?1",
-            params![Id(run.0), Id(worker.id.0), OpenPhase::Running.word(), self.now.as_millis()],
+            params![Id::of(run.0), Id::of(worker.id.0), OpenPhase::Running.word(), self.now.as_millis()],
         )?;
         found.started_at.get_or_insert(self.now);
         found.session = worker.id;

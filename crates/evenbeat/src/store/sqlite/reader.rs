@@ -100,12 +100,13 @@ impl<'c> Reader<'c> {
     }
 
     pub(super) fn find_session(&self, session: SessionId) -> Result<Option<SessionRow>> {
-        self.one(session_sql!("WHERE id = ?1"), [Id(session.0)], rows::session).optional()
+        self.one(session_sql!("WHERE id = ?1"), [Id::of(session.0)], rows::session).optional()
     }
 
     /// None if it is not known.
     pub(super) fn is_dead(&self, session: SessionId) -> Result<Option<bool>> {
-        self.one("SELECT is_dead FROM session WHERE id = ?1", [Id(session.0)], |row| row.get(0)).optional()
+        self.one("SELECT is_dead FROM session WHERE id = ?1", [Id::of(session.0)], |row| row.get(0))
+            .optional()
     }
 
     pub(super) fn find_watch(&self, now: Timestamp, most_runs: usize) -> Result<Watch> {
@@ -172,16 +173,16 @@ impl<'c> Reader<'c> {
     // Runs.
 
     pub(super) fn find_open_run(&self, run: RunId) -> Result<Option<RunRow>> {
-        self.one(open_run_sql!("WHERE r.id = ?1"), [Id(run.0)], rows::open_run).optional()
+        self.one(open_run_sql!("WHERE r.id = ?1"), [Id::of(run.0)], rows::open_run).optional()
     }
 
     pub(super) fn find_run_over(&self, run: RunId) -> Result<Option<RunRow>> {
-        self.one(run_sql!("WHERE r.id = ?1"), [Id(run.0)], rows::run).optional()
+        self.one(run_sql!("WHERE r.id = ?1"), [Id::of(run.0)], rows::run).optional()
     }
 
     pub(super) fn open_runs_of(&self, session: SessionId) -> Result<Vec<RunRow>> {
         let sql = open_run_sql!("WHERE r.session_id = ?1 ORDER BY r.id");
-        self.many(sql, [Id(session.0)], rows::open_run)
+        self.many(sql, [Id::of(session.0)], rows::open_run)
     }
 
     /// The latest id first.

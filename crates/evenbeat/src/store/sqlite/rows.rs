@@ -7,7 +7,7 @@ use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{RecordRow, RunRow, SessionKind, SessionRow, SessionSpec};
 use evenbeat_core::time::Timestamp;
-use rusqlite::types::{FromSql, ToSqlOutput};
+use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{Result, Row, ToSql};
 
 use crate::store::columns::{DueColumns, EndedColumns, MemoryColumns, RunColumns, number, pools_from_text};
@@ -15,11 +15,17 @@ use crate::store::word::{OpenPhase, ServesKind, Word};
 
 /// An id as the 16 bytes of a UUID, which sort as the number does.
 #[derive(Clone, Copy)]
-pub(super) struct Id(pub(super) u128);
+pub(super) struct Id([u8; 16]);
+
+impl Id {
+    pub(super) fn of(number: u128) -> Id {
+        Id(number.to_be_bytes())
+    }
+}
 
 impl ToSql for Id {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.0.to_be_bytes().to_vec()))
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(&self.0)))
     }
 }
 

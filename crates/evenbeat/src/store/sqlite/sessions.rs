@@ -39,10 +39,10 @@ impl Desk<'_> {
             "INSERT INTO session (id, node, name, boot_id, kind, pools, beat, is_dead, is_draining, joined_at, beaten_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, ?7, ?7) ON CONFLICT (id) DO NOTHING",
             params![
-                Id(spec.id.0),
+                Id::of(spec.id.0),
                 spec.node.as_str(),
                 spec.name,
-                Id(spec.boot_id),
+                Id::of(spec.boot_id),
                 spec.kind.word(),
                 pools_to_text(&spec.pools),
                 self.now.as_millis(),
@@ -58,17 +58,20 @@ impl Desk<'_> {
             "SELECT id FROM session WHERE is_dead = 0 AND id <> ?1 AND kind = ?2
              AND (?3 OR node = ?4 AND boot_id = ?5)",
             params![
-                Id(me.0),
+                Id::of(me.0),
                 SessionKind::Node.word(),
                 is_of_all,
                 mine.spec.node.as_str(),
-                Id(mine.spec.boot_id)
+                Id::of(mine.spec.boot_id)
             ],
             |row| rows::id(row, 0),
         )?;
         for life in earlier {
-            self.run("UPDATE session SET is_dead = 1 WHERE id = ?1", [Id(life)])?;
-            self.run("UPDATE open_run SET session_id = ?2 WHERE session_id = ?1", [Id(life), Id(me.0)])?;
+            self.run("UPDATE session SET is_dead = 1 WHERE id = ?1", [Id::of(life)])?;
+            self.run(
+                "UPDATE open_run SET session_id = ?2 WHERE session_id = ?1",
+                [Id::of(life), Id::of(me.0)],
+            )?;
         }
         self.look.open_runs_of(me)
     }
@@ -76,7 +79,7 @@ impl Desk<'_> {
     pub(super) fn do_beat(&mut self, me: SessionId) -> Result<Beat> {
         let n_beaten = self.run(
             "UPDATE session SET beat = beat + 1, beaten_at = ?2 WHERE id = ?1 AND is_dead = 0",
-            params![Id(me.0), self.now.as_millis()],
+            params![Id::of(me.0), self.now.as_millis()],
         )?;
         if n_beaten == 0 {
             return Ok(Beat::Dead);
@@ -87,14 +90,14 @@ impl Desk<'_> {
 
     pub(super) fn do_drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool> {
         let sql = "UPDATE session SET is_draining = ?2 WHERE id = ?1 AND is_dead = 0";
-        Ok(self.run(sql, params![Id(session.0), is_draining])? == 1)
+        Ok(self.run(sql, params![Id::of(session.0), is_draining])? == 1)
     }
 
     pub(super) fn do_leave(&mut self, me: SessionId) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM open_run WHERE session_id = ?1)";
-        let has_runs: bool = self.look.one(sql, [Id(me.0)], |row| row.get(0))?;
+        let has_runs: bool = self.look.one(sql, [Id::of(me.0)], |row| row.get(0))?;
         if !has_runs {
-            self.run("UPDATE session SET is_dead = 1 WHERE id = ?1", [Id(me.0)])?;
+            self.run("UPDATE session SET is_dead = 1 WHERE id = ?1", [Id::of(me.0)])?;
         }
         Ok(!has_runs)
     }
@@ -105,7 +108,7 @@ impl Desk<'_> {
         }
         let sql = "UPDATE session SET is_dead = 1 WHERE id = ?1 AND beat = ?2 AND is_dead = 0";
         let fence_one = |it: &Silent| {
-            let n_fenced = self.run(sql, params![Id(it.session.0), stored_number(it.beat)])?;
+            let n_fenced = self.run(sql, params![Id::of(it.session.0), stored_number(it.beat)])?;
             Ok(if n_fenced == 1 { Fencing::Fenced } else { Fencing::NotAsSeen })
         };
         silent.iter().map(fence_one).collect()
