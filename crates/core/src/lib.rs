@@ -74,6 +74,8 @@ pub mod repair;
 pub mod rank;
 pub mod condition;
 mod sorted;
+mod numbered;
+mod keyed;
 pub mod slot;
 pub mod distribution;
 pub mod placement;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
+use crate::numbered::Numbered;
 use crate::sorted::Sorted;
 use crate::store::{JobNews, JobRow, Version};
 use crate::time::Timestamp;
@@ -97,15 +98,10 @@ pub(crate) enum Spot {
     Asked,
 }
 
-/// So many entries lie side by side: large enough to find quickly, small enough not to waste memory when
-/// the fleet grows.
-const CHUNK: usize = 1_024;
-
 /// All jobs.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    chunks: Vec<Vec<Option<Entry>>>,
-    free: Vec<JobIdx>,
+    entries: Numbered<Entry>,
     by_key: Sorted<JobIdx>,
     shared: SharedTerms,
 }
@@ -122,13 +118,11 @@ impl View {
     }
 
     pub(crate) fn get(&self, idx: JobIdx) -> Option<&Entry> {
-        let (chunk_idx, within) = place_of(idx);
-        self.chunks.get(chunk_idx)?.get(within)?.as_ref()
+        self.entries.get(idx.0)
     }
 
     pub(crate) fn get_mut(&mut self, idx: JobIdx) -> Option<&mut Entry> {
-        let (chunk_idx, within) = place_of(idx);
-        self.chunks.get_mut(chunk_idx)?.get_mut(within)?.as_mut()
+        self.entries.get_mut(idx.0)
     }
 
     pub(crate) fn find(&self, key: &JobKey) -> Option<&Entry> {
@@ -194,44 +188,17 @@ impl View {
         let mut by_key = std::mem::take(&mut self.by_key);
         by_key.remove(|it| self.against(it, key));
         self.by_key = by_key;
-        let (chunk_idx, within) = place_of(idx);
-        if let Some(slot) = self.chunks.get_mut(chunk_idx).and_then(|chunk| chunk.get_mut(within)) {
-            *slot = None;
-            self.free.push(idx);
-        }
+        self.entries.remove(idx.0);
     }
 
     fn add(&mut self, entry: Entry) -> JobIdx {
         let key = entry.key.clone();
-        let idx = match self.free.pop() {
-            Some(idx) => idx,
-            None => {
-                if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-                    self.chunks.push(Vec::with_capacity(CHUNK));
-                }
-                let n_full = self.chunks.len().saturating_sub(1);
-                let within = self.chunks.last_mut().map_or(0, |chunk| {
-                    chunk.push(None);
-                    chunk.len() - 1
-                });
-                // A node that holds four thousand million jobs has other troubles.
-                JobIdx(u32::try_from(n_full * CHUNK + within).unwrap_or(u32::MAX))
-            }
-        };
+        let idx = JobIdx(self.entries.add(entry));
         let mut by_key = std::mem::take(&mut self.by_key);
         by_key.insert(idx, |it| self.against(it, &key));
         self.by_key = by_key;
-        let (chunk_idx, within) = place_of(idx);
-        if let Some(slot) = self.chunks.get_mut(chunk_idx).and_then(|chunk| chunk.get_mut(within)) {
-            *slot = Some(entry);
-        }
         idx
     }
-}
-
-fn place_of(idx: JobIdx) -> (usize, usize) {
-    let number = usize::try_from(idx.0).unwrap_or(usize::MAX);
-    (number / CHUNK, number % CHUNK)
 }
 
 /// Terms by their hash. Those that nobody uses any more are forgotten when the next of that hash comes.

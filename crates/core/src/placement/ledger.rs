@@ -1,7 +1,6 @@
 //! The load of a fleet, job by job (A1), and where a job of it goes (A6, A7).
 
 use super::hashed::place_hashed;
-use super::known::KnownJobs;
 use super::phase::place_every;
 use super::protection::MOVE_COOLDOWN;
 use super::spot::{Choice, Spot, Strategy};
@@ -9,6 +8,7 @@ use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::ids::JobKey;
 use crate::job::{Job, JobState, Status, Terms};
+use crate::keyed::Keyed;
 use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
@@ -31,7 +31,7 @@ pub struct Balance {
 pub struct Ledger {
     balance: Balance,
     load: SlotLoad,
-    known: KnownJobs,
+    known: Keyed<Known>,
 }
 
 /// What is known of one job.
@@ -61,7 +61,7 @@ pub struct LedgerJob<'a> {
 impl Ledger {
     /// Empty, from the slot that `now` lies in.
     pub fn new(balance: Balance, now: Timestamp) -> Ledger {
-        Ledger { balance, load: SlotLoad::new(now, balance.width, balance.by), known: KnownJobs::default() }
+        Ledger { balance, load: SlotLoad::new(now, balance.width, balance.by), known: Keyed::default() }
     }
 
     /// The load of these jobs.
@@ -115,7 +115,7 @@ impl Ledger {
 
     /// Whether it knows a job.
     pub fn knows(&self, key: &JobKey) -> bool {
-        self.known.contains(key)
+        self.known.number(key).is_some()
     }
 
     /// Notes a job as it is now, instead of as it was. One that is paused, disabled, done or not yet
@@ -128,7 +128,8 @@ impl Ledger {
             let is_same_work = self.balance.by == BalanceBy::Runs || known.counted.work == load.work;
             known.counted.keeps_time_with(&load) && is_same_work
         };
-        if let Some(known) = self.known.get_mut(key)
+        if let Some(no) = self.known.number(key)
+            && let Some(known) = self.known.get_mut(no)
             && weighs_the_same(known)
             && known.next_run_at <= next_run_at
         {
@@ -138,12 +139,12 @@ impl Ledger {
         self.remove(key);
         self.load.add(&load);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
-        self.known.insert(key.clone(), Known { counted: load, next_run_at, is_estimate });
+        self.known.insert(key, Known { counted: load, next_run_at, is_estimate });
     }
 
     /// Forgets a job; one that it does not know is forgotten already.
     pub fn remove(&mut self, key: &JobKey) {
-        if let Some(known) = self.known.remove(key) {
+        if let Some((_, known)) = self.known.number(key).and_then(|no| self.known.remove(no)) {
             self.load.remove(&known.counted);
         }
     }

@@ -21,7 +21,6 @@
 mod fine;
 mod fleet;
 mod hashed;
-mod known;
 mod ledger;
 mod phase;
 mod protection;

@@ -3,11 +3,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
+use super::ledger::Known;
 use super::protection::KeptReason;
 use super::{Balance, Ledger, RebalancePlan, Strategy, place_every, place_fleet, plan_rebalance};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::distribution::Distribution;
-use crate::ids::RunId;
+use crate::ids::{JobKey, RunId};
 use crate::job::sample::{instant, job, length};
 use crate::job::{HourSet, Job, JobState, Owner, Pause, PausedBy};
 use crate::schedule::{Placement, Schedule};
@@ -500,4 +501,10 @@ proptest! {
         }
         prop_assert_eq!(ledger, Ledger::new(Balance::default(), now));
     }
+}
+
+#[test]
+fn what_is_known_of_a_job_takes_little_room() {
+    let n_bytes = size_of::<Option<(JobKey, Known)>>();
+    assert!(n_bytes <= 88, "{n_bytes}");
 }

@@ -1,6 +1,7 @@
 //! The verdict about one job.
 
 use super::Known;
+use super::lists::Entry;
 use crate::condition::{Reason, assess, next_change_at};
 use crate::job::Status;
 use crate::time::{Duration, Timestamp};
@@ -42,8 +43,8 @@ pub(super) fn judge(known: &Known<'_>, outlook: &Outlook, at: Timestamp) -> Verd
 
 impl Verdict {
     /// Since when this verdict holds, after an old one with its own beginning.
-    pub(super) fn since(&self, old: Option<(Option<Reason>, Timestamp)>, at: Timestamp) -> Timestamp {
-        let kept = old.filter(|(reason, _)| *reason == self.reason).map(|(_, since)| since);
+    pub(super) fn since(&self, old: Option<&Entry>, at: Timestamp) -> Timestamp {
+        let kept = old.filter(|entry| entry.reason == self.reason).map(|entry| entry.since);
         self.holds_since.or(kept).unwrap_or(at)
     }
 }

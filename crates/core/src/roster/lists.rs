@@ -1,13 +1,14 @@
-//! Every job in exactly one list, that of its reason, in the order of keys.
+//! Every job once, and by its number in exactly one list, that of its reason, in the order of keys.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Range;
-use std::ops::Bound;
 
 use super::tally::PoolIdx;
 use crate::condition::{Condition, Reason};
 use crate::ids::JobKey;
 use crate::job::Status;
+use crate::keyed::{KeyNo, Keyed};
+use crate::sorted::Sorted;
 use crate::time::Timestamp;
 
 /// Which jobs are asked for.
@@ -34,81 +35,102 @@ impl Which {
     }
 }
 
-/// What is kept of one job, beside its key and its reason.
+/// What is kept of one job, beside its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) since: Timestamp,
     pub(super) next_at: Option<Timestamp>,
     pub(super) pool: PoolIdx,
     pub(super) status: Status,
+    pub(super) reason: Option<Reason>,
 }
 
 /// All jobs.
-///
-/// A list has what is kept of its jobs: an index by key beside it would cost as much memory again. So finding
-/// a job asks nine lists, of which all but one or two are short.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    by_reason: BTreeMap<Option<Reason>, BTreeMap<JobKey, Entry>>,
+    all: Keyed<Entry>,
+    by_reason: BTreeMap<Option<Reason>, Sorted<KeyNo>>,
 }
 
 impl Lists {
-    pub(super) fn find(&self, key: &JobKey) -> Option<(Option<Reason>, &Entry)> {
-        self.by_reason.iter().find_map(|(reason, list)| Some((*reason, list.get(key)?)))
+    pub(super) fn all(&self) -> &Keyed<Entry> {
+        &self.all
     }
 
-    pub(super) fn take(&mut self, key: &JobKey) -> Option<(JobKey, Option<Reason>, Entry)> {
-        self.by_reason.iter_mut().find_map(|(reason, list)| {
-            let (key, entry) = list.remove_entry(key)?;
-            Some((key, *reason, entry))
-        })
+    /// Adds a job that is not known yet.
+    pub(super) fn add(&mut self, key: &JobKey, entry: Entry) -> KeyNo {
+        let Lists { all, by_reason } = self;
+        let no = all.insert(key, entry);
+        by_reason.entry(entry.reason).or_default().insert(no, |it| all.compared(it, key));
+        no
     }
 
-    /// Adds a job that is in no list.
-    pub(super) fn put(&mut self, key: JobKey, reason: Option<Reason>, entry: Entry) {
-        self.by_reason.entry(reason).or_default().insert(key, entry);
+    /// Keeps something else of a job.
+    pub(super) fn change(&mut self, no: KeyNo, key: &JobKey, entry: Entry) {
+        let Lists { all, by_reason } = self;
+        let Some(kept) = all.get_mut(no) else { return };
+        let before = std::mem::replace(kept, entry).reason;
+        // Most of what happens to a job, such as the start of a run, changes nothing about that.
+        if before == entry.reason {
+            return;
+        }
+        if let Some(list) = by_reason.get_mut(&before) {
+            list.remove(|it| all.compared(it, key));
+        }
+        by_reason.entry(entry.reason).or_default().insert(no, |it| all.compared(it, key));
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = (Option<Reason>, &JobKey)> {
-        self.by_reason.iter().flat_map(|(reason, list)| list.keys().map(move |key| (*reason, key)))
+    pub(super) fn remove(&mut self, no: KeyNo) {
+        let Lists { all, by_reason } = self;
+        let Some((key, entry)) = all.get(no) else { return };
+        if let Some(list) = by_reason.get_mut(&entry.reason) {
+            list.remove(|it| all.compared(it, key));
+        }
+        all.remove(no);
     }
 
     pub(super) fn page(&self, which: Which, after: Option<&JobKey>, most: usize) -> Vec<&JobKey> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let asked = self.by_reason.iter().filter(|(reason, _)| which.has(**reason));
-        let mut lines: Vec<Line<'_>> =
-            asked.map(|(_, list)| Line::new(list.range::<JobKey, _>((from, Bound::Unbounded)))).collect();
+        let asked = match which {
+            Which::All => vec![self.all.numbers()],
+            _ => self
+                .by_reason
+                .iter()
+                .filter(|(reason, _)| which.has(**reason))
+                .map(|(_, list)| list)
+                .collect(),
+        };
+        let mut lines: Vec<Line<'_, _>> =
+            asked.into_iter().map(|list| Line::new(self.keys_after(list, after))).collect();
         let next = || {
             let line = lines.iter_mut().filter(|line| line.head.is_some()).min_by_key(|line| line.head)?;
             line.step()
         };
         std::iter::from_fn(next).take(most).collect()
     }
-}
 
-impl FromIterator<(Option<Reason>, JobKey, Entry)> for Lists {
-    fn from_iter<I: IntoIterator<Item = (Option<Reason>, JobKey, Entry)>>(all: I) -> Lists {
-        let mut apart: BTreeMap<Option<Reason>, Vec<(JobKey, Entry)>> = BTreeMap::new();
-        for (reason, key, entry) in all {
-            apart.entry(reason).or_default().push((key, entry));
-        }
-        let by_reason = apart.into_iter().map(|(reason, list)| (reason, list.into_iter().collect()));
-        Lists { by_reason: by_reason.collect() }
+    fn keys_after<'a>(
+        &'a self,
+        list: &'a Sorted<KeyNo>,
+        after: Option<&JobKey>,
+    ) -> impl Iterator<Item = &'a JobKey> {
+        // Everybody comes after nobody.
+        let compare = move |no| after.map_or(Ordering::Greater, |key| self.all.compared(no, key));
+        list.iter_after(compare).filter_map(|no| self.all.get(no)).map(|(key, _)| key)
     }
 }
 
 /// The rest of a list, and who is first in it.
-struct Line<'a> {
+struct Line<'a, I> {
     head: Option<&'a JobKey>,
-    rest: Range<'a, JobKey, Entry>,
+    rest: I,
 }
 
-impl<'a> Line<'a> {
-    fn new(mut rest: Range<'a, JobKey, Entry>) -> Line<'a> {
-        Line { head: rest.next().map(|(key, _)| key), rest }
+impl<'a, I: Iterator<Item = &'a JobKey>> Line<'a, I> {
+    fn new(mut rest: I) -> Line<'a, I> {
+        Line { head: rest.next(), rest }
     }
 
     fn step(&mut self) -> Option<&'a JobKey> {
-        std::mem::replace(&mut self.head, self.rest.next().map(|(key, _)| key))
+        std::mem::replace(&mut self.head, self.rest.next())
     }
 }

@@ -7,8 +7,8 @@
 //! # One copy of the fleet
 //!
 //! It keeps no terms and no memories: it reads them where they are ([`Jobs`]), which for a node is its engine.
-//! Of each job it has the verdict, since when it holds and when it is looked at next, in the one list of its
-//! reason; and its place in one queue by that next instant.
+//! Of each job it has the verdict, since when it holds and when it is looked at next; and by its number a place
+//! among all, one in the list of its reason, and one in the queue of who is looked at next.
 //!
 //! # Whose time
 //!
@@ -43,8 +43,9 @@ use crate::condition;
 use crate::condition::{Condition, Reason};
 use crate::ids::{JobKey, Pool};
 use crate::job::Status;
+use crate::keyed::KeyNo;
 use crate::time::{Duration, Timestamp};
-use judge::judge;
+use judge::{Verdict, judge};
 use lists::{Entry, Lists};
 use tally::Tally;
 
@@ -60,7 +61,7 @@ pub struct Roster {
     now: Timestamp,
     lists: Lists,
     /// Who is looked at next.
-    queue: BTreeSet<(Timestamp, JobKey)>,
+    queue: BTreeSet<(Timestamp, KeyNo)>,
     tally: Tally,
     /// The last job that was refreshed.
     refreshed_to: Option<JobKey>,
@@ -135,7 +136,7 @@ impl Roster {
     ) -> Vec<Turned> {
         let mut turned = self.advance(now, jobs);
         for key in changed {
-            self.look(self.now, key, jobs, &mut turned);
+            self.look_for(key, jobs, &mut turned);
         }
         turned
     }
@@ -149,10 +150,11 @@ impl Roster {
             return turned;
         }
         self.now = self.now.max(now);
-        while let Some((at, key)) = self.pop_due() {
+        while let Some((at, no)) = self.pop_due() {
+            let Some((key, _)) = self.lists.all().get(no) else { continue };
             // As of when it turned, not as of now: then it does not matter how often anybody looks. The next
             // change is strictly later, so this comes to an end.
-            self.look(at, &key, jobs, &mut turned);
+            self.look(at, &key.clone(), Some(no), jobs, &mut turned);
         }
         turned
     }
@@ -164,7 +166,7 @@ impl Roster {
         let next = self.lists.page(Which::All, self.refreshed_to.as_ref(), most);
         let next: Vec<JobKey> = next.into_iter().cloned().collect();
         for key in &next {
-            self.look(self.now, key, jobs, &mut turned);
+            self.look_for(key, jobs, &mut turned);
         }
         // A page that is not full was the last one.
         self.refreshed_to = if next.len() < most { None } else { next.last().cloned() };
@@ -183,8 +185,8 @@ impl Roster {
 
     /// How one job stands; none if it is not known.
     pub fn of(&self, key: &JobKey) -> Option<Standing> {
-        let (reason, entry) = self.lists.find(key)?;
-        Some(Standing { status: entry.status, reason, since: entry.since })
+        let Entry { status, reason, since, .. } = *self.lists.all().find(key)?;
+        Some(Standing { status, reason, since })
     }
 
     /// All jobs, counted.
@@ -203,40 +205,56 @@ impl Roster {
         self.lists.page(which, after, most)
     }
 
-    fn pop_due(&mut self) -> Option<(Timestamp, JobKey)> {
+    fn pop_due(&mut self) -> Option<(Timestamp, KeyNo)> {
         if self.now < self.next_change_at()? {
             return None;
         }
         self.queue.pop_first()
     }
 
-    /// Judges one job as of an instant.
-    fn look(&mut self, at: Timestamp, key: &JobKey, jobs: &impl Jobs, turned: &mut Vec<Turned>) {
-        let before = self.lists.take(key);
-        if let Some((key, reason, entry)) = &before {
-            self.tally.remove(entry.pool, *reason, entry.status);
+    /// Judges one job as of now.
+    fn look_for(&mut self, key: &JobKey, jobs: &impl Jobs, turned: &mut Vec<Turned>) {
+        self.look(self.now, key, self.lists.all().number(key), jobs, turned);
+    }
+
+    /// Judges one job, with its number if it has one, as of an instant.
+    fn look(
+        &mut self,
+        at: Timestamp,
+        key: &JobKey,
+        no: Option<KeyNo>,
+        jobs: &impl Jobs,
+        turned: &mut Vec<Turned>,
+    ) {
+        let before = no.and_then(|no| Some((no, *self.lists.all().get(no)?.1)));
+        if let Some((no, entry)) = before {
+            self.tally.remove(entry.pool, entry.reason, entry.status);
             if let Some(next_at) = entry.next_at {
-                self.queue.remove(&(next_at, key.clone()));
+                self.queue.remove(&(next_at, no));
             }
         }
-        let from = before.as_ref().and_then(|(_, reason, _)| *reason);
+        let old = before.map(|(_, entry)| entry);
+        let from = old.and_then(|entry| entry.reason);
         let Some(known) = jobs.job(key) else {
             turned.extend(turn(key, at, from, None));
+            if let Some((no, _)) = before {
+                self.lists.remove(no);
+            }
             return;
         };
         let verdict = judge(&known, &jobs.outlook(known.terms), at);
         turned.extend(turn(known.key, at, from, verdict.reason));
-        let old = before.as_ref().map(|(_, reason, entry)| (*reason, entry.since));
-        let entry = Entry {
-            since: verdict.since(old, at),
-            next_at: verdict.next_at,
-            pool: self.tally.add(&known.terms.place.pool, verdict.reason, verdict.status),
-            status: verdict.status,
+        let entry = self.tallied(&known, &verdict, verdict.since(old.as_ref(), at));
+        let no = match before {
+            Some((no, _)) => {
+                self.lists.change(no, known.key, entry);
+                no
+            }
+            None => self.lists.add(known.key, entry),
         };
         if let Some(next_at) = entry.next_at {
-            self.queue.insert((next_at, known.key.clone()));
+            self.queue.insert((next_at, no));
         }
-        self.lists.put(known.key.clone(), verdict.reason, entry);
     }
 
     /// Judges all jobs as of an instant. What is built in one go is packed closer than what grows.
@@ -247,25 +265,26 @@ impl Roster {
         self.refreshed_to = None;
         self.now = now;
         let mut queue = Vec::new();
-        let judged = jobs.jobs().map(|known| {
+        for known in jobs.jobs() {
             let verdict = judge(&known, &jobs.outlook(known.terms), now);
-            let old = before.find(known.key);
-            turned.extend(turn(known.key, now, old.and_then(|(reason, _)| reason), verdict.reason));
-            queue.extend(verdict.next_at.map(|next_at| (next_at, known.key.clone())));
-            let entry = Entry {
-                // What was noticed in a future that is none was noticed now.
-                since: verdict.since(old.map(|(reason, entry)| (reason, entry.since)), now).min(now),
-                next_at: verdict.next_at,
-                pool: self.tally.add(&known.terms.place.pool, verdict.reason, verdict.status),
-                status: verdict.status,
-            };
-            (verdict.reason, known.key.clone(), entry)
-        });
-        self.lists = judged.collect();
-        self.queue = queue.into_iter().collect();
-        for (reason, key) in before.all().filter(|(_, key)| self.lists.find(key).is_none()) {
-            turned.extend(turn(key, now, reason, None));
+            let old = before.all().find(known.key);
+            turned.extend(turn(known.key, now, old.and_then(|entry| entry.reason), verdict.reason));
+            // What was noticed in a future that is none was noticed now.
+            let entry = self.tallied(&known, &verdict, verdict.since(old, now).min(now));
+            let no = self.lists.add(known.key, entry);
+            queue.extend(verdict.next_at.map(|next_at| (next_at, no)));
         }
+        self.queue = queue.into_iter().collect();
+        for (key, entry) in before.all().iter().filter(|(key, _)| self.lists.all().find(key).is_none()) {
+            turned.extend(turn(key, now, entry.reason, None));
+        }
+    }
+
+    /// What is kept of a verdict, which is counted from now on.
+    fn tallied(&mut self, known: &Known<'_>, verdict: &Verdict, since: Timestamp) -> Entry {
+        let Verdict { status, reason, next_at, .. } = *verdict;
+        let pool = self.tally.add(&known.terms.place.pool, reason, status);
+        Entry { since, next_at, pool, status, reason }
     }
 }
 

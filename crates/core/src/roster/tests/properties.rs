@@ -189,10 +189,14 @@ impl Told {
         }
         assert!(self.roster.next_change_at().is_none_or(|at| self.roster.now() < at));
         // Nobody stands in the queue twice, or at an instant that no longer matters.
-        let next_at = |key: &JobKey| self.roster.lists.find(key).and_then(|(_, entry)| entry.next_at);
-        let queue: BTreeSet<(Timestamp, JobKey)> =
-            afresh.keys().filter_map(|key| Some((next_at(key)?, key.clone()))).collect();
-        assert_eq!(self.roster.queue, queue);
+        let all = self.roster.lists.all();
+        let next_at = |key: &JobKey| all.find(key).and_then(|entry| entry.next_at);
+        let expected: BTreeSet<(Timestamp, &JobKey)> =
+            afresh.keys().filter_map(|key| Some((next_at(key)?, key))).collect();
+        let queue: Vec<(Timestamp, &JobKey)> =
+            self.roster.queue.iter().map(|(at, no)| (*at, all.get(*no).unwrap().0)).collect();
+        assert_eq!(queue.len(), expected.len());
+        assert_eq!(BTreeSet::from_iter(queue), expected);
         // It is of the time that the clock shows, or waits for a clock that was put back a little.
         let held_back = self.roster.now() - self.clock;
         assert!(Duration::ZERO <= held_back && held_back <= HELD_BACK_MAX, "held back by {held_back}");
