@@ -119,7 +119,9 @@ fn whoever_lets_a_frozen_run_go_on_by_hand_does_not_get_far() {
             for process in processes_of(run).into_iter().filter(|it| *it != shim_of(run)) {
                 kill(process, Signal::CONT);
             }
-            until("it stands still again", || order.cgroup.is_some() || state(pid) == Some('T'));
+            // A shell may wait inside the kernel for a child that was stopped before it became another program.
+            let stands = || matches!(state(pid), Some('T' | 'D'));
+            until("it stands still again", || order.cgroup.is_some() || stands());
         }
         // In time for the next look at the latest.
         let looked_at = in_millis(300);

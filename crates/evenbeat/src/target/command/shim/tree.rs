@@ -98,7 +98,13 @@ impl Tree {
             return self.cgroup.as_mut().is_some_and(Cgroup::is_frozen);
         }
         let is_halted = |it: &Identity| it.look().is_none_or(|now| now.is_halted(self.told.contains(it)));
-        self.halted.as_ref().is_some_and(|members| members.iter().all(is_halted))
+        let is_still = self.halted.as_ref().is_some_and(|members| members.iter().all(is_halted));
+        if !is_still {
+            // Whoever was let go on has forgotten what it was told, also if it waits inside the kernel again by now.
+            self.halted = None;
+            self.told.clear();
+        }
+        is_still
     }
 
     /// Lets everything go on.
