@@ -10,7 +10,12 @@ fn root() -> PathBuf {
 
 fn evenbeat(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenbeat"));
-    command.args(args).current_dir(root()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+        .args(args)
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env("TZ", "UTC");
     command
 }
 

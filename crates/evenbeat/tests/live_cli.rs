@@ -6,6 +6,8 @@ mod folder;
 #[allow(dead_code, reason = "shared with the tests of the API, which need other parts")]
 mod served;
 
+#[path = "live_cli/daily.rs"]
+mod daily;
 #[path = "live_cli/fleet.rs"]
 mod fleet;
 #[path = "live_cli/jobs.rs"]

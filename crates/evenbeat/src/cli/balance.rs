@@ -2,11 +2,12 @@
 
 use std::io::BufRead;
 
+use super::analyze::ScoreWord;
 use super::chart::{self, counted, to_u64};
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE};
-use super::table::{Cell, words};
+use super::table::{Cell, Fit, words};
 use super::{Exit, show};
 use crate::api::model::{
     DistributionView, Instant, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest, SkippedJob,
@@ -22,16 +23,22 @@ pub(crate) fn distribution(hours: u32, desk: &mut Desk<'_>) -> Done {
 }
 
 fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
-    let style = if it.distribution_score < 0.8 { NOTICE } else { DIM };
+    let word = ScoreWord::of(it.distribution_score);
     writeln!(
         desk.out,
-        "{}, {} in {} h: {BOLD}{:.2}{BOLD:#}  {style}{}{style:#}",
+        "{}, {} in {} h: evenness {BOLD}{:.2}{BOLD:#} {}",
         counted(to_u64(it.total_jobs), "job"),
         counted(it.total_runs, "start"),
         it.window_hours,
         it.distribution_score,
-        it.suggestion
+        word.as_str()
     )?;
+    if word != ScoreWord::Good {
+        writeln!(
+            desk.out,
+            "{NOTICE}`evenbeat rebalance --preview` shows what would make it more even{NOTICE:#}"
+        )?;
+    }
     writeln!(
         desk.out,
         "busiest hour {}, slot of {} min {}, minute {}{}",
@@ -49,7 +56,11 @@ fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), 
         .map(|hour| {
             let mark = if hour.hour == it.peak_hour && 0 < it.peak_count { " peak" } else { "" };
             let bar = chart::bar(hour.job_count, it.peak_count, width);
-            format!("{}  {:>6}  {bar}{NOTICE}{mark}{NOTICE:#}", minute_of(hour.start), hour.job_count)
+            format!(
+                "{}  {:>6}  {bar}{NOTICE}{mark}{NOTICE:#}",
+                desk.clock.minute_at(hour.start.0),
+                hour.job_count
+            )
         })
         .collect();
     desk.lines(&lines)
@@ -66,9 +77,23 @@ pub(crate) enum Consent {
     Ask,
 }
 
-/// Shows what a rebalance would do, and does it if that is wanted. `answer` is where whoever is asked answers; none if
-/// nobody can be.
-pub(crate) fn rebalance(consent: Consent, answer: Option<&mut dyn BufRead>, desk: &mut Desk<'_>) -> Done {
+/// How much of a plan is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The first moves, and how many jobs stay for which reason.
+    Summary,
+    /// Every move and every job that stays.
+    All,
+}
+
+/// Shows what a rebalance would do, and does it if that is wanted. The person who is asked replies on `answer`; without
+/// a terminal there is none.
+pub(crate) fn rebalance(
+    consent: Consent,
+    detail: Detail,
+    answer: Option<&mut dyn BufRead>,
+    desk: &mut Desk<'_>,
+) -> Done {
     let shown = desk.ask(Ask::post(&["scheduler", "rebalance", "preview"]))?;
     let plan: RebalancePreview = shown.read()?;
     if consent == Consent::Preview && desk.json {
@@ -76,7 +101,7 @@ pub(crate) fn rebalance(consent: Consent, answer: Option<&mut dyn BufRead>, desk
         return Ok(Exit::Ok);
     }
     if !desk.json {
-        print_plan(&plan, desk)?;
+        print_plan(&plan, detail, desk)?;
     }
     let is_wanted = match (consent, answer) {
         (Consent::Preview, _) => return Ok(Exit::Ok),
@@ -105,9 +130,8 @@ pub(crate) fn rebalance(consent: Consent, answer: Option<&mut dyn BufRead>, desk
     desk.ask_and_show(ask, |it: &RebalanceAnswer, desk| {
         writeln!(
             desk.out,
-            "{} moved, {} not: {:.2} → {BOLD}{:.2}{BOLD:#}",
+            "{} moved: evenness {:.2} → {BOLD}{:.2}{BOLD:#}",
             counted(to_u64(it.moved.len()), "job"),
-            it.skipped.len(),
             it.old_distribution_score,
             it.new_distribution_score
         )?;
@@ -116,36 +140,58 @@ pub(crate) fn rebalance(consent: Consent, answer: Option<&mut dyn BufRead>, desk
     Ok(Exit::Ok)
 }
 
-fn print_plan(plan: &RebalancePreview, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print_plan(plan: &RebalancePreview, detail: Detail, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    let n_jobs = plan.would_move + plan.unchanged + plan.would_skip;
+    let are = |n: usize| if n == 1 { "is" } else { "are" };
     writeln!(
         desk.out,
-        "{} would move, {} may not, {} are well where they are: {:.2} → {BOLD}{:.2}{BOLD:#}, busiest slot {} → {}",
-        counted(to_u64(plan.would_move), "job"),
-        plan.would_skip,
+        "{}: {} would move, {} {} well placed, {} cannot move now",
+        counted(to_u64(n_jobs), "scheduled job"),
+        plan.would_move,
         plan.unchanged,
-        plan.current_score,
-        plan.projected_score,
-        plan.current_peak,
-        plan.projected_peak
+        are(plan.unchanged),
+        plan.would_skip
     )?;
-    let row = |it: &PreviewMove| {
-        vec![
-            Cell::plain(&it.job_id),
-            Cell::plain(minute_of(it.current_time)),
-            Cell::plain(minute_of(it.proposed_time)),
-        ]
-    };
-    if !plan.preview.is_empty() {
-        let rows: Vec<Vec<Cell>> = plan.preview.iter().take(MOVES_MAX).map(row).collect();
-        let lines = words(&["JOB", "NEXT RUN", "WOULD BE"], &rows, desk.width);
-        desk.lines(&lines)?;
-        let n_more = plan.preview.len().saturating_sub(MOVES_MAX);
-        if 0 < n_more {
-            writeln!(desk.out, "{NOTICE}… and {n_more} more (see --json){NOTICE:#}")?;
+    writeln!(
+        desk.out,
+        "evenness {:.2} → {BOLD}{:.2}{BOLD:#}, busiest slot {} → {}",
+        plan.current_score, plan.projected_score, plan.current_peak, plan.projected_peak
+    )?;
+    print_moves(plan, detail, desk)?;
+    match detail {
+        Detail::Summary => {
+            for (reason, n) in reasons(&plan.skipped) {
+                writeln!(desk.out, "{DIM}not moved: {n} {}{DIM:#}", reason_text(reason))?;
+            }
+        }
+        Detail::All if plan.skipped.is_empty() => {}
+        Detail::All => {
+            let row = |it: &SkippedJob| vec![Cell::plain(&it.job_id), Cell::plain(reason_text(&it.reason))];
+            let rows: Vec<Vec<Cell>> = plan.skipped.iter().map(row).collect();
+            let columns = [("JOB", Fit::Shorten(16)), ("NOT MOVED BECAUSE IT IS", Fit::Shorten(30))];
+            let lines = words(&columns, &rows, desk.table_width);
+            desk.lines(&lines)?;
         }
     }
-    for (reason, n) in reasons(&plan.skipped) {
-        writeln!(desk.out, "{DIM}not moved: {n} {reason}{DIM:#}")?;
+    Ok(())
+}
+
+fn print_moves(plan: &RebalancePreview, detail: Detail, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    if plan.preview.is_empty() {
+        return Ok(());
+    }
+    let n_shown = if detail == Detail::All { plan.preview.len() } else { MOVES_MAX };
+    let row = |it: &PreviewMove| {
+        let at = |at: Instant| Cell::plain(desk.clock.minute_at(at.0));
+        vec![Cell::plain(&it.job_id), at(it.current_time), at(it.proposed_time)]
+    };
+    let rows: Vec<Vec<Cell>> = plan.preview.iter().take(n_shown).map(row).collect();
+    let columns = [("JOB", Fit::Shorten(16)), ("NEXT RUN", Fit::Drop), ("WOULD BE", Fit::Whole)];
+    let lines = words(&columns, &rows, desk.table_width);
+    desk.lines(&lines)?;
+    let n_more = plan.preview.len().saturating_sub(n_shown);
+    if 0 < n_more {
+        writeln!(desk.out, "{NOTICE}… and {n_more} more (--all shows them){NOTICE:#}")?;
     }
     Ok(())
 }
@@ -158,7 +204,16 @@ fn reasons(skipped: &[SkippedJob]) -> std::collections::BTreeMap<&str, usize> {
     reasons
 }
 
-/// `2026-02-04 10:15`, in UTC.
-fn minute_of(at: Instant) -> String {
-    at.to_string().replace('T', " ").chars().take(16).collect()
+/// Why a job stays where it is, for people. The codes are those of the API.
+fn reason_text(code: &str) -> String {
+    match code {
+        "job_running" => "running now",
+        "protection_window" => "due soon, within a quarter of its interval or 30 minutes",
+        "placement_cooldown" => "placed or moved less than an hour ago",
+        "pinned_schedule" => "pinned to its time by its schedule",
+        "paused" => "paused",
+        "waiting" => "waiting for a retry or for the end of a blackout",
+        other => return other.replace('_', " "),
+    }
+    .to_owned()
 }

@@ -1,11 +1,9 @@
 //! `evenbeat upcoming` without a file: what a server's fleet does between two instants.
 
-use evenbeat_core::zone::Zone;
-
 use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
-use super::show::{BOLD, DIM, NOTICE, local, relative};
+use super::show::{BOLD, DIM, NOTICE, relative};
 use super::upcoming::Wanted;
 use crate::api::model::{OccurrenceView, UpcomingPage};
 
@@ -13,8 +11,6 @@ use crate::api::model::{OccurrenceView, UpcomingPage};
 const PAGE_MAX: usize = 500;
 
 pub(crate) fn run(wanted: &Wanted, desk: &mut Desk<'_>) -> Done {
-    let zone = Zone::named(wanted.tz.as_deref().unwrap_or("UTC"))
-        .map_err(|error| Trouble::Usage(format!("--tz: {error}")))?;
     if let Some(to) = wanted.to.filter(|to| *to <= wanted.from) {
         return Err(Trouble::Usage(format!("--to ({to}) is not after --from ({})", wanted.from)));
     }
@@ -50,18 +46,19 @@ pub(crate) fn run(wanted: &Wanted, desk: &mut Desk<'_>) -> Done {
         let document = serde_json::to_value(&all).map_err(|error| Trouble::Bad(error.to_string()))?;
         super::show::json(desk.out, &document)?;
     } else {
-        print(&all, &zone, wanted, desk)?;
+        print(&all, wanted, desk)?;
     }
     Ok(Exit::Ok)
 }
 
-fn print(page: &UpcomingPage, zone: &Zone, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print(page: &UpcomingPage, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let shown: Vec<&OccurrenceView> = page.items.iter().take(wanted.limit).collect();
-    let width = shown.iter().map(|it| local(zone, it.at.0).len()).max().unwrap_or(0);
+    // `CET` and `CEST` are not equally long.
+    let width = shown.iter().map(|it| desk.clock.day_at(it.at.0).len()).max().unwrap_or(0);
     for it in &shown {
         let mark = if it.estimate { '~' } else { ' ' };
-        let (clock, when) = (local(zone, it.at.0), relative(it.at.0, wanted.from));
-        writeln!(desk.out, "{mark}{clock:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}", it.job)?;
+        let (at, when) = (desk.clock.day_at(it.at.0), relative(it.at.0, wanted.from));
+        writeln!(desk.out, "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}", it.job)?;
     }
     let is_of_all = wanted.job.is_none();
     match page.total.saturating_sub(shown.len()) {

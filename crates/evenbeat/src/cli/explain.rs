@@ -6,7 +6,7 @@ use evenbeat_core::time::Timestamp;
 use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
-use super::show::{BOLD, DIM, relative, style_of_word};
+use super::show::{BOLD, DIM, length, reason_beside, relative, style_of_word};
 use crate::api::model::{ExplanationView, Instant};
 
 pub(crate) fn run(job: &JobKey, at: Option<Timestamp>, desk: &mut Desk<'_>) -> Done {
@@ -15,17 +15,20 @@ pub(crate) fn run(job: &JobKey, at: Option<Timestamp>, desk: &mut Desk<'_>) -> D
 }
 
 fn print(it: &ExplanationView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
-    let style = style_of_word(&it.condition);
+    let (style, clock) = (style_of_word(&it.condition), desk.clock.clone());
     writeln!(
         desk.out,
-        "{BOLD}{}{BOLD:#}  {style}{}{style:#} {DIM}{}{DIM:#}  at {}",
-        it.job, it.condition, it.reason, it.at
+        "{BOLD}{}{BOLD:#}  {style}{}{style:#}{}  at {}",
+        it.job,
+        it.condition,
+        reason_beside(&it.condition, &it.reason),
+        clock.at(it.at.0)
     )?;
-    writeln!(desk.out, "  {}", it.sentence)?;
-    writeln!(desk.out, "  {} {DIM}({}){DIM:#}", it.binding_sentence, it.binding)?;
+    writeln!(desk.out, "  {}", clock.sentence(&it.sentence))?;
+    writeln!(desk.out, "  {} {DIM}({}){DIM:#}", clock.sentence(&it.binding_sentence), it.binding)?;
     for wait in it.waits.iter().skip(1) {
-        let until = wait.until.map_or(String::new(), |until| format!(" Until {until}."));
-        writeln!(desk.out, "  {DIM}also: {}{until}{DIM:#}", wait.sentence)?;
+        let until = wait.until.map_or(String::new(), |until| format!(" Until {}.", clock.at(until.0)));
+        writeln!(desk.out, "  {DIM}also: {}{until}{DIM:#}", clock.sentence(&wait.sentence))?;
     }
     if 0 < it.before {
         let first = it.before_first.join(", ");
@@ -33,14 +36,16 @@ fn print(it: &ExplanationView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         writeln!(desk.out, "  {} in line before it: {first}{more}", it.before)?;
     }
     let mut row = |what: &str, at: Option<Instant>| match at {
-        Some(at) => writeln!(desk.out, "  {what:16}{at}  {DIM}{}{DIM:#}", relative(at.0, it.at.0)),
+        Some(at) => {
+            writeln!(desk.out, "  {what:16}{}  {DIM}{}{DIM:#}", clock.at(at.0), relative(at.0, it.at.0))
+        }
         None => Ok(()),
     };
     row("starts at", it.starts_at)?;
-    row("can start by", it.can_start_by)?;
-    row("should start by", it.should_start_by)?;
+    row("earliest start", it.can_start_by)?;
+    row("latest start", it.should_start_by)?;
     row("expected end", it.expected_end)?;
     row("deadline", it.deadline)?;
-    writeln!(desk.out, "  {:16}{}", "expected length", it.expected_length)?;
+    writeln!(desk.out, "  {:16}{}", "expected length", length(it.expected_length.0))?;
     Ok(())
 }

@@ -5,24 +5,67 @@ use std::io::{self, Write};
 
 use clap::Args;
 use evenbeat_core::time::Timestamp;
+use evenbeat_core::zone::{Zone, ZoneError};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::client::{Answer, Ask, Client, Place, Trouble};
+use super::show::Clock;
 use super::{Exit, show};
 use crate::api::model::Page;
 use crate::runtime::terminal;
 
 /// Which server, and how its answer is shown.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServerArgs {
-    /// The server: `http://HOST:PORT` or `unix:PATH`. If nothing is said: the socket of this user's server if there is
-    /// one, else `http://127.0.0.1:8060`.
-    #[arg(long, global = true, env = "EVENBEAT_SERVER", value_name = "PLACE")]
+    /// The server: `http://HOST:PORT` or `unix:PATH`. By default the socket of your own server if there is one, else
+    /// `http://127.0.0.1:8060`.
+    #[arg(
+        long,
+        global = true,
+        env = "EVENBEAT_SERVER",
+        value_name = "PLACE",
+        help_heading = "Server and output"
+    )]
     pub(crate) server: Option<String>,
     /// Print the server's answer as one JSON document instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Server and output")]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) times: TimeArgs,
+}
+
+/// How people read times.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct TimeArgs {
+    /// Show times in this zone instead of the local one (`TZ`, else that of the machine).
+    #[arg(
+        long,
+        global = true,
+        value_name = "ZONE",
+        conflicts_with = "utc",
+        help_heading = "Server and output"
+    )]
+    pub(crate) tz: Option<String>,
+    /// Show times in UTC.
+    #[arg(long, global = true, help_heading = "Server and output")]
+    pub(crate) utc: bool,
+}
+
+impl TimeArgs {
+    /// The zone in which times are shown.
+    pub(crate) fn zone(&self) -> Result<Zone, ZoneError> {
+        match (&self.tz, self.utc) {
+            (_, true) => Ok(Zone::utc()),
+            (Some(name), false) => Zone::named(name),
+            (None, false) => Ok(terminal::local_zone()),
+        }
+    }
+
+    /// The same where a program reads on: UTC unless a zone was asked for.
+    pub(crate) fn zone_for_machines(&self) -> Result<Zone, ZoneError> {
+        if self.tz.is_some() { self.zone() } else { Ok(Zone::utc()) }
+    }
 }
 
 /// All that a command works with.
@@ -30,7 +73,12 @@ pub(crate) struct Desk<'a> {
     client: Client,
     pub(crate) json: bool,
     pub(crate) now: Timestamp,
+    /// For times that people read.
+    pub(crate) clock: Clock,
+    /// For charts and sentences.
     pub(crate) width: usize,
+    /// For tables, which are whole in a pipe.
+    pub(crate) table_width: usize,
     pub(crate) out: &'a mut dyn Write,
     pub(crate) err: &'a mut dyn Write,
 }
@@ -68,7 +116,17 @@ fn desk<'a>(
         None => Place::usual(|name| env::var_os(name)),
     };
     let client = Client::new(place).map_err(|error| Trouble::Bad(format!("cannot ask anybody: {error}")))?;
-    Ok(Desk { client, json: args.json, now, width: terminal::width().into(), out, err })
+    let zone = args.times.zone().map_err(|error| Trouble::Usage(format!("--tz: {error}")))?;
+    Ok(Desk {
+        client,
+        json: args.json,
+        now,
+        clock: Clock { zone, now },
+        width: terminal::width().into(),
+        table_width: terminal::table_width(),
+        out,
+        err,
+    })
 }
 
 impl Desk<'_> {

@@ -32,6 +32,7 @@ mod source;
 mod status;
 mod table;
 mod upcoming;
+mod when;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
@@ -108,10 +109,7 @@ enum Command {
         /// Only this job.
         #[arg(long, value_name = "KEY")]
         job: Option<JobKey>,
-        /// Show local times of this zone instead of UTC.
-        #[arg(long, value_name = "ZONE")]
-        tz: Option<String>,
-        /// Show at most so many.
+        /// Show at most this many.
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: usize,
         #[command(flatten)]
@@ -221,11 +219,11 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
             let wanted = next::Wanted { job, n: n.into(), from: from.unwrap_or(now), tz, json };
             next::run(&file, &wanted, now, out, err)
         }
-        Command::Upcoming { file, from, to, job, tz, limit, server } => {
+        Command::Upcoming { file, from, to, job, limit, server } => {
             let (from, json) = (from.unwrap_or(now), server.json);
-            let wanted = upcoming::Wanted { job, from, to, tz, limit, json };
+            let wanted = upcoming::Wanted { job, from, to, limit, json };
             match file {
-                Some(file) => upcoming::run(&file, &wanted, now, out, err),
+                Some(file) => upcoming::run(&file, &wanted, &server.times, now, out, err),
                 None => live::at_desk(&server, now, out, err, |desk| comes::run(&wanted, desk)),
             }
         }

@@ -6,7 +6,7 @@ use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM};
-use super::table::{Cell, words};
+use super::table::{Cell, Fit, words};
 use crate::api::model::{DrainAnswer, DrainRequest, NodeView, Page};
 
 /// What is done with nodes.
@@ -72,6 +72,15 @@ fn table(page: &Page<NodeView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
             ]
         })
         .collect();
-    let lines = words(&["NODE", "INSTANCE", "STATE", "RUNS", "POOLS", "KIND", "SESSION"], &rows, desk.width);
+    let columns = [
+        ("NODE", Fit::Shorten(12)),
+        ("INSTANCE", Fit::Drop),
+        ("STATE", Fit::Whole),
+        ("RUNS", Fit::Drop),
+        ("POOLS", Fit::Drop),
+        ("KIND", Fit::Drop),
+        ("SESSION", Fit::Drop),
+    ];
+    let lines = words(&columns, &rows, desk.table_width);
     desk.lines(&lines)
 }

@@ -4,12 +4,12 @@ use std::time::Duration as Length;
 
 use clap::{Args, Subcommand};
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::time::Timestamp;
 
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
-use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
-use super::table::{Cell, words};
+use super::show::{BOLD, DIM, NOTICE, length, relative, style_of_word};
+use super::table::{Cell, Fit, short_id, words};
+use super::when::When;
 use super::{Exit, chart};
 use crate::api::model::{CancelAnswer, Instant, Page, RecordView, RunView};
 
@@ -58,22 +58,22 @@ enum Action {
 /// Which runs.
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Of this job.
+    /// Only runs of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<JobKey>,
-    /// With this outcome.
+    /// Only runs with this outcome.
     #[arg(long, value_parser = ["succeeded", "failed", "timed_out", "blackout", "cancelled", "lost", "unknown", "superseded"])]
     outcome: Option<String>,
-    /// Only those that are not over.
+    /// Only runs that have not ended.
     #[arg(long, conflicts_with_all = ["outcome", "since", "until"])]
     open: bool,
-    /// They ended at this instant or later, in RFC 3339.
-    #[arg(long, value_name = "INSTANT")]
-    since: Option<Timestamp>,
-    /// They ended before this instant, in RFC 3339.
-    #[arg(long, value_name = "INSTANT")]
-    until: Option<Timestamp>,
-    /// At most so many.
+    /// Only runs that ended at this time or later: `1h` (ago), `today`, `yesterday`, `2026-11-17`, or an instant.
+    #[arg(long, value_name = "WHEN")]
+    since: Option<When>,
+    /// Only runs that ended before this time, written in the same ways.
+    #[arg(long, value_name = "WHEN")]
+    until: Option<When>,
+    /// Show at most this many.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
 }
@@ -85,8 +85,8 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
                 .with("job", args.job.as_ref())
                 .with("outcome", args.outcome.as_ref())
                 .with("open", args.open.then_some(true))
-                .with("since", args.since)
-                .with("until", args.until);
+                .with("since", args.since.map(|it| it.resolve(&desk.clock)))
+                .with("until", args.until.map(|it| it.resolve(&desk.clock)));
             let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
             desk.ask_all_and_show(&ask, "before", most, table)?;
             if let Some(job) = args.job.as_ref().filter(|_| !desk.json) {
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
             let most = usize::try_from(*limit).unwrap_or(usize::MAX);
             desk.ask_all_and_show(&ask, "before", most, |page: &Page<RecordView>, desk| {
                 if page.items.is_empty() {
-                    writeln!(desk.out, "every occurrence got a run")?;
+                    writeln!(desk.out, "no skipped or missed occurrences so far")?;
                 }
                 record_lines(page, desk)?;
                 if page.next.is_some() {
@@ -135,14 +135,23 @@ fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
                 Cell::plain(&run.job),
                 Cell::styled(&*run.status, style_of_word(&run.status)),
                 Cell::plain(relative(run.started_at.unwrap_or(run.claimed_at).0, now)),
-                Cell::plain(run.took.map_or("-".to_owned(), |it| it.to_string())),
+                Cell::plain(run.took.map_or("-".to_owned(), |it| length(it.0))),
                 Cell::styled(&run.id, DIM),
                 Cell::plain(&*run.trigger),
                 Cell::plain(run.node.as_deref().unwrap_or("-")),
             ]
         })
         .collect();
-    let lines = words(&["JOB", "STATUS", "STARTED", "TOOK", "RUN", "TRIGGER", "NODE"], &rows, desk.width);
+    let columns = [
+        ("JOB", Fit::Shorten(12)),
+        ("STATUS", Fit::Whole),
+        ("STARTED", Fit::Drop),
+        ("TOOK", Fit::Drop),
+        ("RUN", short_id(page.items.iter().map(|run| run.id.as_str()))),
+        ("TRIGGER", Fit::Drop),
+        ("NODE", Fit::Drop),
+    ];
+    let lines = words(&columns, &rows, desk.table_width);
     desk.lines(&lines)?;
     if page.next.is_some() {
         let shown = chart::counted(chart::to_u64(page.items.len()), "run");
@@ -171,7 +180,8 @@ fn records(job: &JobKey, desk: &mut Desk<'_>) -> Result<(), Trouble> {
 
 fn record_lines(page: &Page<RecordView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     for it in &page.items {
-        let due = if it.count == 1 { it.first.to_string() } else { format!("{} to {}", it.first, it.last) };
+        let first = desk.clock.at(it.first.0);
+        let due = if it.count == 1 { first } else { format!("{first} to {}", desk.clock.at(it.last.0)) };
         let (what, reason) = (&it.what, &it.reason);
         writeln!(desk.out, "  {:>5}  {NOTICE}{what}{NOTICE:#} ({reason})  {due}", it.count)?;
     }
@@ -181,8 +191,8 @@ fn record_lines(page: &Page<RecordView>, desk: &mut Desk<'_>) -> Result<(), Trou
 fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let style = style_of_word(&run.status);
     writeln!(desk.out, "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {DIM}{}{DIM:#}", run.job, run.status, run.id)?;
-    let now = desk.now;
-    let at = |at: Option<Instant>| at.map(|at| format!("{at}  {DIM}{}{DIM:#}", relative(at.0, now)));
+    let clock = &desk.clock;
+    let at = |at: Option<Instant>| at.map(|at| clock.at_and_distance(at.0));
     let counted: Vec<String> = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let facts: [(&str, Option<String>); 14] = [
         ("trigger", Some(run.trigger.to_string())),
@@ -192,12 +202,12 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("claimed at", at(Some(run.claimed_at))),
         ("started at", at(run.started_at)),
         ("ended at", at(run.ended_at)),
-        ("took", run.took.map(|it| it.to_string())),
+        ("took", run.took.map(|it| length(it.0))),
         ("exit code", run.exit_code.map(|it| it.to_string())),
         ("error", run.error.clone()),
         ("told", Some(counted.join(" ")).filter(|it| !it.is_empty())),
         ("cancel asked", run.cancel_asked.then(|| "yes".to_owned())),
-        ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, it.ended_at))),
+        ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),
         ("fence", Some(run.fence.to_string())),
     ];
     for (what, value) in facts {

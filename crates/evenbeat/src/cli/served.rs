@@ -9,7 +9,7 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 
 use super::apply::Purpose;
-use super::balance::Consent;
+use super::balance::{Consent, Detail};
 use super::live::{ServerArgs, at_desk};
 use super::{Exit, apply, balance, explain, job, node, run as runs, status};
 
@@ -85,6 +85,9 @@ pub(crate) enum Served {
         /// Apply it without asking.
         #[arg(long)]
         yes: bool,
+        /// Show every move, and every job that cannot move with the reason.
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         server: ServerArgs,
     },
@@ -126,7 +129,8 @@ pub(crate) fn run(
         Served::Distribution { hours, server } => {
             at_desk(&server, now, out, err, |desk| balance::distribution(hours, desk))
         }
-        Served::Rebalance { preview, yes, server } => {
+        Served::Rebalance { preview, yes, all, server } => {
+            let detail = if all { Detail::All } else { Detail::Summary };
             let consent = match (preview, yes) {
                 (true, _) => Consent::Preview,
                 (_, true) => Consent::Given,
@@ -136,7 +140,7 @@ pub(crate) fn run(
             let mut stdin = io::stdin().lock();
             let can_ask = stdin.is_terminal() && io::stderr().is_terminal();
             let answer: Option<&mut dyn BufRead> = if can_ask { Some(&mut stdin) } else { None };
-            at_desk(&server, now, out, err, |desk| balance::rebalance(consent, answer, desk))
+            at_desk(&server, now, out, err, |desk| balance::rebalance(consent, detail, answer, desk))
         }
         Served::Node(Of { server, args }) => at_desk(&server, now, out, err, |desk| node::run(&args, desk)),
     }

@@ -66,10 +66,81 @@ fn rough(length: Duration) -> String {
     parts.join(" ")
 }
 
+/// How long something took: `250ms`, `2.0s`, `1m 19s`, `3h 20m`. Never negative.
+pub(crate) fn length(length: Duration) -> String {
+    match length.as_millis().max(0) {
+        0 => "0s".to_owned(),
+        millis if millis < 1_000 => format!("{millis}ms"),
+        millis if millis < 60_000 => format!("{}.{}s", millis / 1_000, millis / 100 % 10),
+        _ => rough(length),
+    }
+}
+
+/// Instants in the zone of whoever reads them.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    pub(crate) zone: Zone,
+    pub(crate) now: Timestamp,
+}
+
+impl Clock {
+    /// `2026-03-29 03:00:00 CEST`.
+    pub(crate) fn at(&self, at: Timestamp) -> String {
+        let (date, time) = date_and_time(&self.zone, at);
+        format!("{date} {time} {}", self.zone.abbreviation(at))
+    }
+
+    /// `Sun 2026-03-29 03:00:00 CEST`.
+    pub(crate) fn day_at(&self, at: Timestamp) -> String {
+        format!("{} {}", day_name(&self.zone, at), self.at(at))
+    }
+
+    /// `2026-03-29 03:00`.
+    pub(crate) fn minute_at(&self, at: Timestamp) -> String {
+        let (date, _) = date_and_time(&self.zone, at);
+        format!("{date} {}", clock(&self.zone, at))
+    }
+
+    /// `2026-03-29 03:00:00 CEST  in 3h 20m`.
+    pub(crate) fn at_and_distance(&self, at: Timestamp) -> String {
+        format!("{}  {DIM}{}{DIM:#}", self.at(at), relative(at, self.now))
+    }
+
+    /// A sentence of the server, with its instants in this zone. On the wire they are in UTC, to the millisecond.
+    pub(crate) fn sentence(&self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(letter) = rest.chars().next() {
+            if let Some((at, n_bytes)) = instant_at_start(rest) {
+                shown.push_str(&self.at(at));
+                rest = &rest[n_bytes..];
+            } else {
+                shown.push(letter);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+        shown
+    }
+}
+
+/// An instant of RFC 3339 in UTC that a text begins with, and how long it is.
+fn instant_at_start(text: &str) -> Option<(Timestamp, usize)> {
+    const LENGTH_MAX: usize = "2026-03-29T01:00:00.123456789Z".len();
+    let is_likely =
+        text.as_bytes().get(10) == Some(&b'T') && text.starts_with(|it: char| it.is_ascii_digit());
+    let end = is_likely.then(|| text.bytes().take(LENGTH_MAX).position(|it| it == b'Z')).flatten()?;
+    Some((text.get(..=end)?.parse().ok()?, end + 1))
+}
+
 /// One JSON document, and the end of its last line.
 pub(crate) fn json(out: &mut dyn Write, document: &serde_json::Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     writeln!(out)
+}
+
+/// The code of a reason, to stand beside a condition that it does not merely repeat.
+pub(crate) fn reason_beside(condition: &str, reason: &str) -> String {
+    if reason == condition { String::new() } else { format!(" {DIM}{reason}{DIM:#}") }
 }
 
 /// The colour of a condition; its word says the same to those who see none.
@@ -91,11 +162,23 @@ pub(crate) fn style_of_word(word: &str) -> Style {
     }
 }
 
-fn local_clock(zone: &Zone, at: Timestamp) -> String {
+fn day_name(zone: &Zone, at: Timestamp) -> &'static str {
     const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+    DAYS[usize::from(weekday(day_of(zone.local(at).date)))]
+}
+
+/// To the second.
+fn date_and_time(zone: &Zone, at: Timestamp) -> (String, String) {
     let local = zone.local(at);
     let Date { year, month, day } = local.date;
-    let day_name = DAYS[usize::from(weekday(day_of(local.date)))];
+    let (hour, minute, second) = clock_parts(local.second_of_day);
+    (format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{second:02}"))
+}
+
+fn local_clock(zone: &Zone, at: Timestamp) -> String {
+    let local = zone.local(at);
+    let Date { year, month, day } = local.date;
+    let day_name = day_name(zone, at);
     let (hour, minute, second) = clock_parts(local.second_of_day);
     let seconds = match (second, at.as_millis().rem_euclid(1_000)) {
         (0, 0) => String::new(),
@@ -131,5 +214,40 @@ mod tests {
         assert_eq!(relative(now + Duration::from_secs(12_345), now), "in 3h 25m");
         assert_eq!(relative(now - Duration::from_secs(187_200), now), "2d 4h ago");
         assert_eq!(relative(now + Duration::from_millis(400), now), "now");
+    }
+
+    #[test]
+    fn lengths_are_read_at_a_glance_and_never_negative() {
+        let check = |millis, expected: &str| assert_eq!(length(Duration::from_millis(millis)), expected);
+        check(0, "0s");
+        check(-1, "0s");
+        check(3, "3ms");
+        check(999, "999ms");
+        check(2_004, "2.0s");
+        check(59_999, "59.9s");
+        check(60_187, "1m");
+        check(79_390, "1m 19s");
+        check(12_345_678, "3h 25m");
+        check(187_200_000, "2d 4h");
+    }
+
+    #[test]
+    fn a_sentence_of_the_server_is_told_in_local_time() {
+        let zone = Zone::named("Europe/Berlin").unwrap();
+        let clock = Clock { zone, now: Timestamp::from_second(0) };
+        let check = |text: &str, expected: &str| assert_eq!(clock.sentence(text), expected);
+        check(
+            "Site api.example has no room before 2026-11-17T04:29:00.022Z.",
+            "Site api.example has no room before 2026-11-17 05:29:00 CET.",
+        );
+        check(
+            "2026-07-01T00:00:00Z to 2026-07-02T00:00:00Z",
+            "2026-07-01 02:00:00 CEST to 2026-07-02 02:00:00 CEST",
+        );
+        check("The last run failed: größer, 2026-11-1 T Z.", "The last run failed: größer, 2026-11-1 T Z.");
+        let at = "2026-03-29T01:00:00.9Z".parse().unwrap();
+        assert_eq!(clock.at(at), "2026-03-29 03:00:00 CEST");
+        assert_eq!(clock.day_at(at), "Sun 2026-03-29 03:00:00 CEST");
+        assert_eq!(clock.minute_at(at), "2026-03-29 03:00");
     }
 }

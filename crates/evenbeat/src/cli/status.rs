@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use super::Exit;
+use super::analyze::ScoreWord;
 use super::chart::{counted, thousands};
 use super::client::{Ask, Trouble};
 use super::exit::Probe;
 use super::live::{Desk, Done, ServerArgs, at_desk};
 use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
-use super::table::{Cell, words};
-use crate::api::model::StatusView;
+use super::table::{Cell, Fit, words};
+use crate::api::model::{JobCounts, StatusView};
 
 /// Ends with 1 if any job is in error.
 pub(crate) fn status(desk: &mut Desk<'_>) -> Done {
@@ -24,14 +25,19 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         let style = if n == 0 { DIM } else { style_of_word(word) };
         format!("{style}{} {word}{style:#}", thousands(n.into()))
     };
-    writeln!(
-        desk.out,
-        "{style}{condition}{style:#}  {BOLD}{}{BOLD:#}: {}, {}, {}",
-        counted(jobs.total.into(), "job"),
-        count(jobs.by_condition.ok, "ok"),
-        count(jobs.by_condition.warning, "warning"),
-        count(jobs.by_condition.error, "error"),
-    )?;
+    if jobs.total == 0 {
+        writeln!(desk.out, "{style}{condition}{style:#}  {BOLD}no jobs{BOLD:#}")?;
+    } else {
+        writeln!(
+            desk.out,
+            "{style}{condition}{style:#}  {BOLD}{}{BOLD:#}: {}, {}, {}{}",
+            counted(jobs.total.into(), "job"),
+            count(jobs.by_condition.ok, "ok"),
+            count(jobs.by_condition.warning, "warning"),
+            count(jobs.by_condition.error, "error"),
+            inactive(jobs),
+        )?;
+    }
     let by = &jobs.by_status;
     let statuses: Vec<String> = [
         (by.running, "running"),
@@ -52,11 +58,16 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     }
     lines.push(fact("open runs", status.open_runs.to_string()));
     lines.push(fact("nodes", status.nodes.to_string()));
-    let peak = format!("{} at {}", counted(status.peak_count.into(), "start"), status.peak_at);
-    lines.push(fact(
-        "evenness",
-        format!("{:.2} over the next day, busiest hour {peak}", status.distribution_score),
-    ));
+    if 0 < status.peak_count {
+        let score = status.distribution_score;
+        let peak = counted(status.peak_count.into(), "start");
+        let from = desk.clock.minute_at(status.peak_at.0);
+        let word = ScoreWord::of(score).as_str();
+        lines.push(fact(
+            "evenness",
+            format!("{score:.2} {word} over the next day, busiest hour {peak} from {from}"),
+        ));
+    }
     let since = relative(status.started_at.0, desk.now);
     lines.push(fact(
         "server",
@@ -79,14 +90,29 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
                     Cell::plain(&job.key),
                     Cell::styled(&*job.condition, style_of_word(&job.condition)),
                     Cell::plain(&*job.reason),
-                    Cell::styled(&job.sentence, DIM),
+                    Cell::styled(desk.clock.sentence(&job.sentence), DIM),
                 ]
             })
             .collect();
-        let lines = words(&["JOB", "CONDITION", "REASON", "WHY"], &rows, desk.width);
+        let columns = [
+            ("JOB", Fit::Shorten(16)),
+            ("CONDITION", Fit::Whole),
+            ("REASON", Fit::Drop),
+            ("WHY", Fit::Shorten(40)),
+        ];
+        let lines = words(&columns, &rows, desk.table_width);
         desk.lines(&lines)?;
     }
     Ok(())
+}
+
+/// Jobs whose condition does not count, so that the figures add up: paused, disabled, done.
+fn inactive(jobs: &JobCounts) -> String {
+    let by = &jobs.by_condition;
+    match jobs.total.saturating_sub(by.ok + by.warning + by.error) {
+        0 => String::new(),
+        n => format!(", {} inactive", thousands(n.into())),
+    }
 }
 
 /// One line, and an exit code that monitoring systems understand.
@@ -121,11 +147,12 @@ pub(crate) fn probe(
     let worst = status.worst.first().map_or(String::new(), |job| format!("; {}: {}", job.key, job.sentence));
     writeln!(
         out,
-        "{word} - {}: {} ok, {} warning, {} error{}|ok={} warning={} error={} open_runs={} score={:.2}",
+        "{word} - {}: {} ok, {} warning, {} error{}{}|ok={} warning={} error={} open_runs={} score={:.2}",
         counted(status.jobs.total.into(), "job"),
         by.ok,
         by.warning,
         by.error,
+        inactive(&status.jobs),
         worst.replace('|', "/"),
         by.ok,
         by.warning,

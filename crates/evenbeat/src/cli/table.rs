@@ -29,33 +29,106 @@ impl Cell {
     }
 }
 
-/// A name at the left and figures at the right, under a heading. The figures that do not fit any more are left
-/// out from the right; the name is cut.
-pub(crate) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
-    aligned(heading, rows, width, Side::Right)
+/// What becomes of a column where a table is wider than the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// Left out, the rightmost first.
+    Drop,
+    /// Shortened, but not below this many characters, and never left out: names, reasons.
+    Shorten(usize),
+    /// The same without a mark for what was cut: a shortened id is typed as it stands.
+    ShortId(usize),
+    /// Always whole.
+    Whole,
 }
 
-/// The same with words instead of figures.
-pub(crate) fn words(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
-    aligned(heading, rows, width, Side::Left)
+/// Rows of words under a heading. In a terminal that is too narrow, columns are left out or shortened as they say.
+pub(crate) fn words(columns: &[(&str, Fit)], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
+    let heading: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let mut widths = widest(&heading, rows).into_iter().map(Some).collect::<Vec<_>>();
+    fit(columns, &mut widths, width);
+    let line = |cells: &[Cell]| {
+        let shown = cells.iter().zip(&widths).zip(columns).filter_map(|((cell, width), (_, fit))| {
+            let width = (*width)?;
+            let text = match fit {
+                Fit::ShortId(_) => cell.text.chars().take(width).collect(),
+                _ => cut(&cell.text, width),
+            };
+            Some(Cell { text, style: cell.style }.padded(width, false))
+        });
+        shown.collect::<Vec<_>>().join(&" ".repeat(GAP))
+    };
+    let heading: Vec<Cell> = heading.iter().map(|it| Cell::styled(*it, DIM)).collect();
+    std::iter::once(&heading).chain(rows).map(|cells| line(cells)).collect()
 }
 
-/// Where in their columns all but the first cell of a row stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
+/// Takes away from the full widths until they fit; a column that is left out has none.
+fn fit(columns: &[(&str, Fit)], widths: &mut [Option<usize>], width: usize) {
+    const LEAST: usize = 8;
+    let mut least: Vec<usize> = widths
+        .iter()
+        .zip(columns)
+        .map(|(full, (_, fit))| match fit {
+            Fit::Shorten(least) | Fit::ShortId(least) => full.unwrap_or(0).min(*least),
+            Fit::Drop | Fit::Whole => full.unwrap_or(0),
+        })
+        .collect();
+    let too_wide = |widths: &[Option<usize>], least: &[usize]| {
+        let shown = widths.iter().zip(least).filter(|(full, _)| full.is_some()).map(|(_, least)| least + GAP);
+        shown.sum::<usize>().saturating_sub(GAP).saturating_sub(width)
+    };
+    let idx_of =
+        |wanted: fn(Fit) -> bool| (0..columns.len()).rev().filter(move |idx| wanted(columns[*idx].1));
+    for idx in idx_of(|fit| fit == Fit::Drop) {
+        if 0 < too_wide(widths, &least) {
+            widths[idx] = None;
+        }
+    }
+    for idx in idx_of(|fit| matches!(fit, Fit::Shorten(_))) {
+        let enough = least[idx].min(LEAST);
+        least[idx] -= too_wide(widths, &least).min(least[idx] - enough);
+    }
+    // What is left of the room goes to the first columns first: names before reasons.
+    let n_shown = widths.iter().flatten().count();
+    let needed: usize = widths.iter().zip(&least).filter(|(full, _)| full.is_some()).map(|(_, it)| it).sum();
+    let mut room = width.saturating_sub(needed + GAP * n_shown.saturating_sub(1));
+    for (shown, least) in widths.iter_mut().zip(least) {
+        if let Some(full) = *shown {
+            let more = room.min(full - least);
+            *shown = Some(least + more);
+            room -= more;
+        }
+    }
 }
 
-fn aligned(heading: &[&str], rows: &[Vec<Cell>], width: usize, side: Side) -> Vec<String> {
-    const GAP: usize = 2;
-    const NAME_MIN: usize = 12;
-    let n_columns = heading.len();
+/// How much of these ids tells them apart, and at least the instant that they begin with.
+pub(crate) fn short_id<'a>(ids: impl IntoIterator<Item = &'a str>) -> Fit {
+    const INSTANT: usize = "01a1e78f-00a5".len();
+    let mut ids: Vec<&str> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let shared =
+        |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(one, other)| one == other).count();
+    let most_shared = ids.windows(2).map(shared).max().unwrap_or(0);
+    Fit::ShortId(INSTANT.max(most_shared + 1))
+}
+
+const GAP: usize = 2;
+
+fn widest(heading: &[&str], rows: &[Vec<Cell>]) -> Vec<usize> {
     let widest = |idx: usize| {
         let cells = rows.iter().filter_map(|row| row.get(idx)).map(|cell| cell.text.chars().count());
         cells.chain(heading.get(idx).map(|it| it.chars().count())).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..n_columns).map(widest).collect();
+    (0..heading.len()).map(widest).collect()
+}
+
+/// A name at the left and figures at the right, under a heading. Figures that do not fit are left out from the right;
+/// the name is cut.
+pub(crate) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
+    const NAME_MIN: usize = 12;
+    let n_columns = heading.len();
+    let widths = widest(heading, rows);
     let name_full = widths.first().copied().unwrap_or(0);
     let figures = |n: usize| widths.iter().take(n).skip(1).map(|it| it + GAP).sum::<usize>();
     let n_shown = (1..=n_columns).rev().find(|n| name_full.min(NAME_MIN) + figures(*n) <= width).unwrap_or(1);
@@ -64,7 +137,7 @@ fn aligned(heading: &[&str], rows: &[Vec<Cell>], width: usize, side: Side) -> Ve
         let shown =
             cells.iter().zip(&widths).take(n_shown).enumerate().map(|(idx, (cell, width))| match idx {
                 0 => Cell { text: cut(&cell.text, name), style: cell.style }.padded(name, false),
-                _ => format!("{:GAP$}{}", "", cell.padded(*width, side == Side::Right)),
+                _ => format!("{:GAP$}{}", "", cell.padded(*width, true)),
             });
         shown.collect::<String>()
     };
@@ -135,14 +208,44 @@ mod tests {
         );
     }
 
+    const RUNS: [(&str, Fit); 5] = [
+        ("JOB", Fit::Shorten(8)),
+        ("STATUS", Fit::Whole),
+        ("TOOK", Fit::Drop),
+        ("RUN", Fit::ShortId(8)),
+        ("NODE", Fit::Drop),
+    ];
+
+    #[track_caller]
+    fn check_runs(width: usize, expected: &str) {
+        let rows =
+            [["shop-prices@test", "failed", "2.0s", "01a1e78f-00a5-7d0c", "one"].map(Cell::plain).to_vec()];
+        assert_eq!(shown(&words(&RUNS, &rows, width)), expected);
+    }
+
     #[test]
-    fn words_stand_at_the_left_of_their_columns() {
-        let rows = [["shop", "ok", "every 6h"].map(Cell::plain).to_vec()];
-        assert_eq!(
-            shown(&words(&["JOB", "CONDITION", "SCHEDULE"], &rows, 40)),
-            "JOB   CONDITION  SCHEDULE\nshop  ok         every 6h"
+    fn a_narrow_table_shortens_what_one_needs_next_and_leaves_out_the_rest() {
+        let whole = "JOB               STATUS  TOOK  RUN                 NODE\n\
+                     shop-prices@test  failed  2.0s  01a1e78f-00a5-7d0c  one";
+        check_runs(usize::MAX, whole);
+        check_runs(56, whole);
+        check_runs(
+            55,
+            "JOB               STATUS  TOOK  RUN                NODE\n\
+             shop-prices@test  failed  2.0s  01a1e78f-00a5-7d0  one",
         );
-        assert_eq!(shown(&words(&["JOB", "CONDITION", "SCHEDULE"], &rows, 20)), "JOB   CONDITION\nshop  ok");
+        check_runs(38, "JOB       STATUS  TOOK  RUN       NODE\nshop-pr…  failed  2.0s  01a1e78f  one");
+        check_runs(37, "JOB            STATUS  TOOK  RUN\nshop-prices@…  failed  2.0s  01a1e78f");
+        check_runs(26, "JOB       STATUS  RUN\nshop-pr…  failed  01a1e78f");
+        // Too narrow even for that: the terminal wraps, and nothing is lost.
+        check_runs(10, "JOB       STATUS  RUN\nshop-pr…  failed  01a1e78f");
+    }
+
+    #[test]
+    fn short_ids_tell_runs_apart() {
+        let ids = ["01a1e78f-00a5-7d0c", "01a1e78f-00a5-7e0c", "01a1e78f-00a5-7e0c"];
+        assert_eq!(short_id(ids), Fit::ShortId("01a1e78f-00a5-7d".len()));
+        assert_eq!(short_id(ids.into_iter().take(1)), Fit::ShortId("01a1e78f-00a5".len()));
     }
 
     #[test]

@@ -17,7 +17,8 @@ use evenbeat_core::urgency::{self, Outlook};
 use evenbeat_core::zone::Zone;
 use serde_json::json;
 
-use super::show::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
+use super::live::TimeArgs;
+use super::show::{BOLD, Clock, DIM, NOTICE, local_rfc3339, relative};
 use super::{Exit, show, source};
 
 /// What was asked for.
@@ -26,7 +27,6 @@ pub(crate) struct Wanted {
     pub(crate) job: Option<JobKey>,
     pub(crate) from: Timestamp,
     pub(crate) to: Option<Timestamp>,
-    pub(crate) tz: Option<String>,
     pub(crate) limit: usize,
     pub(crate) json: bool,
 }
@@ -37,6 +37,7 @@ const LOOKAHEAD: Duration = Duration::from_hours(1);
 pub(crate) fn run(
     file: &Path,
     wanted: &Wanted,
+    times: &TimeArgs,
     now: Timestamp,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -46,7 +47,8 @@ pub(crate) fn run(
         writeln!(err, "error: --to ({to}) is not after --from ({})", wanted.from)?;
         return Ok(Exit::Usage);
     }
-    let zone = match Zone::named(wanted.tz.as_deref().unwrap_or("UTC")) {
+    let zone = if wanted.json { times.zone_for_machines() } else { times.zone() };
+    let zone = match zone {
         Ok(zone) => zone,
         Err(error) => {
             writeln!(err, "error: --tz: {error}")?;
@@ -142,17 +144,19 @@ fn print_text(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let shown: Vec<Occurrence<'_>> = agenda.all().iter().take(wanted.limit).collect();
-    let width = shown.iter().map(|it| local(zone, it.at).len()).max().unwrap_or(0);
+    let clock = Clock { zone: zone.clone(), now: wanted.from };
+    // `CET` and `CEST` are not equally long.
+    let width = shown.iter().map(|it| clock.day_at(it.at).len()).max().unwrap_or(0);
     for it in &shown {
         let job = fleet.job(it.job);
         let mark = if it.is_estimate { '~' } else { ' ' };
-        let clock = local(zone, it.at);
+        let at = clock.day_at(it.at);
         let schedule = job.map_or(String::new(), |job| job.schedule.to_string());
         let note = if job.is_some_and(is_placed) && !it.is_estimate { "  placed by load" } else { "" };
         let when = relative(it.at, wanted.from);
         writeln!(
             out,
-            "{mark}{clock:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}  {DIM}{schedule}{note}{DIM:#}",
+            "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}  {DIM}{schedule}{note}{DIM:#}",
             it.job
         )?;
     }

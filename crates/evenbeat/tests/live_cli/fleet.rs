@@ -13,7 +13,10 @@ fn a_fleet_that_is_well() {
     let mut text = String::new();
     let mut note = |args: &[&str]| {
         // Which of the two it is depends on the time of day.
-        let typed = served.typed(args).replace("protection_window", "placement_cooldown");
+        let typed = served.typed(args).replace(
+            "due soon, within a quarter of its interval or 30 minutes",
+            "placed or moved less than an hour ago",
+        );
         write!(text, "$ evenbeat {}\n{typed}\n", args.join(" ")).unwrap();
     };
     note(&["status"]);

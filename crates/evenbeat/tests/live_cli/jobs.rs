@@ -31,7 +31,7 @@ fn a_life_of_a_job() {
     note(&["job", "add", "shop", "--every", "6h", "-l", "team=news", "--", "scrapy", "crawl", "shop"]);
     note(&["job", "add", "shop", "--every", "6h", "--", "true"]);
     note(&["job", "add", "shop", "--every", "8h", "--replace", "--", "true"]);
-    note(&["job", "add", "bad", "--cron", "0 25 * * *", "--set", "cost=0"]);
+    note(&["job", "add", "bad", "--cron", "0 25 * * *", "--set", "cost=0", "--", "true"]);
     note(&["job", "add", "hand", "--manual", "--", "true"]);
     note(&["job", "pause", "shop", "--reason", "holiday"]);
     note(&["job", "pause", "shop"]);

@@ -30,12 +30,14 @@ pub(crate) fn masked(text: &str) -> String {
 /// How long what it hides is, if it stands at the beginning.
 type Mask = fn(&str) -> Option<usize>;
 
-const MASKS: [(&str, Mask); 7] = [
+const MASKS: [(&str, Mask); 9] = [
     ("<id>", |text| shaped(text, "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh")),
     ("<instant>", instant),
+    ("<time>", |text| shaped(text, "dddd-dd-dd dd:dd:dd UTC")),
     ("<minute>", |text| shaped(text, "dddd-dd-dd dd:dd")),
     ("<when>", distance),
     ("<length>", |text| lengths(text).filter(|n| text[..*n].contains("ms"))),
+    ("<length>", |text| shaped(text, "d.ds").or_else(|| shaped(text, "dd.ds"))),
     ("<score>", |text| {
         shaped(text, "d.dddd").or_else(|| shaped(text, "d.ddd")).or_else(|| shaped(text, "d.dd"))
     }),

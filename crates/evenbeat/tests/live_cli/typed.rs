@@ -9,7 +9,7 @@ use crate::served::Served;
 /// The binary, without anything of the surroundings.
 pub(crate) fn evenbeat(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenbeat"));
-    command.args(args).env_clear().env("COLUMNS", "100");
+    command.args(args).env_clear().env("COLUMNS", "100").env("TZ", "UTC");
     command
 }
 

@@ -175,14 +175,14 @@ impl Side {
 
 /// A score in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScoreWord {
+pub(in crate::cli) enum ScoreWord {
     Good,
     Fair,
     Poor,
 }
 
 impl ScoreWord {
-    fn of(score: f64) -> ScoreWord {
+    pub(in crate::cli) fn of(score: f64) -> ScoreWord {
         match score + SCORE_TOLERANCE {
             score if SCORE_ACCEPTABLE <= score => ScoreWord::Good,
             score if SCORE_FAIR <= score => ScoreWord::Fair,
@@ -190,7 +190,7 @@ impl ScoreWord {
         }
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub(in crate::cli) fn as_str(self) -> &'static str {
         match self {
             ScoreWord::Good => "good",
             ScoreWord::Fair => "fair",

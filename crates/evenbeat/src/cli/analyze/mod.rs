@@ -16,6 +16,8 @@ use std::path::Path;
 
 use evenbeat_core::time::Timestamp;
 
+pub(super) use figures::ScoreWord;
+
 pub use super::input::InputKind;
 
 use super::{Exit, input, source};

@@ -16,31 +16,32 @@ use crate::api::model::{JobDefinition, JobPut};
 pub(crate) struct AddArgs {
     /// Its key: a name, or `name@configuration`.
     key: JobKey,
-    /// At this distance: `6h`.
+    /// Run at this interval: `6h`.
     #[arg(long, value_name = "LENGTH")]
     every: Option<String>,
-    /// As often as it takes to keep data younger than this: `24h`.
+    /// Run as often as needed to keep the data younger than this: `24h`.
     #[arg(long, value_name = "LENGTH")]
     fresh: Option<String>,
-    /// By a cron expression: `"0 9 * * MON-FRI"`.
+    /// Run by a cron expression: `"0 9 * * MON-FRI"`.
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
-    /// Once, at this instant; `now` is as soon as possible.
+    /// Run once, at this instant; `now` is as soon as possible.
     #[arg(long, value_name = "INSTANT")]
     at: Option<String>,
-    /// Only when triggered.
+    /// Run only when triggered.
     #[arg(long)]
     manual: bool,
-    /// The zone of its cron expression and of its blackouts.
+    /// The time zone of its cron expression and blackouts.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
-    /// A label; may be said several times.
+    /// A label. Can be given several times.
     #[arg(short, long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
-    /// Any other field of a job file, with its value as in such a file: `--set pool='"browsers"' --set cost=2`.
+    /// Any other field of a job file: `--set pool=browsers --set cost=2 --set 'retry.delays=["5m"]'`. Can be given
+    /// several times.
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     fields: Vec<String>,
-    /// Give a job that is there this definition, instead of refusing.
+    /// Replace the definition of a job that exists, instead of refusing.
     #[arg(long)]
     replace: bool,
     /// The program and its arguments, after `--`.
@@ -91,15 +92,82 @@ fn definition(args: &AddArgs) -> Result<JobDefinition, String> {
         fields.insert("command".to_owned(), args.command.clone().into());
     }
     for field in &args.fields {
-        let table: toml::Table = field.parse().map_err(|error: toml::de::Error| {
-            format!("--set `{field}` is not a field with its value as in a job file: {}", error.message())
-        })?;
-        for (name, value) in table {
-            let value = serde_json::to_value(value).map_err(|error| format!("--set `{field}`: {error}"))?;
+        for (name, value) in set_field(field)? {
+            merge(&mut fields, name, json_of(value));
+        }
+    }
+    if !SCHEDULES.iter().any(|name| fields.contains_key(*name)) {
+        return Err(format!(
+            "`{}` has no schedule; add one of `--every 6h`, `--fresh 24h`, `--cron \"0 9 * * *\"`, `--at now` or \
+             `--manual`",
+            args.key
+        ));
+    }
+    if !TARGETS.iter().any(|name| fields.contains_key(*name)) {
+        return Err(format!(
+            "`{}` has nothing to run; add its command after `--`, such as `-- scrapy crawl shop`",
+            args.key
+        ));
+    }
+    Ok(JobDefinition(fields))
+}
+
+/// Fields of which a job has one: when it runs, and what.
+const SCHEDULES: [&str; 10] = [
+    "every",
+    "fresh",
+    "cron",
+    "at",
+    "manual",
+    "schedule",
+    "interval",
+    "interval_minutes",
+    "scheduling_period",
+    "cron_schedule",
+];
+const TARGETS: [&str; 3] = ["command", "http", "queue"];
+
+/// A field and its value as in a job file. Text needs no quotes of its own: `pool=browsers`, `estimate=5m`.
+fn set_field(field: &str) -> Result<toml::Table, String> {
+    let fault = |why: &str| format!("--set `{field}` is not a field with its value: {why}");
+    let (name, value) =
+        field.split_once('=').ok_or_else(|| fault("write FIELD=VALUE, such as `pool=browsers`"))?;
+    match field.parse::<toml::Table>() {
+        Ok(table) => Ok(table),
+        // Whoever writes a list, a table or quotes means TOML.
+        Err(error) if value.trim_start().starts_with(['[', '{', '"', '\'']) => Err(fault(error.message())),
+        Err(_) => {
+            let text = toml::Value::String(value.to_owned());
+            format!("{name} = {text}").parse().map_err(|error: toml::de::Error| fault(error.message()))
+        }
+    }
+}
+
+/// `retry.delays` and `retry.max` of two flags are two fields of one table.
+fn merge(fields: &mut Map<String, Json>, name: String, value: Json) {
+    match (fields.get_mut(&name), value) {
+        (Some(Json::Object(there)), Json::Object(more)) => {
+            for (name, value) in more {
+                merge(there, name, value);
+            }
+        }
+        (_, value) => {
             fields.insert(name, value);
         }
     }
-    Ok(JobDefinition(fields))
+}
+
+fn json_of(value: toml::Value) -> Json {
+    match value {
+        toml::Value::String(text) => Json::String(text),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(truth) => truth.into(),
+        // On the wire an instant is a text.
+        toml::Value::Datetime(at) => Json::String(at.to_string()),
+        toml::Value::Array(items) => items.into_iter().map(json_of).collect(),
+        toml::Value::Table(table) => table.into_iter().map(|(name, value)| (name, json_of(value))).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -128,17 +196,57 @@ mod tests {
     fn options_become_fields_of_a_job_file() {
         check(&["--every", "6h", "--", "crawl", "-v"], r#"{"command":["crawl","-v"],"every":"6h"}"#);
         check(
-            &["--cron", "0 9 * * *", "--tz", "Europe/Berlin", "-l", "team=news", "-l", "a=b=c"],
-            r#"{"cron":"0 9 * * *","labels":{"a":"b=c","team":"news"},"tz":"Europe/Berlin"}"#,
+            &["--cron", "0 9 * * *", "--tz", "Europe/Berlin", "-l", "team=news", "-l", "a=b=c", "--", "ls"],
+            r#"{"command":["ls"],"cron":"0 9 * * *","labels":{"a":"b=c","team":"news"},"tz":"Europe/Berlin"}"#,
         );
         check(
-            &["--manual", "--set", "cost=2", "--set", "retry.delays=[\"5m\"]"],
-            r#"{"cost":2,"manual":true,"retry":{"delays":["5m"]}}"#,
+            &[
+                "--manual",
+                "--set",
+                "cost=2",
+                "--set",
+                "retry.delays=[\"5m\"]",
+                "--set",
+                "retry.max_tries=3",
+                "--",
+                "ls",
+            ],
+            r#"{"command":["ls"],"cost":2,"manual":true,"retry":{"delays":["5m"],"max_tries":3}}"#,
+        );
+        check(
+            &[
+                "--set",
+                "at=2090-01-01T00:00:00Z",
+                "--set",
+                "pool=browsers",
+                "--set",
+                "site=\"a.b\"",
+                "--",
+                "ls",
+            ],
+            r#"{"at":"2090-01-01T00:00:00Z","command":["ls"],"pool":"browsers","site":"a.b"}"#,
         );
         check(
             &["--manual", "--every", "6h"],
             "an argument cannot be used with one or more of the other specified arguments",
         );
         check(&["--manual", "-l", "team"], "--label `team` is not a name and a value");
+        check(
+            &["--manual", "--set", "pool"],
+            "--set `pool` is not a field with its value: write FIELD=VALUE, such as `pool=browsers`",
+        );
+        check(
+            &["--manual", "--set", "env=[1", "--", "ls"],
+            "--set `env=[1` is not a field with its value: unclosed array, expected `]`",
+        );
+        check(
+            &["--", "ls"],
+            "`shop` has no schedule; add one of `--every 6h`, `--fresh 24h`, `--cron \"0 9 * * *\"`, `--at now` or \
+             `--manual`",
+        );
+        check(
+            &["--manual"],
+            "`shop` has nothing to run; add its command after `--`, such as `-- scrapy crawl shop`",
+        );
     }
 }

@@ -5,38 +5,38 @@ use clap::Args;
 use super::super::client::{Ask, Trouble};
 use super::super::live::{Desk, Done};
 use super::super::show::{DIM, NOTICE, relative, style_of_word};
-use super::super::table::{Cell, words};
+use super::super::table::{Cell, Fit, words};
 use super::super::{Exit, chart};
 use crate::api::model::{Instant, JobView, Page};
 
 /// Which jobs.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Their key contains this, in whatever case.
+    /// Only jobs whose key contains this text, ignoring case.
     #[arg(short = 'q', long = "query", value_name = "TEXT")]
     query: Option<String>,
-    /// Their key begins like this.
+    /// Only jobs whose key begins with this text.
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// They have this label; may be said several times.
+    /// Only jobs with this label. Can be given several times.
     #[arg(short, long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
-    /// They draw on this pool.
+    /// Only jobs of this pool.
     #[arg(long)]
     pool: Option<String>,
-    /// They count against this site.
+    /// Only jobs of this site.
     #[arg(long)]
     site: Option<String>,
-    /// They count against the quota of this tenant.
+    /// Only jobs of this tenant.
     #[arg(long)]
     tenant: Option<String>,
-    /// They stand like this.
+    /// Only jobs in this condition.
     #[arg(long, value_parser = ["ok", "warning", "error"])]
     condition: Option<String>,
-    /// They are doing this.
+    /// Only jobs with this status.
     #[arg(long, value_parser = ["pending", "scheduled", "running", "paused", "disabled", "done"])]
     status: Option<String>,
-    /// At most so many.
+    /// Show at most this many.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
 }
@@ -81,8 +81,16 @@ fn table(page: &Page<JobView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
             ]
         })
         .collect();
-    let heading = ["JOB", "CONDITION", "STATUS", "NEXT RUN", "LAST RUN", "OUTCOME", "SCHEDULE"];
-    let lines = words(&heading, &rows, desk.width);
+    let columns = [
+        ("JOB", Fit::Shorten(16)),
+        ("CONDITION", Fit::Whole),
+        ("STATUS", Fit::Whole),
+        ("NEXT RUN", Fit::Drop),
+        ("LAST RUN", Fit::Drop),
+        ("OUTCOME", Fit::Drop),
+        ("SCHEDULE", Fit::Drop),
+    ];
+    let lines = words(&columns, &rows, desk.table_width);
     desk.lines(&lines)?;
     if page.next.is_some() {
         let shown = chart::counted(chart::to_u64(page.items.len()), "job");

@@ -113,9 +113,15 @@ fn read_params(text: &str) -> Result<Map<String, Json>, Trouble> {
 fn tell_next(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     match job.next_run_at {
         Some(at) => {
-            writeln!(desk.out, "{BOLD}{}{BOLD:#} runs next at {at} ({})", job.key, relative(at.0, desk.now))?;
+            writeln!(
+                desk.out,
+                "{BOLD}{}{BOLD:#} runs next at {} ({})",
+                job.key,
+                desk.clock.at(at.0),
+                relative(at.0, desk.now)
+            )?;
         }
-        None => writeln!(desk.out, "{BOLD}{}{BOLD:#} is {}; nothing of it is due", job.key, job.status)?,
+        None => writeln!(desk.out, "{BOLD}{}{BOLD:#} is {}; no run is due", job.key, job.status)?,
     }
     Ok(())
 }

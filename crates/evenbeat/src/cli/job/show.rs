@@ -1,12 +1,14 @@
 //! `evenbeat job show`.
 
 use evenbeat_core::ids::JobKey;
+use serde_json::Value as Json;
 
 use super::super::Exit;
+use super::super::chart::counted;
 use super::super::client::{Ask, Trouble};
 use super::super::live::{Desk, Done};
-use super::super::show::{BOLD, DIM, relative, style_of_word};
-use crate::api::model::{Instant, JobView};
+use super::super::show::{BOLD, DIM, length, reason_beside, style_of_word};
+use crate::api::model::{Instant, JobDefinition, JobView};
 
 pub(super) fn run(key: &JobKey, desk: &mut Desk<'_>) -> Done {
     desk.ask_and_show::<JobView>(Ask::get(&["jobs", key.as_str()]), print)?;
@@ -15,30 +17,26 @@ pub(super) fn run(key: &JobKey, desk: &mut Desk<'_>) -> Done {
 
 fn print(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let style = style_of_word(&job.condition);
-    let untracked = if job.tracked { "" } else { " (does not count while it is so)" };
+    let reason = reason_beside(&job.condition, &job.reason);
+    let untracked = if job.tracked { String::new() } else { format!(" (not counted while {})", job.status) };
     writeln!(
         desk.out,
-        "{BOLD}{}{BOLD:#}  {style}{}{style:#} {DIM}{}{DIM:#}  {}{untracked}",
-        job.key, job.condition, job.reason, job.status
+        "{BOLD}{}{BOLD:#}  {style}{}{style:#}{reason}  {}{untracked}",
+        job.key, job.condition, job.status
     )?;
-    writeln!(desk.out, "  {}", job.sentence)?;
-    let mut facts = Facts { desk };
+    let sentence = desk.clock.sentence(&job.sentence);
+    writeln!(desk.out, "  {sentence}")?;
+    let mut facts = Facts { desk: &mut *desk };
     facts.text("schedule", Some(&job.schedule))?;
-    facts.text("target", Some(&job.target_kind))?;
-    facts.text("pool", Some(&job.pool).filter(|it| *it != "default"))?;
-    facts.text("site", job.site.as_ref())?;
-    facts.text("tenant", job.tenant.as_ref())?;
-    let labels: Vec<String> = job.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    facts.text("labels", Some(labels.join(" ")).filter(|it| !it.is_empty()))?;
     let paused = job.paused_by.as_ref().map(|by| match &job.pause_reason {
         Some(reason) => format!("by {by}: {reason}"),
         None => format!("by {by}"),
     });
     facts.text("paused", paused)?;
     facts.at("next run", job.next_run_at)?;
-    facts.at("can start by", job.can_start_by)?;
+    facts.at("earliest start", job.can_start_by)?;
     facts.at("planned start", job.planned_start)?;
-    facts.at("should start by", job.should_start_by)?;
+    facts.at("latest start", job.should_start_by)?;
     facts.at("expected end", job.expected_end)?;
     facts.at("deadline", job.deadline)?;
     facts.at("last start", job.last_start_at)?;
@@ -50,8 +48,10 @@ fn print(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     facts.text("last outcome", last)?;
     facts.at("last good start", job.last_good_start_at)?;
     facts.text("failures in a row", Some(job.failure_count).filter(|n| 0 < *n))?;
-    let takes =
-        job.estimate.as_ref().map(|it| format!("{} ± {} ({} runs)", it.mean, it.deviation, it.samples));
+    let takes = job.estimate.as_ref().map(|it| {
+        let runs = counted(it.samples, "run");
+        format!("{} ± {} ({runs})", length(it.mean.0), length(it.deviation.0))
+    });
     facts.text("takes", takes)?;
     let owner = job.owner_node.as_ref().zip(job.owner_name.as_ref()).zip(job.owner_tag.as_ref());
     facts.text("runs on", owner.map(|((node, name), tag)| format!("{node} ({name}), run {tag}")))?;
@@ -62,7 +62,46 @@ fn print(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     facts.text("waiting runs", Some(job.waiting_runs).filter(|n| 0 < *n))?;
     facts.at("placed at", job.placed_at)?;
     facts.at("created at", Some(job.created_at))?;
-    facts.text("revision", Some(job.revision))
+    facts.text("revision", Some(job.revision))?;
+    writeln!(desk.out, "  {DIM}definition{DIM:#}")?;
+    let JobDefinition(fields) = &job.definition;
+    for (name, value) in fields.iter().filter(|(name, _)| !["name", "configuration"].contains(&name.as_str()))
+    {
+        define(name, value, desk)?;
+    }
+    Ok(())
+}
+
+/// A field as in a job file, a line for each of its parts.
+fn define(name: &str, value: &Json, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    match value {
+        Json::Object(fields) if !fields.is_empty() => {
+            for (part, value) in fields {
+                define(&format!("{name}.{}", key_text(part)), value, desk)?;
+            }
+        }
+        value => writeln!(desk.out, "    {name} = {}", value_text(value))?,
+    }
+    Ok(())
+}
+
+/// A key of TOML: bare where it can be.
+fn key_text(key: &str) -> String {
+    let is_bare = !key.is_empty() && key.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
+    if is_bare { key.to_owned() } else { value_text(&Json::String(key.to_owned())) }
+}
+
+/// A value of TOML in one line.
+fn value_text(value: &Json) -> String {
+    match value {
+        Json::Array(items) => format!("[{}]", items.iter().map(value_text).collect::<Vec<_>>().join(", ")),
+        Json::Object(fields) => {
+            let field =
+                |(name, value): (&String, &Json)| format!("{} = {}", key_text(name), value_text(value));
+            format!("{{ {} }}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
+    }
 }
 
 /// Facts below each other, those that are there.
@@ -79,7 +118,7 @@ impl Facts<'_, '_> {
     }
 
     fn at(&mut self, what: &str, at: Option<Instant>) -> Result<(), Trouble> {
-        let now = self.desk.now;
-        self.text(what, at.map(|at| format!("{at}  {DIM}{}{DIM:#}", relative(at.0, now))))
+        let at = at.map(|at| self.desk.clock.at_and_distance(at.0));
+        self.text(what, at)
     }
 }

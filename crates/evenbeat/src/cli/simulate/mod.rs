@@ -100,7 +100,7 @@ fn of_server(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Result<Subject, Exit>> {
-    let server = ServerArgs { server: args.server.clone(), json: args.json };
+    let server = ServerArgs { server: args.server.clone(), json: args.json, ..ServerArgs::default() };
     let mut found = None;
     let ended = at_desk(&server, now, out, err, |desk| {
         found = Some((desk.place().to_string(), live::held(desk)?));

@@ -1,0 +1,138 @@
+//! Instants as people type them: an instant of RFC 3339, a local date or time, a length such as `1h`, or a word.
+
+use std::str::FromStr;
+
+use evenbeat_core::civil::{Date, date_of, day_of, days_in_month};
+use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::zone::Zone;
+
+use super::show::Clock;
+
+/// An instant that was typed. Which one it is depends on the zone and on what time it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// As it is.
+    At(Timestamp),
+    /// So long ago.
+    Ago(Duration),
+    /// Midnight, so many days from today.
+    Day(i64),
+    /// What the clocks show, on a date and at a second of the day.
+    Local(Date, u32),
+}
+
+impl When {
+    /// The instant, for someone in this zone at this time.
+    pub(crate) fn resolve(self, clock: &Clock) -> Timestamp {
+        let Clock { zone, now } = clock;
+        match self {
+            When::At(at) => at,
+            When::Ago(length) => *now - length,
+            When::Day(days) => instant(zone, date_of(day_of(zone.local(*now).date) + days), 0),
+            When::Local(date, second) => instant(zone, date, second),
+        }
+    }
+}
+
+/// When the clocks of a zone first show this, or jump over it.
+fn instant(zone: &Zone, date: Date, second_of_day: u32) -> Timestamp {
+    const DAY_S: i64 = 86_400;
+    let local_s = day_of(date) * DAY_S + i64::from(second_of_day);
+    // No offset is longer than a day, so the segment is this one or one of the next.
+    let mut segment = zone.segment_at(local_s - 2 * DAY_S);
+    while segment.local_end() <= local_s {
+        match zone.segment_after(segment) {
+            Some(next) => segment = next,
+            None => break,
+        }
+    }
+    Timestamp::from_second((local_s - segment.offset_s).max(segment.start_s))
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<When, String> {
+        match text {
+            "now" => return Ok(When::Ago(Duration::ZERO)),
+            "today" => return Ok(When::Day(0)),
+            "yesterday" => return Ok(When::Day(-1)),
+            _ => {}
+        }
+        let typed = text.parse().map(When::At).ok().or_else(|| text.parse().map(When::Ago).ok());
+        typed.or_else(|| local(text)).ok_or_else(|| {
+            "write a length such as `1h` (ago), a date such as `2026-11-17`, `today`, `yesterday`, or an instant such \
+             as `2026-11-17T04:30:00Z`"
+                .to_owned()
+        })
+    }
+}
+
+/// `2026-11-17`, `2026-11-17 04:30`, `2026-11-17T04:30:15`.
+fn local(text: &str) -> Option<When> {
+    let (date, time) = text.split_once([' ', 'T']).unwrap_or((text, "00:00"));
+    let [year, month, day] = numbers(date, '-')?[..] else { return None };
+    let (year, month, day) = (year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?);
+    let is_date = (1..=9_999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in_month(year, month)).contains(&day);
+    let (hour, minute, second) = match numbers(time, ':')?[..] {
+        [hour, minute] => (hour, minute, 0),
+        [hour, minute, second] => (hour, minute, second),
+        _ => return None,
+    };
+    let is_time = hour < 24 && minute < 60 && second < 60;
+    (is_date && is_time)
+        .then_some(When::Local(Date { year, month, day }, hour * 3_600 + minute * 60 + second))
+}
+
+fn numbers(text: &str, between: char) -> Option<Vec<u32>> {
+    let is_number = |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|it| it.is_ascii_digit());
+    text.split(between).map(|part| Some(part).filter(is_number)?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(zone: &str, text: &str, expected: &str) {
+        let clock = Clock { zone: Zone::named(zone).unwrap(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
+        let shown = text.parse::<When>().map_or_else(|error| error, |it| it.resolve(&clock).to_string());
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn an_instant_is_understood_as_people_say_it() {
+        check("Europe/Berlin", "now", "2026-03-29T10:15:30Z");
+        check("Europe/Berlin", "1h", "2026-03-29T09:15:30Z");
+        check("Europe/Berlin", "2d", "2026-03-27T10:15:30Z");
+        check("Europe/Berlin", "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z");
+        check("Europe/Berlin", "2026-03-01T00:00:00+05:00", "2026-02-28T19:00:00Z");
+        check("Europe/Berlin", "today", "2026-03-28T23:00:00Z");
+        check("Europe/Berlin", "yesterday", "2026-03-27T23:00:00Z");
+        check("UTC", "today", "2026-03-29T00:00:00Z");
+        check("America/New_York", "today", "2026-03-29T04:00:00Z");
+        check("Europe/Berlin", "2026-07-01", "2026-06-30T22:00:00Z");
+        check("Europe/Berlin", "2026-07-01 12:30", "2026-07-01T10:30:00Z");
+        check("Europe/Berlin", "2026-07-01T12:30:15", "2026-07-01T10:30:15Z");
+    }
+
+    #[test]
+    fn clock_changes_have_one_answer() {
+        // 02:30 was jumped over, and came twice in autumn: the end of the gap, and the first of the two.
+        check("Europe/Berlin", "2026-03-29 02:30", "2026-03-29T01:00:00Z");
+        check("Europe/Berlin", "2026-10-25 02:30", "2026-10-25T00:30:00Z");
+        check("Pacific/Apia", "2011-12-30 12:00", "2011-12-30T10:00:00Z");
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_would_be_right() {
+        for text in
+            ["", "lately", "2026-02-30", "2026-13-01", "2026-1", "12:30", "2026-07-01 24:00", "-1h", "1e5"]
+        {
+            let error = text.parse::<When>().expect_err(text);
+            assert!(error.contains("`1h`") && error.contains("`today`"), "{error}");
+        }
+    }
+}
