@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod intake;
 pub mod jobfile;
 mod point;
+pub mod printable;
 pub mod runtime;
 pub mod serve;
 pub mod socket_path;

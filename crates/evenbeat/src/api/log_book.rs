@@ -20,7 +20,7 @@ pub struct LogPart {
     /// From which byte of the whole output to go on. It may lie further than these bytes reach, where some were left
     /// out.
     pub next: u64,
-    /// Whether nothing will ever follow.
+    /// Whether nothing will ever follow after these bytes.
     pub is_over: bool,
 }
 

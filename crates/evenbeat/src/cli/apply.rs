@@ -12,6 +12,7 @@ use super::show::{BOLD, DIM, NOTICE};
 use super::{Exit, chart, source};
 use crate::api::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
 use crate::jobfile::{self, SourceText};
+use crate::printable;
 use crate::store::json::to_json;
 use anstyle::{AnsiColor, Style};
 
@@ -129,12 +130,14 @@ fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(
     }
     for field in &it.fields {
         let name = &field.field;
+        let safe = |value: &Json| printable::line(&value.to_string()).into_owned();
+        let (before, after) = (safe(&field.before), safe(&field.after));
         match (&field.before, &field.after) {
-            (Json::Null, after) => writeln!(desk.out, "    {ADDED}{name} = {after}{ADDED:#}")?,
-            (before, Json::Null) => {
+            (Json::Null, _) => writeln!(desk.out, "    {ADDED}{name} = {after}{ADDED:#}")?,
+            (_, Json::Null) => {
                 writeln!(desk.out, "    {REMOVED}{name} = {before}{REMOVED:#} {DIM}(gone){DIM:#}")?;
             }
-            (before, after) => {
+            _ => {
                 writeln!(desk.out, "    {name} = {REMOVED}{before}{REMOVED:#} → {ADDED}{after}{ADDED:#}")?;
             }
         }

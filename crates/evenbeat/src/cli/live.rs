@@ -13,6 +13,7 @@ use super::client::{Answer, Ask, Client, Place, Trouble};
 use super::show::Clock;
 use super::{Exit, show};
 use crate::api::model::Page;
+use crate::printable;
 use crate::runtime::terminal;
 
 /// Which server, and how its answer is shown.
@@ -99,7 +100,7 @@ pub(crate) fn at_desk(
         Ok(exit) => Ok(exit),
         Err(Trouble::Output(error)) => Err(error),
         Err(trouble) => {
-            writeln!(err, "error: {trouble}")?;
+            writeln!(err, "error: {}", printable::lines(&trouble.to_string()))?;
             Ok(trouble.exit())
         }
     }

@@ -1,5 +1,6 @@
 //! `evenbeat run`: the runs of a server.
 
+use std::io::{self, Write as _};
 use std::time::Duration as Length;
 
 use clap::{Args, Subcommand};
@@ -12,6 +13,7 @@ use super::table::{Cell, Fit, short_id, words};
 use super::when::When;
 use super::{Exit, chart};
 use crate::api::model::{CancelAnswer, Instant, Page, RecordView, RunView};
+use crate::printable;
 
 /// A log that says nothing new is asked again after this.
 const LOG_AGAIN: Length = Length::from_millis(500);
@@ -47,6 +49,9 @@ enum Action {
         /// Go on until the run is over.
         #[arg(short, long)]
         follow: bool,
+        /// Print the bytes as the run wrote them, control characters included.
+        #[arg(long)]
+        raw: bool,
     },
     /// Ask for the end of a run.
     Cancel {
@@ -110,7 +115,7 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
         Action::Show { id } => {
             desk.ask_and_show(Ask::get(&["runs", id]), print)?;
         }
-        Action::Log { id, follow } => log(id, *follow, desk)?,
+        Action::Log { id, follow, raw } => log(id, *follow, *raw, desk)?,
         Action::Cancel { id } => {
             desk.ask_and_show(Ask::post(&["runs", id, "cancel"]), |it: &CancelAnswer, desk| {
                 writeln!(desk.out, "the end of run {BOLD}{}{BOLD:#} was asked for", it.run)?;
@@ -193,7 +198,8 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     writeln!(desk.out, "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {DIM}{}{DIM:#}", run.job, run.status, run.id)?;
     let clock = &desk.clock;
     let at = |at: Option<Instant>| at.map(|at| clock.at_and_distance(at.0));
-    let counted: Vec<String> = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let reported = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+    let safe = |text: &str| printable::line(text).into_owned();
     let facts: [(&str, Option<String>); 14] = [
         ("trigger", Some(run.trigger.to_string())),
         ("scheduled for", at(Some(run.scheduled_for))),
@@ -204,8 +210,8 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("ended at", at(run.ended_at)),
         ("took", run.took.map(|it| length(it.0))),
         ("exit code", run.exit_code.map(|it| it.to_string())),
-        ("error", run.error.clone()),
-        ("told", Some(counted.join(" ")).filter(|it| !it.is_empty())),
+        ("error", run.error.as_deref().map(safe)),
+        ("reported", Some(safe(&reported.join(" "))).filter(|it| !it.is_empty())),
         ("cancel asked", run.cancel_asked.then(|| "yes".to_owned())),
         ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),
         ("fence", Some(run.fence.to_string())),
@@ -218,34 +224,26 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn log(id: &str, follow: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let mut from = 0_u64;
     loop {
-        let answer = match desk.ask(Ask::get(&["runs", id, "log"]).with("from", Some(from))) {
-            // A run that has just begun has not written anything.
-            Err(Trouble::Problem(problem))
-                if follow && from == 0 && problem.code == "no_log" && is_open(id, desk)? =>
-            {
-                desk.rest(LOG_AGAIN);
-                continue;
-            }
-            answer => answer?,
-        };
-        desk.out.write_all(&answer.body)?;
-        desk.out.flush()?;
+        let ask = Ask::get(&["runs", id, "log"]).with("from", Some(from)).with("raw", raw.then_some(true));
+        let answer = desk.ask(ask)?;
+        if raw {
+            // Past the stream that takes styles out where there is no terminal.
+            io::stdout().write_all(&answer.body).and_then(|()| io::stdout().flush())?;
+        } else {
+            desk.out.write_all(&answer.body)?;
+            desk.out.flush()?;
+        }
         let next = answer.header("evenbeat-log-next").and_then(|it| it.parse().ok()).unwrap_or(from);
         let more = answer.header("evenbeat-log-more") == Some("true");
         let has_moved = from < next;
         from = next;
-        match (has_moved, more && follow) {
-            (true, _) => {}
-            (false, true) => desk.rest(LOG_AGAIN),
-            (false, false) => return Ok(()),
+        match (more, has_moved) {
+            (true, true) => {}
+            (true, false) if follow => desk.rest(LOG_AGAIN),
+            _ => return Ok(()),
         }
     }
-}
-
-fn is_open(id: &str, desk: &Desk<'_>) -> Result<bool, Trouble> {
-    let run: RunView = desk.ask(Ask::get(&["runs", id]))?.read()?;
-    Ok(run.is_open())
 }

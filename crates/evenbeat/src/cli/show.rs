@@ -8,6 +8,8 @@ use evenbeat_core::condition::Condition;
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zone;
 
+use crate::printable;
+
 /// A heading.
 pub(crate) const BOLD: Style = Style::new().bold();
 /// What is there for completeness.
@@ -106,10 +108,12 @@ impl Clock {
         format!("{}  {DIM}{}{DIM:#}", self.at(at), relative(at, self.now))
     }
 
-    /// A sentence of the server, with its instants in this zone. On the wire they are in UTC, to the millisecond.
+    /// A sentence of the server in one line, with its instants in this zone. On the wire they are in UTC, to the
+    /// millisecond.
     pub(crate) fn sentence(&self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
-        let mut rest = text;
+        let safe = printable::line(text);
+        let mut rest = &*safe;
         while let Some(letter) = rest.chars().next() {
             if let Some((at, n_bytes)) = instant_at_start(rest) {
                 shown.push_str(&self.at(at));

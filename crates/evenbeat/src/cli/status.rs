@@ -11,6 +11,7 @@ use super::live::{Desk, Done, ServerArgs, at_desk};
 use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
 use super::table::{Cell, Fit, words};
 use crate::api::model::{JobCounts, StatusView};
+use crate::printable;
 
 /// Ends with 1 if any job is in error.
 pub(crate) fn status(desk: &mut Desk<'_>) -> Done {
@@ -144,7 +145,10 @@ pub(crate) fn probe(
         "warning" => ("WARNING", Probe::Warning),
         _ => ("CRITICAL", Probe::Critical),
     };
-    let worst = status.worst.first().map_or(String::new(), |job| format!("; {}: {}", job.key, job.sentence));
+    let worst = status
+        .worst
+        .first()
+        .map_or(String::new(), |job| format!("; {}: {}", job.key, printable::line(&job.sentence)));
     writeln!(
         out,
         "{word} - {}: {} ok, {} warning, {} error{}{}|ok={} warning={} error={} open_runs={} score={:.2}",

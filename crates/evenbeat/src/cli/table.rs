@@ -4,6 +4,7 @@ use anstyle::Style;
 
 use crate::cli::chart::{cut, wrapped};
 use crate::cli::show::{BOLD, DIM};
+use crate::printable;
 
 /// A cell and its look.
 #[derive(Clone, Debug)]
@@ -14,11 +15,12 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn plain(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), style: Style::new() }
+        Cell::styled(text, Style::new())
     }
 
+    /// The text may come from a job or a run; it is shown in one line, whatever it holds.
     pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
-        Cell { text: text.into(), style }
+        Cell { text: printable::line(&text.into()).into_owned(), style }
     }
 
     fn padded(&self, width: usize, is_right: bool) -> String {

@@ -98,22 +98,46 @@ fn a_log_is_read_from_any_byte_on_while_it_grows() {
         )
     };
     let is = |text: &str, next: &str, more: &str| (200, text.to_owned(), next.to_owned(), more.to_owned());
-    assert_eq!(log(0).0, 404);
+    assert_eq!(log(0), is("", "0", "false"), "it wrote nothing");
     served.logs.write(&id, "one\ntwo\n", false);
     assert_eq!(log(0), is("one\ntwo\n", "8", "true"));
     assert_eq!(log(4), is("two\n", "8", "true"));
     assert_eq!(log(8), is("", "8", "true"));
     served.logs.write(&id, "one\ntwo\nthree\n", true);
-    assert_eq!(log(8), is("three\n", "14", "true"));
+    assert_eq!(log(8), is("three\n", "14", "false"));
     assert_eq!(log(14), is("", "14", "false"));
     assert_eq!(log(99), is("", "99", "false"));
     let reply = served.get(&format!("/api/v1/runs/{id}/log"));
     assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
-    served.logs.write(&id, &"x".repeat(300_000), true);
+    served.logs.write(&id, "x".repeat(300_000), true);
     assert_eq!(log(0).1.len(), 256 << 10, "a part is bounded");
+    assert_eq!(log(0).3, "true");
     served.logs.write(&id, "broken", true);
     assert_eq!(served.get(&format!("/api/v1/runs/{id}/log")).short(), "500 internal");
+}
+
+#[test]
+fn a_log_is_served_as_safe_text_and_raw_only_on_request() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true"#);
+    let id = served.ended_run_of("shop")["id"].as_str().unwrap().to_owned();
+    let written = b"\x1b[31mred\r\xff\n<script>\xe2\x80\xae";
+    served.logs.write(&id, written, true);
+    let safe = served.get(&format!("/api/v1/runs/{id}/log"));
+    assert_eq!(String::from_utf8(safe.body.clone()).unwrap(), "\\x1b[31mred\\r\\xff\n<script>\\u{202e}");
+    assert_eq!(safe.header("evenbeat-log-next"), Some("22"));
+    let raw = served.get(&format!("/api/v1/runs/{id}/log?raw=true"));
+    assert_eq!(raw.body, written);
+    assert_eq!(raw.header("content-type"), Some("application/octet-stream"));
+    assert_eq!(raw.header("x-content-type-options"), Some("nosniff"));
+    // A character of which only the first bytes have come is served with the rest of it.
+    served.logs.write(&id, b"1 \xe2\x82", false);
+    let part = served.get(&format!("/api/v1/runs/{id}/log"));
+    assert_eq!((part.body.as_slice(), part.header("evenbeat-log-next")), (&b"1 "[..], Some("2")));
+    served.logs.write(&id, "1 €", true);
+    let rest = served.get(&format!("/api/v1/runs/{id}/log?from=2"));
+    assert_eq!((rest.body.as_slice(), rest.header("evenbeat-log-next")), ("€".as_bytes(), Some("5")));
 }
 
 #[test]

@@ -50,6 +50,21 @@ fn a_life_of_a_job() {
 }
 
 #[test]
+fn what_people_wrote_cannot_break_out_of_its_line() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true"#);
+    served.said(&["job", "pause", "shop", "--reason", "one\ntwo \u{1b}[31mred \u{202e}three"]);
+    for args in [&["job", "show", "shop"][..], &["explain", "shop"]] {
+        let text = String::from_utf8(served.command(args).output().unwrap().stdout).unwrap();
+        let is_unsafe = |it: char| it.is_control() && it != '\n' || it == '\u{202e}';
+        assert!(!text.contains(is_unsafe), "{args:?}: {text:?}");
+        assert!(text.lines().all(|line| !line.starts_with("two")), "{args:?}: {text}");
+    }
+    let shown = served.said(&["job", "show", "shop"]);
+    assert!(shown.contains("one\\ntwo \\x1b[31mred \\u{202e}three"), "{shown}");
+}
+
+#[test]
 fn a_table_fits_the_terminal() {
     let served = Served::start();
     served.add("a-rather-long-name-of-a-job-that-does-something", r#""every":"6h""#);

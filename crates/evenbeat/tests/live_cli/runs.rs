@@ -59,8 +59,30 @@ fn a_log_is_printed_and_followed() {
     assert_eq!((&first, rest.as_str()), (b"one\n", "two\n"));
     assert!(child.wait().unwrap().success());
     // More than one part.
-    served.logs.write(&id, &"x".repeat(600_000), true);
+    served.logs.write(&id, "x".repeat(600_000), true);
     assert_eq!(served.said(&["run", "log", &id]).matches('x').count(), 600_000 + 1);
+}
+
+#[test]
+fn a_run_that_wrote_nothing_has_an_empty_log() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true"#);
+    let id = served.ended_run_of("shop")["id"].as_str().unwrap().to_owned();
+    assert_eq!(served.said(&["run", "log", &id]), "--- exit 0\n");
+    assert_eq!(served.said(&["run", "log", "-f", &id]), "--- exit 0\n");
+}
+
+#[test]
+fn control_characters_of_a_run_do_not_reach_the_terminal() {
+    let served = Served::slow();
+    served.add("shop", r#""manual":true"#);
+    let id = served.run_of("shop")["id"].as_str().unwrap().to_owned();
+    let written = b"a\tb\n50%\r100%\n\x1b]0;owned\x07\xc2\x9b2J\xe2\x80\xaetxt\n";
+    served.logs.write(&id, written, true);
+    let safe = "a\tb\n50%\\r100%\n\\x1b]0;owned\\x07\\u{9b}2J\\u{202e}txt\n";
+    assert_eq!(served.said(&["run", "log", &id]), format!("{safe}--- exit 0\n"));
+    let raw = served.command(&["run", "log", "--raw", &id]).output().unwrap();
+    assert_eq!(raw.stdout, written);
 }
 
 #[test]
@@ -68,7 +90,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
     let served = Served::slow();
     served.add("shop", r#""manual":true"#);
     let id = served.run_of("shop")["id"].as_str().unwrap().to_owned();
-    served.logs.write(&id, &"line\n".repeat(200_000), false);
+    served.logs.write(&id, "line\n".repeat(200_000), false);
     let jobs = manual_jobs(900);
     served.file("many.toml", &jobs);
     served.said(&["apply", "many.toml"]);

@@ -287,9 +287,9 @@ impl FakeLogs {
     }
 
     /// What there is of a run so far, and whether that is all.
-    pub(crate) fn write(&self, run: &str, text: &str, is_over: bool) {
+    pub(crate) fn write(&self, run: &str, text: impl AsRef<[u8]>, is_over: bool) {
         let id = RunId(uuid::Uuid::parse_str(run).unwrap().as_u128());
-        self.0.lock().unwrap().insert(id, (text.as_bytes().to_vec(), is_over));
+        self.0.lock().unwrap().insert(id, (text.as_ref().to_vec(), is_over));
     }
 }
 
@@ -304,7 +304,7 @@ impl LogBook for FakeLogs {
         let start = usize::try_from(from).unwrap_or(usize::MAX).min(text.len());
         let bytes: Vec<u8> = text[start..].iter().take(most).copied().collect();
         let next = u64::try_from(start + bytes.len()).unwrap();
-        let is_over = *is_over && bytes.is_empty();
+        let is_over = *is_over && start + bytes.len() == text.len();
         Ok(Some(LogPart { bytes, next: next.max(from), is_over }))
     }
 }

@@ -12,9 +12,11 @@ use evenbeat_core::time::Timestamp;
 use super::row_of;
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, KeyPath, Nothing, Params, Query, RunPath, run_id};
+use crate::api::log_book::LogPart;
 use crate::api::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
+use crate::printable;
 use crate::store::query::RunQuery;
 
 /// So much of a log is sent at once.
@@ -151,11 +153,16 @@ async fn run_of(api: &Api, run: RunId) -> Result<RunRow, Problem> {
 pub(in crate::api) struct LogQuery {
     /// From this byte of the whole output on.
     from: u64,
+    /// The bytes as the run wrote them, control characters included.
+    is_raw: bool,
 }
 
 impl Query for LogQuery {
     fn read(params: &mut Params) -> LogQuery {
-        LogQuery { from: params.number("from", 0..=u64::MAX).unwrap_or(0) }
+        LogQuery {
+            from: params.number("from", 0..=u64::MAX).unwrap_or(0),
+            is_raw: params.truth("raw").unwrap_or(false),
+        }
     }
 }
 
@@ -173,22 +180,37 @@ pub(in crate::api) async fn log(
         tracing::warn!(%error, %run, "a log could not be read");
         Problem::new(Code::Internal, format!("the log of `{run}` cannot be read: {error}"))
     })?;
-    let Some(part) = part else {
-        let names = SessionNames::of(&api.app.store.sessions().await?);
-        let detail = match RunView::of(&row, &names).node {
-            Some(node) if node != api.app.identity.node.as_str() => {
-                format!("the run was on node `{node}`; ask that node")
+    let part = match part {
+        Some(part) => part,
+        None => {
+            let names = SessionNames::of(&api.app.store.sessions().await?);
+            match RunView::of(&row, &names).node {
+                Some(node) if node != api.app.identity.node.as_str() => {
+                    let detail = format!("the run was on node `{node}`; ask that node");
+                    return Err(Problem::new(Code::NoLog, detail));
+                }
+                // It wrote nothing so far, or its log has been removed since.
+                _ => LogPart { bytes: Vec::new(), next: query.from, is_over: row.ended.is_some() },
             }
-            _ => "the run wrote nothing, or its log has been removed".to_owned(),
-        };
-        return Err(Problem::new(Code::NoLog, detail));
+        }
     };
-    let headers = [
-        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
-        (LOG_NEXT, part.next.to_string()),
-        (LOG_MORE, (!part.is_over).to_string()),
-    ];
-    Ok((headers, part.bytes).into_response())
+    Ok(log_answer(part, query.is_raw))
+}
+
+/// A log may hold anything, so by default it is served as safe text; a browser that is sent here does not interpret it.
+fn log_answer(part: LogPart, is_raw: bool) -> Response {
+    let more = (LOG_MORE, (!part.is_over).to_string());
+    if is_raw {
+        let kind = (header::CONTENT_TYPE, "application/octet-stream".to_owned());
+        let attachment = (header::CONTENT_DISPOSITION, "attachment; filename=\"run.log\"".to_owned());
+        let headers = [kind, attachment, (LOG_NEXT, part.next.to_string()), more];
+        return (headers, part.bytes).into_response();
+    }
+    let (text, n_used) = printable::output(&part.bytes, part.is_over);
+    // The first bytes of a character whose last have not come yet are asked for again.
+    let next = part.next - (part.bytes.len() - n_used) as u64;
+    let kind = (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned());
+    ([kind, (LOG_NEXT, next.to_string()), more], text).into_response()
 }
 
 pub(in crate::api) async fn cancel(

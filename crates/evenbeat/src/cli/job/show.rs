@@ -9,6 +9,7 @@ use super::super::client::{Ask, Trouble};
 use super::super::live::{Desk, Done};
 use super::super::show::{BOLD, DIM, length, reason_beside, style_of_word};
 use crate::api::model::{Instant, JobDefinition, JobView};
+use crate::printable;
 
 pub(super) fn run(key: &JobKey, desk: &mut Desk<'_>) -> Done {
     desk.ask_and_show::<JobView>(Ask::get(&["jobs", key.as_str()]), print)?;
@@ -112,13 +113,16 @@ struct Facts<'a, 'b> {
 impl Facts<'_, '_> {
     fn text(&mut self, what: &str, value: Option<impl std::fmt::Display>) -> Result<(), Trouble> {
         if let Some(value) = value {
-            writeln!(self.desk.out, "  {what:18}{value}")?;
+            writeln!(self.desk.out, "  {what:18}{}", printable::line(&value.to_string()))?;
         }
         Ok(())
     }
 
     fn at(&mut self, what: &str, at: Option<Instant>) -> Result<(), Trouble> {
-        let at = at.map(|at| self.desk.clock.at_and_distance(at.0));
-        self.text(what, at)
+        if let Some(at) = at {
+            let shown = self.desk.clock.at_and_distance(at.0);
+            writeln!(self.desk.out, "  {what:18}{shown}")?;
+        }
+        Ok(())
     }
 }

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(resumed, "34567xyz");
         std::fs::write(places.end(RUN), "{}").unwrap();
         assert_eq!(reader.next(100), Chunk { bytes: b"34567".to_vec(), is_over: false });
-        assert_eq!(reader.next(100), Chunk { bytes: b"xyz".to_vec(), is_over: false });
+        assert_eq!(reader.next(100), Chunk { bytes: b"xyz".to_vec(), is_over: true });
         assert_eq!(reader.next(100), Chunk { bytes: vec![], is_over: true });
     }
 

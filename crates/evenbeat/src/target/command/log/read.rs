@@ -21,7 +21,7 @@ pub struct Reader {
 pub struct Chunk {
     /// The next bytes; none if there are no more for now.
     pub bytes: Vec<u8>,
-    /// Whether nothing will ever follow. A run that was not started yet looks like one that is over.
+    /// Whether nothing will ever follow these bytes. A run that was not started yet looks like one that is over.
     pub is_over: bool,
 }
 
@@ -50,8 +50,15 @@ impl Reader {
         // Asked before anything is read: what a run wrote before its end is then there.
         let was_over = self.is_over();
         let bytes = self.more(bytes_max);
-        let is_over = was_over && bytes.is_empty();
+        let is_over = was_over && self.is_at_end();
         Chunk { bytes, is_over }
+    }
+
+    fn is_at_end(&mut self) -> bool {
+        let at = self.at;
+        let is_at_end = self.more(1).is_empty();
+        self.at = at;
+        is_at_end
     }
 
     fn is_over(&self) -> bool {
