@@ -7,7 +7,8 @@ use evenbeat_core::time::{BootTime, Duration};
 use rustix::process::Signal;
 
 use crate::node::{
-    Node, Way, in_every_way, in_millis, is_alive, kill, processes_of, shim_of, state, stays, until,
+    Node, OtherCgroup, Way, in_a_cgroup, in_every_way, in_millis, is_alive, kill, processes_of, shim_of,
+    state, stays, until,
 };
 
 /// Counts in a file for as long as it executes.
@@ -85,6 +86,61 @@ fn children_that_hide_stand_still_too() {
         stays(150, || count(node));
         node.shims.revoke(run);
         assert_eq!(node.ended(run).0.outcome, Outcome::Lost);
+    });
+}
+
+/// What `systemd-run --scope` and container tools do: a process of the run moves to a cgroup that is not the run's.
+fn moved_to(other: &OtherCgroup, script: &str) -> String {
+    format!("echo 0 > {}; {script}", other.procs().display())
+}
+
+#[test]
+fn a_process_that_left_the_cgroup_of_its_run_stands_still_too() {
+    in_a_cgroup(|node| {
+        let order = leased(node.script(""), 1_500);
+        let other = OtherCgroup::new(&order);
+        let script = format!("sh -c '{}' & sh -c '{COUNTS}'", moved_to(&other, "echo up > up; exec sh beat"));
+        std::fs::write(node.work.0.join("beat"), "while :; do echo x >> beats; sleep 0.005; done").unwrap();
+        let argv = ["/bin/sh", "-c", &script].map(str::to_owned).to_vec();
+        let order = Order { argv, ..order };
+        let run = node.start(&order);
+        let beats = |node: &Node| node.file("beats").len();
+        freezes_once(node, run, "both are up", |node| 0 < count(node) && 0 < beats(node));
+        stays(300, || (count(node), beats(node)));
+        node.extend(60_000);
+        node.thawed(run);
+        counts_on(node);
+        let before = beats(node);
+        until("what moved away goes on too", || before < beats(node));
+        node.shims.revoke(run);
+        assert_eq!(node.ended(run).0.outcome, Outcome::Lost);
+        let after = beats(node);
+        stays(60, || beats(node));
+        assert_eq!(beats(node), after);
+    });
+}
+
+#[test]
+fn a_frozen_process_that_is_moved_to_another_cgroup_does_not_go_on() {
+    in_a_cgroup(|node| {
+        let script = "import os, time\n\
+                      open('pid', 'w').write(f'{os.getpid()}\\n')\n\
+                      while True:\n \
+                       open('count', 'a').write('x'); time.sleep(0.002)\n";
+        let order = leased(node.command(&["/usr/bin/env", "python3", "-c", script]), 1_500);
+        let other = OtherCgroup::new(&order);
+        let run = node.start(&order);
+        let pid = node.line("pid");
+        freezes_once(node, run, "it counts", |node| 0 < count(node));
+        let then = count(node);
+        // Whoever moves it, a service manager, say, thereby takes it out of the frozen cgroup.
+        std::fs::write(other.procs(), &pid).unwrap();
+        stays(500, || count(node));
+        assert_eq!(count(node), then);
+        node.extend(60_000);
+        counts_on(node);
+        node.shims.revoke(run);
+        node.ended(run);
     });
 }
 

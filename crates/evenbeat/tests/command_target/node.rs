@@ -26,20 +26,54 @@ pub(crate) enum Way {
     Cgroup(PathBuf),
 }
 
-/// Lives through a case in every way that this machine has.
+/// Lives through a case with signals and with a cgroup.
 #[track_caller]
 pub(crate) fn in_every_way(case: impl Fn(&mut Node)) {
     case(&mut Node::new(Way::Signals));
-    match find_cgroup() {
-        Some(parent) => {
-            let mut node = Node::new(Way::Cgroup(parent.clone()));
-            case(&mut node);
-            for run in node.runs.lock().unwrap().iter() {
-                let own = parent.join(format!("evenbeat-{run}"));
-                until("no cgroup is left", || !own.exists());
-            }
-        }
-        None => println!("note: by signals only, no cgroup can be made here"),
+    in_a_cgroup(case);
+}
+
+/// Lives through a case with a cgroup. A machine that has none fails the test, unless the caller has said that this
+/// half is not covered there; `scripts/test` repeats that in its last lines.
+#[track_caller]
+pub(crate) fn in_a_cgroup(case: impl Fn(&mut Node)) {
+    let Some(parent) = find_cgroup() else {
+        assert!(
+            std::env::var_os("EVENBEAT_TEST_NO_CGROUP").is_some(),
+            "no cgroup can be made here: run the tests through `scripts/with-cgroup`, or set EVENBEAT_TEST_NO_CGROUP=1 \
+             to leave that half out"
+        );
+        return;
+    };
+    let mut node = Node::new(Way::Cgroup(parent.clone()));
+    case(&mut node);
+    for run in node.runs.lock().unwrap().iter() {
+        let own = parent.join(format!("evenbeat-{run}"));
+        until("no cgroup is left", || !own.exists());
+    }
+}
+
+/// A cgroup beside those of runs, which goes with its owner.
+#[derive(Debug)]
+pub(crate) struct OtherCgroup(pub(crate) PathBuf);
+
+impl OtherCgroup {
+    pub(crate) fn new(order: &Order) -> OtherCgroup {
+        let path = order.cgroup.as_ref().unwrap().join(format!("evenbeat-other-{}", order.run));
+        fs::create_dir(&path).unwrap();
+        OtherCgroup(path)
+    }
+
+    /// The file to which the number of a process is written that is to move there.
+    pub(crate) fn procs(&self) -> PathBuf {
+        self.0.join("cgroup.procs")
+    }
+}
+
+impl Drop for OtherCgroup {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+        until("the other cgroup is gone", || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
     }
 }
 

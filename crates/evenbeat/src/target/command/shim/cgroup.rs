@@ -69,6 +69,21 @@ impl Cgroup {
         fs::write(self.path.join("cgroup.kill"), "1")
     }
 
+    /// The processes that are in it, or in one below it: whatever freezes it freezes those.
+    pub(super) fn members(&self) -> Vec<i32> {
+        let mut members = Vec::new();
+        let mut folders = vec![self.path.clone()];
+        while let Some(folder) = folders.pop() {
+            // One that is organised by threads does not list its processes; they are stopped one by one.
+            let procs = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            members.extend(procs.lines().filter_map(|it| it.parse::<i32>().ok()));
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            folders
+                .extend(entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path()));
+        }
+        members
+    }
+
     pub(super) fn is_frozen(&mut self) -> bool {
         let mut text = String::new();
         let read = self.events.seek(SeekFrom::Start(0)).and_then(|_| self.events.read_to_string(&mut text));

@@ -1,8 +1,10 @@
 //! The process tree of a run: everything below its shim. Nothing can leave it: whoever loses its parent becomes a
 //! child of the shim.
 //!
-//! Where the run has a cgroup the kernel freezes and kills it as one. Else the tree is walked and signalled until
-//! nothing new turns up. Whether it is empty the kernel says in both cases: a process without children has none below.
+//! Where the run has a cgroup the kernel freezes and kills it as one. But a process can be in another cgroup than its
+//! parent: `systemd-run --scope` and container tools put it there. So the tree is walked and signalled as well, until
+//! nothing new turns up; without a cgroup that is all there is. Whether the tree is empty the kernel says in both
+//! cases: a process without children has none below.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
@@ -55,29 +57,31 @@ impl Tree {
     }
 
     /// Has everything stop, and says whether all of it has. To be asked again until it does.
+    ///
+    /// With a cgroup, whoever is in it gets a stop signal too, once it is frozen. That signal waits: it takes effect only
+    /// when somebody moves the process to another cgroup, which would otherwise set it free.
     pub(super) fn halt(&mut self, first: Option<Pid>) -> bool {
-        if let Some(cgroup) = &mut self.cgroup {
-            if cgroup.is_frozen() {
-                return true;
-            }
-            if cgroup.freeze().is_ok() {
-                return cgroup.is_frozen();
-            }
-        }
-        self.halt_by_signals(first)
-    }
-
-    fn halt_by_signals(&mut self, first: Option<Pid>) -> bool {
         self.is_stopped = true;
-        if let (Some(first), None) = (first, &self.halted) {
+        // One that cannot be frozen is as good as none.
+        let frozen = self.cgroup.as_mut().and_then(|cgroup| {
+            let is_asked = cgroup.is_frozen() || cgroup.freeze().is_ok();
+            is_asked.then(|| (cgroup.is_frozen(), cgroup.members()))
+        });
+        if let (Some(first), None, None) = (first, &self.halted, &frozen) {
             // Most runs are one group: that is one call, and all of it stops at once.
             let _ = kill_process_group(first, Signal::STOP);
         }
         let walk = proc::below(self.shim);
+        let is_inside = |it: &Seen| frozen.as_ref().is_some_and(|(_, inside)| inside.contains(&it.pid));
+        let is_frozen = |it: &Seen| frozen.as_ref().is_some_and(|(is_frozen, _)| *is_frozen) && is_inside(it);
         let was_told = |it: &Seen| self.told.contains(&it.identity());
-        let awake: Vec<Seen> =
-            walk.members.iter().filter(|it| !it.is_halted(was_told(it))).copied().collect();
-        for it in &awake {
+        let is_awake = |it: &Seen| !is_frozen(it) && !it.is_halted(was_told(it));
+        // While the cgroup is not frozen yet, those inside are left to it: a signal would show to their parents.
+        let must_hear =
+            |it: &&Seen| is_awake(it) && !is_inside(it) || is_frozen(it) && !it.is_over() && !was_told(it);
+        let unheard: Vec<Seen> = walk.members.iter().filter(must_hear).copied().collect();
+        let are_all_halted = !walk.members.iter().any(is_awake);
+        for it in &unheard {
             if self.signal(it, Signal::STOP) {
                 self.told.push(it.identity());
             }
@@ -85,7 +89,7 @@ impl Tree {
         // One walk may miss a process whose parent ends meanwhile; but then the parent is missing, or over, in the
         // next. Two walks that show the same, all of it halted, have missed nothing: nobody is left who could do
         // anything between them.
-        let found = (awake.is_empty() && !walk.is_torn)
+        let found = (are_all_halted && !walk.is_torn)
             .then(|| walk.members.iter().map(Seen::identity).collect::<Vec<_>>());
         let is_same = found.is_some() && found == self.halted;
         self.halted = found;
@@ -94,10 +98,19 @@ impl Tree {
 
     /// Whether all that had stopped still stands still. A quick look, at those alone: who stands still makes no others.
     pub(super) fn stands_still(&mut self) -> bool {
-        if !self.is_stopped {
-            return self.cgroup.as_mut().is_some_and(Cgroup::is_frozen);
-        }
-        let is_halted = |it: &Identity| it.look().is_none_or(|now| now.is_halted(self.told.contains(it)));
+        let inside = match &mut self.cgroup {
+            Some(cgroup) => {
+                if cgroup.is_frozen() {
+                    cgroup.members()
+                } else {
+                    Vec::new()
+                }
+            }
+            None => Vec::new(),
+        };
+        let is_halted = |it: &Identity| {
+            it.look().is_none_or(|now| inside.contains(&now.pid) || now.is_halted(self.told.contains(it)))
+        };
         let is_still = self.halted.as_ref().is_some_and(|members| members.iter().all(is_halted));
         if !is_still {
             // Whoever was let go on has forgotten what it was told, also if it waits inside the kernel again by now.
@@ -111,11 +124,12 @@ impl Tree {
     pub(super) fn resume(&mut self) {
         self.halted = None;
         self.told.clear();
-        if let Some(cgroup) = &self.cgroup {
-            let _ = cgroup.thaw();
-        }
+        // First, while the cgroup is frozen: that takes back a stop that waits, and nobody will have noticed it.
         if std::mem::take(&mut self.is_stopped) {
             self.signal_all(Signal::CONT);
+        }
+        if let Some(cgroup) = &self.cgroup {
+            let _ = cgroup.thaw();
         }
     }
 
