@@ -81,7 +81,7 @@ fn define(name: &str, value: &Json, desk: &mut Desk<'_>) -> Result<(), Trouble> 
                 define(&format!("{name}.{}", key_text(part)), value, desk)?;
             }
         }
-        value => writeln!(desk.out, "    {name} = {}", value_text(value))?,
+        value => writeln!(desk.out, "    {name} = {}", printable::line(&value_text(value)))?,
     }
     Ok(())
 }
