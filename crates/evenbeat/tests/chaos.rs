@@ -10,6 +10,9 @@
 
 #[path = "support/folder.rs"]
 mod folder;
+#[path = "support/wait.rs"]
+#[expect(dead_code, reason = "shared with tests that wait for other things")]
+mod wait;
 #[path = "chaos/checker.rs"]
 mod checker;
 #[path = "chaos/checker_tests.rs"]

@@ -2,6 +2,9 @@
 
 #[path = "support/folder.rs"]
 mod folder;
+#[path = "support/wait.rs"]
+#[expect(dead_code, reason = "shared with tests that wait for other things")]
+mod wait;
 #[path = "serve/demo.rs"]
 mod demo;
 #[path = "serve/downtime.rs"]

@@ -26,6 +26,9 @@ mod marked;
 mod nth_write;
 #[path = "support/stories.rs"]
 mod stories;
+#[path = "support/wait.rs"]
+#[expect(dead_code, reason = "shared with tests that wait for other things")]
+mod wait;
 
 use evenbeat::store::sqlite::SqliteStore;
 use evenbeat_sim::conformance::{Backend, FailOver};

@@ -87,20 +87,25 @@ fn every_file_begins_with_its_purpose() {
     assert!(silent.is_empty(), "begin these with `//!`:\n{}", silent.join("\n"));
 }
 
-/// No test is switched off, and none waits by sleeping. Nothing else blocks a thread by sleeping either; a task may
-/// let time pass before it tries again.
+/// No test is switched off, and tests wait in one place only, which looks for what they wait for. Nothing else blocks a
+/// thread by sleeping either; a task may let time pass before it tries again.
 #[test]
 fn no_test_is_ignored_or_sleeps() {
     let never = [concat!("#[", "ignore"), concat!("thread::", "sleep")];
-    let not_in_tests = concat!("time::", "sleep");
+    let not_in_tests =
+        [concat!("time::", "sleep"), concat!("thread::", "park_timeout"), concat!("thread::", "yield_now")];
+    let waits_here = Path::new("tests/support/wait.rs");
     let mut faults = Vec::new();
     for path in rust_files() {
+        if path.ends_with(waits_here) {
+            continue;
+        }
         let text = fs::read_to_string(&path).unwrap();
         let is_test = path.to_str().unwrap().contains("/tests");
         let tests_from = if is_test { 0 } else { text.find("#[cfg(test)]\nmod ").unwrap_or(text.len()) };
         let mut at = 0;
         for (number, line) in text.lines().enumerate() {
-            let waits = tests_from <= at && line.contains(not_in_tests);
+            let waits = tests_from <= at && not_in_tests.iter().any(|pattern| line.contains(pattern));
             at += line.len() + 1;
             if waits || never.iter().any(|pattern| line.contains(pattern)) {
                 faults.push(format!("{}:{}: {line}", path.display(), number + 1));
@@ -108,6 +113,20 @@ fn no_test_is_ignored_or_sleeps() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A second try would turn a job that ran twice in one of two tries into a passed test.
+#[test]
+fn no_test_is_retried() {
+    let retries: Vec<String> = ["nextest.toml", "../scripts/test", "../.ci/run"]
+        .iter()
+        .flat_map(|name| {
+            let text = fs::read_to_string(root().join(".config").join(name)).unwrap();
+            let lines = text.lines().map(|line| line.split('#').next().unwrap().to_owned());
+            lines.filter(|line| line.contains("retries")).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(retries.is_empty(), "{retries:?}");
 }
 
 /// The two commands of the README are the ones that exist.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use evenbeat::socket_path::SocketPath;
 use rustix::process::Signal;
@@ -13,33 +13,18 @@ use serde_json::Value as Json;
 
 use crate::folder::Folder;
 use crate::processes::{self, signal};
+use crate::wait;
+pub(crate) use crate::wait::until;
 
-/// How long anything may take before a test says that it never comes.
-const PATIENCE: Duration = Duration::from_mins(2);
-
-/// Looks again and again until there is something to see.
+/// Looks for something that takes at least this long.
 #[track_caller]
-pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    until_after(Duration::ZERO, what, look)
-}
-
-/// The same for something that takes so long.
-#[track_caller]
-pub(crate) fn until_after<T>(length: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(seen) = look() {
-            return seen;
-        }
-        assert!(began.elapsed() < length + PATIENCE, "{what} never came");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
+pub(crate) fn until_after<T>(length: Duration, what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait::until_within(length + wait::PATIENCE, what, look)
 }
 
 /// Lets the fleet live for a while: faults come at moments that chance has chosen.
 pub(crate) fn live_for(millis: u64) {
-    let began = Instant::now();
-    until("the moment", || (Duration::from_millis(millis) <= began.elapsed()).then_some(()));
+    wait::live_for(Duration::from_millis(millis));
 }
 
 /// A folder with job files, and the node that works in it.

@@ -12,4 +12,7 @@ mod logs;
 mod node;
 mod stops;
 mod trees;
+#[path = "../support/wait.rs"]
+#[expect(dead_code, reason = "shared with tests that wait for other things")]
+mod wait;
 mod words;

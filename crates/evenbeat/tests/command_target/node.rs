@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, mpsc as std_mpsc};
-use std::time::{Duration as RealDuration, Instant};
+use std::time::Duration as RealDuration;
 
 use evenbeat::target::command::{
     Adopted, Bounds, Limits, Order, Places, ShimNews, ShimOptions, Shims, Told, boot, find_cgroup, read_log,
@@ -16,8 +16,8 @@ use evenbeat_core::time::{BootTime, Duration};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// Longer than anything takes, also on a busy machine.
-const PATIENCE: RealDuration = RealDuration::from_secs(20);
+use crate::wait;
+pub(crate) use crate::wait::until_so as until;
 
 /// How the processes of a run are held together.
 #[derive(Clone, Debug)]
@@ -209,19 +209,16 @@ impl Node {
     /// Waits for the first news of a run that are of a kind; what is heard is not heard again.
     #[track_caller]
     pub(crate) fn hear<T>(&mut self, run: RunId, kind: impl Fn(&ShimNews) -> Option<T>) -> T {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        let found = wait::look_within(wait::PATIENCE, || {
             while let Ok(news) = self.news.try_recv() {
                 self.heard.push(news);
             }
             let found = self.heard.iter().position(|news| news.run() == run && kind(news).is_some());
-            if let Some(idx) = found {
-                return kind(&self.heard.remove(idx)).unwrap();
-            }
-            let log = self.log(run);
-            assert!(Instant::now() < until, "not heard of {run}; heard: {:#?}\nits log: {log}", self.heard);
-            pause();
-        }
+            found.map(|idx| kind(&self.heard.remove(idx)).unwrap())
+        });
+        found.unwrap_or_else(|| {
+            panic!("not heard of {run}; heard: {:#?}\nits log: {}", self.heard, self.log(run))
+        })
     }
 
     /// Everything that was heard of a run and not asked for.
@@ -339,30 +336,10 @@ pub(crate) fn new_run() -> RunId {
     RunId(0x019c_2740_0000_7000_8000_0000_0000_0000 | process << 32 | no)
 }
 
-/// Waits until something is so.
+/// Asserts that something stays as it is for a while.
 #[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "still not so: {what}");
-        pause();
-    }
-}
-
-/// Sees to it that something stays as it is for a while.
-#[track_caller]
-pub(crate) fn stays<T: PartialEq + std::fmt::Debug>(millis: i64, mut it: impl FnMut() -> T) {
-    let (before, until) = (it(), in_millis(millis));
-    while boot::now() < until {
-        assert_eq!(it(), before);
-        pause();
-    }
-}
-
-/// Gives others a turn.
-fn pause() {
-    let (_keep, never) = std_mpsc::channel::<()>();
-    let _ = never.recv_timeout(RealDuration::from_millis(2));
+pub(crate) fn stays<T: PartialEq + std::fmt::Debug>(millis: u64, look: impl FnMut() -> T) {
+    wait::stays(RealDuration::from_millis(millis), look);
 }
 
 /// The state of a process as `/proc` shows it; none if it is gone.

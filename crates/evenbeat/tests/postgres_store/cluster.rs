@@ -5,12 +5,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio_postgres::Client;
 
 use crate::support::postgres::{connect, runtime, said};
+pub(crate) use crate::support::wait::until_so as until;
 
 /// No other test uses this address: a port of it that is free stays free.
 const HOST: &str = "127.0.0.2";
@@ -172,14 +172,4 @@ fn as_server(program: &str, args: &[&str]) {
     // To a file, not to a pipe: a server that is started would hold it open.
     let told = command(program, args).stdout(process::Stdio::null()).status().unwrap();
     assert!(told.success(), "`{program} {}` failed", args.join(" "));
-}
-
-/// Asks again and again.
-#[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not within {} s: {what}", PATIENCE.as_secs());
-        thread::yield_now();
-    }
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::fleet::Fleet;
 use crate::support::postgres::runtime;
+use crate::support::wait::until_so;
 
 fn execute(client: &Client, sql: &str) {
     runtime().block_on(client.batch_execute(sql)).unwrap();
@@ -17,13 +18,10 @@ fn execute(client: &Client, sql: &str) {
 /// Comes back when so many others wait for a lock.
 pub(crate) fn until_waiting(client: &Client, n_waiting: i64) {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    loop {
+    until_so("the others wait", || {
         let row = runtime().block_on(client.query_one(sql, &[])).unwrap();
-        if row.get::<_, i64>(0) == n_waiting {
-            return;
-        }
-        thread::yield_now();
-    }
+        row.get::<_, i64>(0) == n_waiting
+    });
 }
 
 const OWNER: Uuid = Uuid::from_u128(1);

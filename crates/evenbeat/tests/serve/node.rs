@@ -3,32 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
 use crate::folder::Folder;
-
-/// How long anything may take before a test says that it never comes.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) use crate::wait::until;
 
 pub(crate) fn program() -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_evenbeat"));
     // Nothing of whoever runs the tests.
     program.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
     program
-}
-
-/// Looks again and again until there is something to see.
-pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(seen) = look() {
-            return seen;
-        }
-        assert!(began.elapsed() < PATIENCE, "{what} never came");
-        std::thread::yield_now();
-    }
 }
 
 /// A folder with job files, and the node that works in it.

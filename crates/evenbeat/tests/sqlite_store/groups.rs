@@ -8,6 +8,7 @@ use evenbeat_core::store::{Beat, Store, StoreDown, Views};
 use rusqlite::Connection;
 
 use crate::common::{Folder, fresh, job, join, key, new_job, put};
+use crate::wait::until_so;
 
 type Ask<'a, T> = &'a (dyn Fn() -> T + Sync);
 
@@ -29,9 +30,7 @@ fn together<T: Send>(store: &SqliteStore, ask: &[Ask<'_, T>]) -> Vec<T> {
         let mut asking = Vec::new();
         for ask in ask {
             asking.push(scope.spawn(*ask));
-            while store.figures().n_waiting < asking.len() as u64 {
-                std::thread::yield_now();
-            }
+            until_so("the request waits", || asking.len() as u64 <= store.figures().n_waiting);
         }
         go.wait();
         holder.join().unwrap().unwrap();

@@ -2,3 +2,5 @@
 
 pub(crate) mod postgres;
 pub(crate) mod stories;
+#[expect(dead_code, reason = "shared with tests that wait for other things")]
+pub(crate) mod wait;

@@ -31,9 +31,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::folder::Folder;
-
-/// How long anything may take before a test says that it never comes.
-const PATIENCE: Length = Length::from_mins(1);
+use crate::wait::{PATIENCE, until};
 
 /// A server.
 pub(crate) struct Served {
@@ -172,16 +170,10 @@ impl Served {
     }
 
     /// Looks again and again until there is something to see.
-    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = std::time::Instant::now() + PATIENCE;
-        let mut ticks = self.runtime.block_on(async { tokio::time::interval(Length::from_millis(5)) });
-        loop {
-            if let Some(seen) = look() {
-                return seen;
-            }
-            assert!(std::time::Instant::now() < deadline, "{what} never came");
-            self.runtime.block_on(ticks.tick());
-        }
+    #[track_caller]
+    #[expect(clippy::unused_self, reason = "reads as a question to this server")]
+    pub(crate) fn until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        until(what, look)
     }
 }
 

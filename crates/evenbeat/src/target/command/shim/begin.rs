@@ -163,6 +163,7 @@ fn system_words(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use evenbeat_core::time::Duration;
+    use rustix::event::{PollFd, PollFlags};
 
     use super::*;
     use crate::target::command::order::tests::sample;
@@ -187,9 +188,8 @@ mod tests {
         match begin(&mut order, lease_until, "boot", &inherited) {
             Begun::Yes(run, ..) => {
                 assert!(begins);
-                while !left.exists() || run.first().is_none() {
-                    std::thread::yield_now();
-                }
+                let child = run.first().expect("the child has a descriptor");
+                rustix::event::poll(&mut [PollFd::new(&child, PollFlags::IN)], None).unwrap();
             }
             Begun::Never(why) => assert_eq!((why.as_str(), begins), (LEASE_WAS_OVER, false)),
             other => panic!("{other:?}"),
