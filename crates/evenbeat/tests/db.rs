@@ -22,7 +22,8 @@ impl Folder {
     /// What the command says and how it ends, without the folder and without numbers of processes.
     fn db(&self, args: &[&str]) -> String {
         let mut command = Command::cargo_bin("evenbeat").unwrap();
-        let done = command.arg("db").args(args).current_dir(&self.0).env_remove("EVENBEAT_STORE").output();
+        let done =
+            command.arg("db").args(args).current_dir(&self.0).env_clear().env("HOME", &self.0).output();
         let done = done.unwrap();
         let text = |bytes: Vec<u8>| {
             let text = String::from_utf8(bytes).unwrap().replace(&format!("{}/", self.0.display()), "");
@@ -101,8 +102,10 @@ fn a_copy_overwrites_nothing() {
 #[test]
 fn wrong_usage_says_what_would_be_right() {
     let folder = Folder::new("usage");
-    let none = "error: no store is named; add `--store sqlite:PATH`, or set EVENBEAT_STORE\nexit 2";
-    check(&folder, &["check"], none);
+    let unused = "error: `.local/state/evenbeat/evenbeat.db` is not there; look at the path, or start a server, which \
+                  makes it\nexit 1";
+    std::fs::create_dir_all(folder.file(".local/state/evenbeat")).unwrap();
+    check(&folder, &["check"], unused);
     let other =
         "error: `…@db/beat` is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`\nexit 2";
     check(&folder, &["check", "--store", "mysql://ann:secret@db/beat"], other);

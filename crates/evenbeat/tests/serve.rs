@@ -17,3 +17,5 @@ mod node;
 mod quotas;
 #[path = "serve/refused.rs"]
 mod refused;
+#[path = "serve/store.rs"]
+mod store;

@@ -11,7 +11,9 @@ use serde_json::json;
 
 use super::Exit;
 use super::chart::counted;
+use super::config::{ConfigArgs, exit_of, say};
 use super::show;
+use crate::config::load;
 use crate::store::check::CheckReport;
 use crate::store::place::StorePlace;
 use crate::store::postgres::{PgConfig, PgStore};
@@ -20,9 +22,15 @@ use crate::store::sqlite::{Options, SqliteStore, StoreFile};
 /// What is done, and with which store.
 #[derive(Debug, Args)]
 pub struct DbArgs {
-    /// The store: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
+    /// The store: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. By default that of the configuration.
     #[arg(long, global = true, env = "EVENBEAT_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
+    /// The configuration that names the store, found as `evenbeat serve` finds it.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The data folder of the node whose store it is.
+    #[arg(long, global = true, value_name = "FOLDER")]
+    data_dir: Option<String>,
     /// Print one JSON document instead of text.
     #[arg(long, global = true)]
     json: bool,
@@ -32,33 +40,44 @@ pub struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Look through the whole store for what should not be there; nothing is changed, and it may be in use.
+    /// Check the whole store for faults. Changes nothing; the store may be in use.
     Check,
-    /// Copy the store, as it is now, into a new file; it may be in use.
+    /// Copy the store, as it is now, to a new file. The store may be in use.
     Backup {
-        /// The copy. A file that is there is never overwritten.
+        /// The copy. An existing file is never overwritten.
         to: PathBuf,
     },
-    /// Take the store to the tables of this program; one that is not there is made.
+    /// Upgrade the tables of the store to this version. Creates the store if it does not exist.
     Migrate,
     /// Say that this store was restored from a copy: no lease that was given out since then counts. All nodes must be
     /// stopped.
     NewEpoch,
 }
 
+impl DbArgs {
+    fn config(&self) -> ConfigArgs {
+        ConfigArgs { config: self.config.clone(), data_dir: self.data_dir.clone(), ..ConfigArgs::default() }
+    }
+}
+
 /// Does it.
 pub fn run(args: &DbArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let Some(store) = &args.store else {
-        writeln!(err, "error: no store is named; add `--store sqlite:PATH`, or set EVENBEAT_STORE")?;
-        return Ok(Exit::Usage);
-    };
-    // Read here and not with the command line: a fault there would show a password.
-    let store: StorePlace = match store.parse() {
-        Ok(store) => store,
-        Err(error) => {
-            writeln!(err, "error: {error}")?;
-            return Ok(Exit::Usage);
-        }
+    let store = match &args.store {
+        // Read here and not with the command line: a fault there would show a password.
+        Some(store) => match store.parse::<StorePlace>() {
+            Ok(store) => store,
+            Err(error) => {
+                writeln!(err, "error: {error}")?;
+                return Ok(Exit::Usage);
+            }
+        },
+        None => match load(&args.config().asked()) {
+            Ok(loaded) => loaded.config.store,
+            Err(refused) => {
+                say(&refused, err)?;
+                return Ok(exit_of(&refused));
+            }
+        },
     };
     let done = match &store {
         StorePlace::Sqlite(path) => on_file(path, &args.action),

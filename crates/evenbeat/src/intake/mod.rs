@@ -185,8 +185,10 @@ impl Intake {
     pub async fn cancel(&self, actor: &Actor, run: RunId) -> Result<Cancelled, IntakeError> {
         let cancelled = self.inner.store.cancel(vec![run]).await?;
         let cancelled = cancelled.first().copied().unwrap_or(Cancelled::Unknown);
-        tracing::info!(actor = actor.0, %run, "a run was cancelled");
-        self.inner.node.nudge();
+        if cancelled == Cancelled::Asked {
+            tracing::info!(actor = actor.0, %run, "cancel requested");
+            self.inner.node.nudge();
+        }
         Ok(cancelled)
     }
 

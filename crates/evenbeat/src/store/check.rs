@@ -12,7 +12,7 @@ pub const TOLD_MAX: usize = 20;
 pub struct CheckReport {
     /// One sentence for each thing that is wrong; none if all is well.
     pub findings: Vec<String>,
-    /// How many jobs were looked at, removed ones too.
+    /// How many jobs there are. Removed ones are checked too, but not counted.
     pub n_jobs: u64,
     /// How many open runs were.
     pub n_open_runs: u64,

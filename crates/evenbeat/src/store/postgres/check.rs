@@ -85,7 +85,7 @@ async fn check(tx: &Tx) -> Result<CheckReport, Fail> {
     findings.extend(wrong_counters(counters, held));
     findings.extend(unreadable(tx).await?);
     let count = async |sql| tx.count(sql).await.map(|n| u64::try_from(n).unwrap_or(0));
-    let n_jobs = count("SELECT count(*) FROM job").await?;
+    let n_jobs = count("SELECT count(*) FROM job WHERE NOT is_deleted").await?;
     let n_open_runs = count("SELECT count(*) FROM open_run").await?;
     tx.commit().await?;
     Ok(CheckReport { findings, n_jobs, n_open_runs })

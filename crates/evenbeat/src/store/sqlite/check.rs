@@ -80,7 +80,7 @@ impl Reader<'_> {
         let count = |sql: &str| self.one(sql, [], |row| row.get::<_, u32>(0)).map(u64::from);
         Ok(CheckReport {
             findings,
-            n_jobs: count("SELECT count(*) FROM job")?,
+            n_jobs: count("SELECT count(*) FROM job WHERE NOT is_deleted")?,
             n_open_runs: count("SELECT count(*) FROM open_run")?,
         })
     }
