@@ -45,6 +45,11 @@ pub(crate) fn clock(zone: &Zone, at: Timestamp) -> String {
     format!("{hour:02}:{minute:02}")
 }
 
+/// The same with seconds: `03:00:00`.
+pub(crate) fn time_of_day(zone: &Zone, at: Timestamp) -> String {
+    date_and_time(zone, at).1
+}
+
 /// How far `at` lies from `now`, in at most two units: `in 3h 20m`, `2d 4h ago`, `now`.
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     let difference = at - now;

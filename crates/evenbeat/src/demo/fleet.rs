@@ -7,8 +7,8 @@ use evenbeat_core::time::{Duration, Timestamp};
 /// The job file of the fleet, made for a demo that begins now.
 pub fn job_file(now: Timestamp) -> String {
     let mut text = String::from(HEAD);
-    shops(&mut text);
-    news(&mut text);
+    shops(&mut text, now);
+    news(&mut text, now);
     partner(&mut text);
     checks(&mut text);
     old_crontab(&mut text, now);
@@ -44,8 +44,14 @@ fn taking(tenths: usize) -> String {
     format!("[\"sleep\", \"{}.{}\"]", tenths / 10, tenths % 10)
 }
 
+/// The first run of a job that begins this many tenths of a second after the demo: the first seconds are busy.
+fn first_run(now: Timestamp, tenths: usize) -> String {
+    let at = now + Duration::from_millis(i64::try_from(tenths * 100).unwrap_or(0));
+    format!("next_run_at = {at}")
+}
+
 /// Crawls of shops: prices must be fresh, stock moves fast.
-fn shops(text: &mut String) {
+fn shops(text: &mut String, now: Timestamp) {
     const SHOPS: [&str; 12] = [
         "atlas", "birch", "cobalt", "delta", "ember", "fjord", "grove", "harbor", "iris", "juniper", "kite",
         "lumen",
@@ -57,17 +63,20 @@ fn shops(text: &mut String) {
             &taking(80 + n * 20),
             "template = \"crawl\"\nfresh = \"10m\"\ncooldown = \"4m\"",
         );
-        job(text, &format!("{shop}-stock"), &taking(30 + n * 5), "template = \"crawl\"\nevery = \"5m\"");
+        let stock = format!("template = \"crawl\"\nevery = \"5m\"\n{}", first_run(now, 10 + n * 23));
+        job(text, &format!("{shop}-stock"), &taking(30 + n * 5), &stock);
         job(text, &format!("{shop}-catalog"), &taking(200 + n * 20), "template = \"crawl\"\nevery = \"15m\"");
         job(text, &format!("{shop}-images"), &taking(60 + n * 10), "template = \"crawl\"\nevery = \"30m\"");
     }
 }
 
 /// Feeds that are looked at often, and take no time.
-fn news(text: &mut String) {
+fn news(text: &mut String, now: Timestamp) {
     for n in 1..=40 {
         let every = ["6m", "8m", "10m", "12m", "15m"][n % 5];
-        let rest = format!("template = \"feed\"\nevery = \"{every}\"");
+        // Every other one at the beginning, the rest wherever there is room.
+        let first = if n % 2 == 0 { first_run(now, 4 + n * 6) } else { String::new() };
+        let rest = format!("template = \"feed\"\nevery = \"{every}\"\n{first}");
         job(text, &format!("feed-{n:02}"), &taking(8 + n % 30), &rest);
     }
 }
@@ -158,6 +167,22 @@ mod tests {
             let loaded = loaded.unwrap_or_else(|faults| panic!("{}", faults.render(false)));
             let n_jobs: usize = loaded.files.iter().map(|it| it.jobs.len()).sum();
             assert_eq!(n_jobs, 48 + 40 + 30 + 4 + 300 + 8);
+        }
+    }
+
+    #[test]
+    fn the_first_seconds_are_busy() {
+        let now: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
+        let file = SourceText { name: "demo.toml".to_owned(), text: job_file(now) };
+        let loaded =
+            load(&[file], now, &mut Zones::new()).unwrap_or_else(|it| panic!("{}", it.render(false)));
+        let hints = loaded.files.iter().flat_map(|it| &it.jobs).filter_map(|it| it.job.next_run_hint);
+        let starts: Vec<Timestamp> = hints.filter(|at| *at < now + Duration::from_secs(20)).collect();
+        for second in 1..20 {
+            let from = now + Duration::from_secs(second);
+            let n_starts =
+                starts.iter().filter(|at| from <= **at && **at < from + Duration::from_secs(2)).count();
+            assert!(0 < n_starts, "nothing starts in seconds {second} and {}", second + 1);
         }
     }
 }

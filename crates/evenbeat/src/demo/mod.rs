@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration as Length;
 
 use evenbeat_core::store::RunFilter;
+use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 pub use fleet::job_file;
@@ -40,10 +41,17 @@ impl TempFolder {
     /// A new one, where the system keeps such things.
     pub fn new() -> io::Result<TempFolder> {
         use std::os::unix::fs::DirBuilderExt;
-        let name = format!("evenbeat-demo-{:032x}", ids::mint(clock::now()));
-        let folder = std::env::temp_dir().join(name);
-        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(TempFolder(folder))
+        loop {
+            // Short, so that the path of its socket fits on a line with what one types before it. The last digits of
+            // an id are the random ones.
+            let name = format!("evenbeat-demo-{:08x}", ids::mint(clock::now()) & 0xffff_ffff);
+            let folder = std::env::temp_dir().join(name);
+            match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(TempFolder(folder)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Where it is.
@@ -99,12 +107,42 @@ pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, S
         .map_err(|faults| crate::config::diagnostics(None, &faults).render(false))
 }
 
+/// What is shown next.
+#[derive(Clone, Copy, Debug)]
+pub enum Picture<'a> {
+    /// The fleet as it is.
+    Fleet(&'a View),
+    /// The demo ends, which takes a moment.
+    Ending,
+}
+
+/// The signals that end a demo. Closing its terminal is one of them.
+#[derive(Debug)]
+pub struct Ends {
+    signals: Signals,
+    hangup: unix::Signal,
+}
+
+impl Ends {
+    /// From now on they do not end the process by themselves. Must be called within the runtime.
+    pub fn new() -> io::Result<Ends> {
+        Ok(Ends { signals: Signals::new()?, hangup: unix::signal(SignalKind::hangup())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.signals.next() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
+
 /// Fills the store, and shows the fleet until it is asked to stop, or for so long.
 pub async fn run(
     server: Server,
-    mut signals: Signals,
+    mut ends: Ends,
     show_for: Option<Length>,
-    mut draw: impl FnMut(&View) -> io::Result<()>,
+    mut draw: impl FnMut(Picture<'_>) -> io::Result<()>,
 ) -> Result<Stopped, ServeError> {
     let app = server.app.clone();
     app.fleet.read().await;
@@ -116,10 +154,10 @@ pub async fn run(
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = signals.next() => break,
+            () = ends.next() => break,
             _ = frames.tick() => {
                 // A store that is slow for a moment shows the last picture for longer.
-                if let Ok(view) = View::of(&app).await && draw(&view).is_err() {
+                if let Ok(view) = View::of(&app).await && draw(Picture::Fleet(&view)).is_err() {
                     break;
                 }
             }
@@ -128,6 +166,8 @@ pub async fn run(
             break;
         }
     }
+    // A terminal that is gone cannot be told, and everything is ended all the same.
+    let _ = draw(Picture::Ending);
     end(server).await
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenbeat_core::condition::{self, Condition};
+use evenbeat_core::distribution::Distribution;
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{BATCH_MAX, JobRow, RunFilter, RunPhase, RunRow, StoreDown};
 use evenbeat_core::time::{Duration, Timestamp};
@@ -37,8 +38,8 @@ pub struct View {
     pub next: Vec<(Timestamp, String)>,
     /// How even the next day is.
     pub score: f64,
-    /// Starts of the next day, hour by hour.
-    pub hours: Vec<u32>,
+    /// Starts of the next day by minute of the hour.
+    pub minutes: Vec<u32>,
 }
 
 impl View {
@@ -68,8 +69,8 @@ impl View {
             ended: Vec::new(),
             lateness: None,
             next,
-            score: day.as_ref().map_or(1.0, evenbeat_core::distribution::Distribution::score),
-            hours: day.map(|day| day.hours).unwrap_or_default(),
+            score: day.as_ref().map_or(1.0, Distribution::score),
+            minutes: day.as_ref().map(by_minute).unwrap_or_default(),
         };
         view.judge(&rows);
         view.look_at(&runs);
@@ -107,5 +108,36 @@ impl View {
         }
         self.ended.sort_by_key(|it| std::cmp::Reverse(it.3));
         self.open.sort_by_key(|it| std::cmp::Reverse(it.1));
+    }
+}
+
+/// All hours of a window together, from `:00` on wherever in the hour the window begins.
+fn by_minute(day: &Distribution) -> Vec<u32> {
+    let mut minutes = vec![0; 60];
+    let first = day.window.start().as_second().div_euclid(60).rem_euclid(60);
+    let first = usize::try_from(first).unwrap_or(0);
+    for (idx, n) in day.minutes.iter().enumerate() {
+        if let Some(sum) = minutes.get_mut((first + idx) % 60) {
+            *sum += n;
+        }
+    }
+    minutes
+}
+
+#[cfg(test)]
+mod tests {
+    use evenbeat_core::slot::{JobLoad, RunWork, SlotWidth};
+
+    use super::*;
+
+    #[test]
+    fn minutes_are_those_of_the_clock() {
+        let now: Timestamp = "2026-11-17T10:20:00Z".parse().unwrap();
+        let hourly =
+            |at: &str| JobLoad::every(at.parse().unwrap(), Duration::from_hours(1), RunWork::default());
+        let loads = [hourly("2026-11-17T11:05:00Z"), hourly("2026-11-17T10:50:00Z")];
+        let minutes = by_minute(&Distribution::of(now, 24, SlotWidth::DEFAULT, &loads).unwrap());
+        let with_starts: Vec<usize> = (0..60).filter(|idx| 0 < minutes[*idx]).collect();
+        assert_eq!(with_starts, [5, 50]);
     }
 }

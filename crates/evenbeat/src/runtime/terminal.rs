@@ -1,4 +1,4 @@
-//! The width of the terminal, and the zone of the person in front of it.
+//! The size of the terminal, and the zone of the person in front of it.
 
 use std::env;
 use std::fs;
@@ -6,10 +6,11 @@ use std::io;
 use std::path::Path;
 
 use evenbeat_core::zone::Zone;
-use terminal_size::Width;
+use terminal_size::{Height, Width};
 
 /// Where nothing tells the width: pipes, files.
 const WIDTH_DEFAULT: u16 = 80;
+const HEIGHT_DEFAULT: u16 = 24;
 
 /// The width to draw charts and wrap text for: `COLUMNS` if it is set, else that of the terminal.
 pub(crate) fn width() -> u16 {
@@ -19,6 +20,14 @@ pub(crate) fn width() -> u16 {
 /// The width that tables must fit. A pipe or a file has none: a table written there is whole, for `grep` and `awk`.
 pub(crate) fn table_width() -> usize {
     known_width().map_or(usize::MAX, usize::from)
+}
+
+/// Columns and rows of the terminal, for what fills the whole screen.
+pub(crate) fn size() -> (u16, u16) {
+    match terminal_size::terminal_size_of(io::stdout()) {
+        Some((Width(width), Height(height))) if 0 < width && 0 < height => (width, height),
+        _ => (WIDTH_DEFAULT, HEIGHT_DEFAULT),
+    }
 }
 
 fn known_width() -> Option<u16> {

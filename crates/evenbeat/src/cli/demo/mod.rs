@@ -1,0 +1,196 @@
+//! `evenbeat demo`: a made-up fleet, live on the terminal.
+
+mod screen;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration as Length;
+
+use clap::Args;
+use evenbeat_core::condition::Condition;
+use evenbeat_core::zone::Zone;
+
+use self::screen::{Doors, Size, frame};
+use super::Exit;
+use super::chart::{counted, to_u64};
+use super::serve::write_error;
+use crate::config::machine;
+use crate::demo::{self, Ends, Picture, TempFolder, View};
+use crate::runtime::app::Stopped;
+use crate::runtime::terminal;
+use crate::serve::{ServeError, Server};
+
+/// What it is asked with.
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Where to serve the API. By default 127.0.0.1:8060, or any free port.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// End after this many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Only print the job file of the fleet.
+    #[arg(long)]
+    print_jobs: bool,
+}
+
+/// Shows it.
+pub(super) fn run(args: &DemoArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+    if args.print_jobs {
+        write!(out, "{}", demo::job_file(crate::runtime::clock::now()))?;
+        return Ok(Exit::Ok);
+    }
+    let folder = TempFolder::new()?;
+    let listen = args.listen.clone().unwrap_or_else(free_address);
+    let config = match demo::config(folder.path(), &listen, machine()) {
+        Ok(config) => config,
+        Err(faults) => {
+            write!(err, "{faults}")?;
+            return Ok(Exit::Usage);
+        }
+    };
+    let is_live = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|it| it != "dumb");
+    let doors = Doors { socket: String::new(), address: String::new() };
+    let zone = terminal::local_zone();
+    let mut screen = Screen { is_live, is_open: false, n_frames: 0, doors, zone, out };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let shown = runtime.block_on(async {
+        let ends = Ends::new().map_err(ServeError::Launcher)?;
+        let server = Server::start(&config).await?;
+        screen.doors = Doors {
+            socket: format!("unix:{}", server.doors.socket.display()),
+            address: format!("http://{}", server.doors.address),
+        };
+        let seconds = args.seconds.map(Length::from_secs);
+        demo::run(server, ends, seconds, |picture| screen.draw(picture)).await
+    });
+    drop(runtime);
+    // Whatever is told now belongs on the screen that stays.
+    let _ = screen.close();
+    match shown {
+        Ok(Stopped::Clean) => {
+            let path = folder.path().display().to_string();
+            if let Err(error) = folder.remove() {
+                writeln!(err, "error: the demo is over, but its folder {path} cannot be removed: {error}")?;
+                return Ok(Exit::Failed);
+            }
+            writeln!(screen.out, "The demo is over; nothing of it is left.")?;
+            Ok(Exit::Ok)
+        }
+        Ok(Stopped::LetGo) => {
+            let path = folder.keep().display().to_string();
+            writeln!(
+                err,
+                "error: some runs of the demo could not be ended, and go on; their files are in {path}"
+            )?;
+            Ok(Exit::Failed)
+        }
+        Err(error) => {
+            write_error(err, &error)?;
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// The usual one, unless another server has it.
+fn free_address() -> String {
+    const USUAL: &str = "127.0.0.1:8060";
+    match std::net::TcpListener::bind(USUAL) {
+        Ok(_) => USUAL.to_owned(),
+        Err(_) => "127.0.0.1:0".to_owned(),
+    }
+}
+
+/// Where pictures go: over each other on a terminal, as a line now and then elsewhere.
+struct Screen<'a> {
+    is_live: bool,
+    /// Whether the terminal shows the other screen, which leaves no trace in what can be scrolled back to.
+    is_open: bool,
+    n_frames: u32,
+    doors: Doors,
+    zone: Zone,
+    out: &'a mut dyn Write,
+}
+
+/// Without a terminal, one of so many pictures becomes a line.
+const LINE_EVERY: u32 = 10;
+
+/// The other screen, without a cursor; and back.
+const OPEN: &str = "\x1b[?1049h\x1b[?25l";
+const CLOSE: &str = "\x1b[?25h\x1b[?1049l";
+
+impl Screen<'_> {
+    fn draw(&mut self, picture: Picture<'_>) -> io::Result<()> {
+        match picture {
+            Picture::Fleet(view) if self.is_live => self.draw_over(view)?,
+            Picture::Fleet(view) => self.draw_line(view)?,
+            Picture::Ending if self.is_live => {
+                self.close()?;
+                writeln!(self.out, "Ending the demo: its runs are being stopped.")?;
+            }
+            Picture::Ending => {}
+        }
+        self.out.flush()
+    }
+
+    fn draw_over(&mut self, view: &View) -> io::Result<()> {
+        if !self.is_open {
+            self.is_open = true;
+            control(OPEN)?;
+        }
+        let (columns, rows) = terminal::size();
+        let size = Size { columns: columns.into(), rows: rows.into() };
+        let lines = frame(view, &self.doors, &self.zone, size);
+        // No line break after the last row: it would scroll.
+        for (idx, line) in lines.iter().enumerate() {
+            control(if idx == 0 { "\x1b[H" } else { "\n" })?;
+            self.out.write_all(line.as_bytes())?;
+            control("\x1b[K")?;
+        }
+        control("\x1b[J")
+    }
+
+    fn draw_line(&mut self, view: &View) -> io::Result<()> {
+        self.n_frames += 1;
+        if self.n_frames == 1 {
+            writeln!(self.out, "export EVENBEAT_SERVER={}", self.doors.socket)?;
+        }
+        if self.n_frames % LINE_EVERY == 1 {
+            writeln!(self.out, "{}", line(view))?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        if !self.is_open {
+            return Ok(());
+        }
+        self.is_open = false;
+        control(CLOSE)
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        // Also when a demo fails, its terminal is left as it was found.
+        let _ = self.close().and_then(|()| io::stdout().flush());
+    }
+}
+
+/// What moves the cursor goes past the stream that takes colours out: without colours it is needed all the same.
+fn control(sequence: &str) -> io::Result<()> {
+    io::stdout().write_all(sequence.as_bytes())
+}
+
+/// All in one line.
+fn line(view: &View) -> String {
+    let n = |condition| view.conditions.get(&condition).copied().unwrap_or(0);
+    format!(
+        "{}: {} ok, {} warning, {} error; {} running; evenness {:.2}",
+        counted(to_u64(view.conditions.values().sum::<usize>()), "job"),
+        n(Condition::Ok),
+        n(Condition::Warning),
+        n(Condition::Error),
+        view.open.len(),
+        view.score
+    )
+}

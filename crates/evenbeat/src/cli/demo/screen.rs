@@ -1,0 +1,355 @@
+//! The picture of a demo, fitted to the terminal: as many lines as it has rows, each within its columns.
+
+use anstyle::Style;
+use evenbeat_core::condition::Condition;
+use evenbeat_core::run::Outcome;
+use evenbeat_core::zone::Zone;
+
+use super::super::analyze::ScoreWord;
+use super::super::chart::{column, counted, cut, heat, heat_style, to_u64};
+use super::super::show::{self, BOLD, DIM};
+use crate::demo::View;
+
+/// How large the terminal is, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
+
+/// How other commands reach the demo: the socket, and the address for terminals that are too narrow for its path.
+#[derive(Clone, Debug)]
+pub(super) struct Doors {
+    pub(super) socket: String,
+    pub(super) address: String,
+}
+
+/// The most lines that a list gets, however tall the terminal is.
+const LIST_MAX: usize = 12;
+
+/// A list of the picture: its title, a note beside it, and its lines.
+struct List {
+    title: &'static str,
+    note: String,
+    lines: Vec<Line>,
+}
+
+/// The whole picture.
+pub(super) fn frame(view: &View, doors: &Doors, zone: &Zone, size: Size) -> Vec<String> {
+    let top = head(view, size);
+    let bottom = foot(doors, size);
+    // The order in which lists get their room; they are shown in the order of time.
+    let lists = [running(view), worst(view, size), ended(view), next(view, zone)];
+    let room = size.rows.saturating_sub(top.len() + bottom.len());
+    let (heights, is_spaced) = share(&lists, room);
+    let mut lines = top;
+    for idx in [0, 2, 1, 3] {
+        let (list, height) = (&lists[idx], heights[idx]);
+        if height == 0 {
+            continue;
+        }
+        if is_spaced {
+            lines.push(Line::default());
+        }
+        let note = if list.note.is_empty() { String::new() } else { format!("  {}", list.note) };
+        lines.push(Line::default().with(list.title, BOLD).with(&note, DIM));
+        lines.extend(list.lines.iter().take(height - 1).cloned());
+    }
+    // What needs no room leaves it empty, so that the last lines do not jump.
+    lines.resize(size.rows.saturating_sub(bottom.len()).max(lines.len()), Line::default());
+    lines.extend(bottom);
+    lines.truncate(size.rows);
+    lines.iter().map(|line| line.render(size.columns)).collect()
+}
+
+/// How many rows each list gets, with its title, and whether there is room for blank lines between them.
+fn share(lists: &[List; 4], room: usize) -> ([usize; 4], bool) {
+    let wanted = lists.each_ref().map(|list| 1 + list.lines.len().clamp(1, LIST_MAX));
+    let mut heights = [0; 4];
+    let mut left = room;
+    // A title without a line below it says little.
+    for height in &mut heights {
+        if 2 <= left {
+            *height = 2;
+            left -= 2;
+        }
+    }
+    let n_shown = heights.iter().filter(|height| 0 < **height).count();
+    let is_spaced = n_shown == lists.len() && 2 * n_shown <= left;
+    if is_spaced {
+        left -= n_shown;
+    }
+    loop {
+        let before = left;
+        for (height, wanted) in heights.iter_mut().zip(wanted) {
+            if 0 < *height && *height < wanted && 0 < left {
+                *height += 1;
+                left -= 1;
+            }
+        }
+        if left == before {
+            return (heights, is_spaced);
+        }
+    }
+}
+
+fn head(view: &View, size: Size) -> Vec<Line> {
+    let n_jobs: usize = view.conditions.values().sum();
+    let about = format!("  a made-up fleet of {n_jobs} jobs, begun {}", show::relative(view.since, view.at));
+    let mut lines = vec![Line::default().with("Evenbeat", BOLD).with(&about, DIM)];
+    let mut conditions = Line::default().with("condition  ", BOLD);
+    for (idx, (condition, n)) in view.conditions.iter().enumerate() {
+        let between = if idx == 0 { "" } else { " · " };
+        conditions = conditions
+            .with(between, Style::new())
+            .with(&format!("{n} {}", condition.as_str()), show::style_of(*condition));
+    }
+    lines.push(conditions);
+    let word = ScoreWord::of(view.score).as_str();
+    let score = format!("{:.2} {word}", view.score);
+    let busiest = view.minutes.iter().enumerate().max_by_key(|(minute, n)| (**n, std::cmp::Reverse(*minute)));
+    let busiest = busiest.map_or(String::new(), |(minute, n)| {
+        format!("  busiest minute :{minute:02}, {} a day", counted((*n).into(), "start"))
+    });
+    lines.push(Line::default().with("evenness   ", BOLD).with(&score, Style::new()).with(&busiest, DIM));
+    lines.push(minutes(&view.minutes, size));
+    if 12 <= size.rows && 60 <= size.columns {
+        let axis = format!("{:15}{:15}{:15}{:15}", ":00", ":15", ":30", ":45");
+        let note = if 80 <= size.columns { "  starts by minute" } else { "" };
+        lines.push(Line::default().with(&axis, DIM).with(note, DIM));
+    }
+    lines
+}
+
+/// Starts by minute of the hour, over the next day: where a crontab shows, and what a rebalance takes away.
+fn minutes(minutes: &[u32], size: Size) -> Line {
+    let n_together = if 60 <= size.columns { 1 } else { 2 };
+    let counts: Vec<u32> = minutes.chunks(n_together).map(|minutes| minutes.iter().sum()).collect();
+    // Twice the mean is the least that a full column stands for: a level fleet is half full, not all red.
+    let mean = counts.iter().sum::<u32>().div_ceil(u32::try_from(counts.len().max(1)).unwrap_or(1));
+    let full = counts.iter().copied().max().unwrap_or(0).max(2 * mean);
+    let mut line = Line::default();
+    for n in counts {
+        line = line.with(&column(n, full).to_string(), heat_style(heat(n, full)));
+    }
+    line
+}
+
+fn foot(doors: &Doors, size: Size) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let export = |door: &str| format!("export EVENBEAT_SERVER={door}");
+    let doors = [export(&doors.socket), export(&doors.address)];
+    // A line that wraps cannot be copied with a double click.
+    if let Some(export) =
+        doors.iter().find(|it| it.chars().count() <= size.columns).filter(|_| 12 <= size.rows)
+    {
+        lines.push(Line::default().with(export, Style::new()));
+        let hint = "then: evenbeat status | job list | explain hanging-export | rebalance";
+        if hint.len() <= size.columns && 16 <= size.rows {
+            lines.push(Line::default().with(hint, DIM));
+        }
+    }
+    let end = if size.columns < 56 {
+        "Ctrl-C ends the demo."
+    } else {
+        "Ctrl-C ends the demo and removes everything."
+    };
+    lines.push(Line::default().with(end, DIM));
+    lines
+}
+
+fn running(view: &View) -> List {
+    let line = |(key, length): &(String, _)| {
+        Line::default().with(&name(key), Style::new()).with(&format!(" for {}", show::length(*length)), DIM)
+    };
+    List {
+        title: "Running",
+        note: counted(to_u64(view.open.len()), "run"),
+        lines: view.open.iter().map(line).collect(),
+    }
+}
+
+fn ended(view: &View) -> List {
+    let lines = view.ended.iter().map(|(key, outcome, length, at)| {
+        let took = length.map(show::length).unwrap_or_default();
+        Line::default()
+            .with(&name(key), Style::new())
+            .with(&format!(" {:<10}", outcome.as_str()), outcome_style(*outcome))
+            .with(&format!(" {took:>6}"), Style::new())
+            .with(&format!("  {}", show::relative(*at, view.at)), DIM)
+    });
+    List { title: "Ended", note: String::new(), lines: lines.take(LIST_MAX).collect() }
+}
+
+fn worst(view: &View, size: Size) -> List {
+    let room = size.columns.saturating_sub(2 + NAME + 1 + 8 + 1);
+    let lines = view.worst.iter().map(|(key, condition, why)| {
+        Line::default()
+            .with(&name(key), Style::new())
+            .with(&format!(" {:<8}", condition.as_str()), show::style_of(*condition))
+            .with(&format!(" {}", cut(why, room)), Style::new())
+    });
+    List {
+        title: "Needs a look",
+        note: counted(to_u64(view.worst.len()), "job"),
+        lines: lines.take(LIST_MAX).collect(),
+    }
+}
+
+fn next(view: &View, zone: &Zone) -> List {
+    let line = |(at, key): &(_, String)| {
+        Line::default().with(&format!("  {}  ", show::time_of_day(zone, *at)), DIM).with(key, Style::new())
+    };
+    List { title: "Next", note: String::new(), lines: view.next.iter().map(line).collect() }
+}
+
+/// So much of a job's key is shown.
+const NAME: usize = 20;
+
+fn name(key: &str) -> String {
+    format!("  {:<NAME$}", cut(key, NAME))
+}
+
+fn outcome_style(outcome: Outcome) -> Style {
+    let condition = match outcome {
+        Outcome::Succeeded => Condition::Ok,
+        Outcome::Cancelled | Outcome::Superseded => Condition::Warning,
+        _ => Condition::Error,
+    };
+    show::style_of(condition)
+}
+
+/// A line of styled parts, which can be cut to a width.
+#[derive(Clone, Debug, Default)]
+struct Line(Vec<(String, Style)>);
+
+impl Line {
+    fn with(mut self, text: &str, style: Style) -> Line {
+        self.0.push((text.to_owned(), style));
+        self
+    }
+
+    /// The text for a terminal, at most this wide; what was cut is marked.
+    fn render(&self, width: usize) -> String {
+        let n_chars: usize = self.0.iter().map(|(text, _)| text.chars().count()).sum();
+        let mut left = if width < n_chars { width.saturating_sub(1) } else { n_chars };
+        let mut rendered = String::new();
+        for (text, style) in &self.0 {
+            let shown: String = text.chars().take(left).collect();
+            left -= shown.chars().count();
+            if !shown.is_empty() {
+                rendered.push_str(&format!("{style}{shown}{style:#}"));
+            }
+        }
+        if width < n_chars && 0 < width {
+            rendered.push('…');
+        }
+        rendered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use evenbeat_core::time::{Duration, Timestamp};
+
+    use super::*;
+
+    fn view(n_runs: usize) -> View {
+        let at: Timestamp = "2026-11-17T10:00:30Z".parse().unwrap();
+        let secs = |n: usize| Duration::from_secs(i64::try_from(n).unwrap());
+        let mut minutes = vec![4; 60];
+        minutes[50] = 304;
+        View {
+            at,
+            since: at - Duration::from_secs(30),
+            conditions: BTreeMap::from([
+                (Condition::Ok, 427),
+                (Condition::Warning, 2),
+                (Condition::Error, 1),
+            ]),
+            statuses: BTreeMap::new(),
+            worst: (0..n_runs)
+                .map(|n| {
+                    let why =
+                        "The last run failed: exit code 1, after trying again twice within the last minute.";
+                    (format!("broken-parser-{n}"), Condition::Error, why.to_owned())
+                })
+                .collect(),
+            open: (0..n_runs).map(|n| (format!("atlas-prices-{n}"), secs(n))).collect(),
+            ended: (0..n_runs)
+                .map(|n| (format!("feed-{n:02}"), Outcome::Succeeded, Some(secs(n)), at - secs(n)))
+                .collect(),
+            lateness: None,
+            next: (0..5).map(|n| (at + secs(n), format!("partner-{n:02}"))).collect(),
+            score: 0.73,
+            minutes,
+        }
+    }
+
+    fn doors() -> Doors {
+        Doors {
+            socket: "unix:/tmp/evenbeat-demo-0123abcd/evenbeat.sock".to_owned(),
+            address: "http://127.0.0.1:8060".to_owned(),
+        }
+    }
+
+    fn drawn(n_runs: usize, columns: usize, rows: usize) -> Vec<String> {
+        let lines = frame(&view(n_runs), &doors(), &Zone::utc(), Size { columns, rows });
+        lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+    }
+
+    #[test]
+    fn the_picture_fits_any_terminal() {
+        for n_runs in [0, 1, 3, 50] {
+            for (columns, rows) in
+                [(200, 60), (120, 40), (80, 24), (60, 20), (40, 10), (20, 5), (5, 2), (1, 1)]
+            {
+                let lines = drawn(n_runs, columns, rows);
+                assert_eq!(lines.len(), rows, "{columns}x{rows}");
+                for line in &lines {
+                    assert!(line.chars().count() <= columns, "{columns}x{rows}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_matters_is_there_in_a_small_terminal() {
+        let text = drawn(3, 80, 24).join("\n");
+        let export = "export EVENBEAT_SERVER=unix:/tmp/evenbeat-demo-0123abcd/evenbeat.sock";
+        for wanted in
+            ["Evenbeat", "427 ok", "0.73", "Running  3 runs", "Ended", "Needs a look  3 jobs", "Next", export]
+        {
+            assert!(text.contains(wanted), "{wanted}:\n{text}");
+        }
+        let text = drawn(3, 60, 20).join("\n");
+        assert!(text.contains("export EVENBEAT_SERVER=http://127.0.0.1:8060"), "{text}");
+        let text = drawn(1, 40, 10).join("\n");
+        for wanted in ["427 ok", "0.73", "Running  1 run", "Needs a look  1 job", "Ctrl-C"] {
+            assert!(text.contains(wanted), "{wanted}:\n{text}");
+        }
+        assert!(!text.contains("1 runs") && !text.contains("1 jobs"), "{text}");
+    }
+
+    #[test]
+    fn pictures_read_well() {
+        let picture =
+            |columns, rows| format!("--- {columns}x{rows}\n{}\n", drawn(3, columns, rows).join("\n"));
+        insta::assert_snapshot!(
+            [(80, 24), (60, 20), (40, 10)].map(|(columns, rows)| picture(columns, rows)).concat()
+        );
+    }
+
+    #[test]
+    fn a_rebalance_is_seen_in_the_minutes() {
+        let size = Size { columns: 80, rows: 24 };
+        let level = View { minutes: vec![9; 60], ..view(1) };
+        let line = |view: &View| minutes(&view.minutes, size).render(80);
+        let (before, after) = (line(&view(1)), line(&level));
+        let bare = |line: &str| anstream::adapter::strip_str(line).to_string();
+        assert_eq!(bare(&after), "▄".repeat(60));
+        assert_eq!(bare(&before).matches('█').count(), 1, "one minute stands out");
+    }
+}
