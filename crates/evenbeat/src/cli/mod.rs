@@ -19,6 +19,7 @@ mod explain;
 mod input;
 mod job;
 mod live;
+mod log_lines;
 mod manual;
 mod next;
 mod node;
@@ -86,7 +87,7 @@ enum Command {
         /// How many occurrences of each job.
         #[arg(short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
         n: u16,
-        /// From this instant on, in RFC 3339; now if nothing is said.
+        /// Begin at this instant (RFC 3339). Default: now.
         #[arg(long, value_name = "INSTANT")]
         from: Option<Timestamp>,
         /// Show local times of this zone instead of each job's own.
@@ -96,14 +97,14 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show what all jobs do between two instants, in order: of a server, or of a file, placed as they would be.
+    /// Show what runs between two instants, in order: on a server, or by a job file that is not applied yet.
     Upcoming {
         /// A job file; `-` is standard input. A server is asked if there is none.
         file: Option<PathBuf>,
-        /// From this instant on, in RFC 3339; now if nothing is said.
+        /// Begin at this instant (RFC 3339). Default: now.
         #[arg(long, value_name = "INSTANT")]
         from: Option<Timestamp>,
-        /// Up to, not including, this instant; one hour later if nothing is said, 31 days at most.
+        /// End before this instant, at most 31 days later. Default: one hour later.
         #[arg(long, value_name = "INSTANT")]
         to: Option<Timestamp>,
         /// Only this job.
@@ -123,7 +124,7 @@ enum Command {
         /// What is remembered of the jobs: a JSON object by job key. Without it, none has ever run.
         #[arg(long, value_name = "FILE")]
         state: Option<PathBuf>,
-        /// At this instant, in RFC 3339; now if nothing is said.
+        /// Judge as of this instant (RFC 3339). Default: now.
         #[arg(long, value_name = "INSTANT")]
         at: Option<Timestamp>,
         /// Only this job.
@@ -147,7 +148,7 @@ enum Command {
         /// It is a job file, whatever it looks like.
         #[arg(long)]
         jobs: bool,
-        /// From the hour of this instant on, in RFC 3339; now if nothing is said.
+        /// Begin with the hour of this instant (RFC 3339). Default: now.
         #[arg(long, value_name = "INSTANT")]
         at: Option<Timestamp>,
         /// How many hours to look at.
@@ -156,34 +157,34 @@ enum Command {
         /// List every change, not only the first ten.
         #[arg(long)]
         plan: bool,
-        /// How wide the text may be; as the terminal, or 80, if nothing is said.
+        /// How wide the text may be. Default: the width of the terminal, or 80.
         #[arg(long, value_name = "COLS", value_parser = clap::value_parser!(u16).range(i64::from(analyze::WIDTH_MIN)..=i64::from(analyze::WIDTH_MAX)))]
         width: Option<u16>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Print the configuration that holds, each value with where it is from: file, environment, flags.
+    /// Print the configuration in effect, and where each value comes from: file, environment, flags.
     Config(config::ConfigCommand),
     /// Watch a made-up fleet live: nothing to set up, nothing left behind. Ctrl-C ends it.
     Demo(demo::DemoArgs),
     /// Run a node: keep the store's jobs fresh until it is asked to stop.
     Serve(Box<serve::ServeArgs>),
-    /// Look after a store: check it, copy it, upgrade it.
+    /// Check, copy or upgrade a store.
     Db(db::DbArgs),
     /// Live through days of a fleet in seconds: is it fresh, what waits, how much capacity does it
     /// need, what breaks if it grows? The real engine on virtual time; nothing is run.
     Simulate(Box<simulate::SimulateArgs>),
     #[command(flatten)]
     Served(served::Served),
-    /// Print what a shell needs to complete these commands.
+    /// Print shell completions.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print a page of the manual: `evenbeat man job list | man -l -`.
+    /// Print a manual page: `evenbeat man job list | man -l -`.
     Man {
-        /// Of which command; of all if none is named.
+        /// The command, such as `job list`. Default: the whole program.
         command: Vec<String>,
     },
 }

@@ -8,6 +8,7 @@ use evenbeat_core::ids::JobKey;
 
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
+use super::log_lines::LogLines;
 use super::show::{BOLD, DIM, NOTICE, length, relative, style_of_word};
 use super::table::{Cell, Fit, short_id, words};
 use super::when::When;
@@ -29,11 +30,11 @@ pub(crate) struct RunArgs {
 enum Action {
     /// List runs, the latest first.
     List(ListArgs),
-    /// List the occurrences of a job that got no run of their own, and why.
+    /// List the skipped and missed occurrences of a job, and why.
     Records {
         /// Its key.
         job: JobKey,
-        /// At most so many, the latest first.
+        /// Show at most this many, the latest first.
         #[arg(long, value_name = "N", default_value_t = RECORDS_MAX, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         limit: u32,
     },
@@ -42,7 +43,7 @@ enum Action {
         /// Its id.
         id: String,
     },
-    /// Print what a run wrote.
+    /// Print what a run wrote. With `--json`, one document a line: `{"line":1,"text":"…"}`.
     Log {
         /// Its id.
         id: String,
@@ -175,7 +176,7 @@ fn records(job: &JobKey, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     if page.items.is_empty() {
         return Ok(());
     }
-    writeln!(desk.out, "\nwithout a run of their own:")?;
+    writeln!(desk.out, "\nskipped or missed:")?;
     record_lines(&page, desk)?;
     if page.next.is_some() {
         writeln!(desk.out, "{NOTICE}there may be more (evenbeat run records {job} --limit N){NOTICE:#}")?;
@@ -225,11 +226,21 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
 }
 
 fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+    if raw && desk.json {
+        return Err(Trouble::Usage("--raw and --json exclude each other".to_owned()));
+    }
+    // JSON has escapes of its own.
+    let unescaped = raw || desk.json;
+    let mut lines = LogLines::default();
     let mut from = 0_u64;
     loop {
-        let ask = Ask::get(&["runs", id, "log"]).with("from", Some(from)).with("raw", raw.then_some(true));
+        let ask =
+            Ask::get(&["runs", id, "log"]).with("from", Some(from)).with("raw", unescaped.then_some(true));
         let answer = desk.ask(ask)?;
-        if raw {
+        if desk.json {
+            lines.push(&answer.body, desk.out)?;
+            desk.out.flush()?;
+        } else if raw {
             // Past the stream that takes styles out where there is no terminal.
             io::stdout().write_all(&answer.body).and_then(|()| io::stdout().flush())?;
         } else {
@@ -243,7 +254,10 @@ fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Tro
         match (more, has_moved) {
             (true, true) => {}
             (true, false) if follow => desk.rest(LOG_AGAIN),
-            _ => return Ok(()),
+            _ => {
+                lines.finish(desk.out)?;
+                return Ok(());
+            }
         }
     }
 }

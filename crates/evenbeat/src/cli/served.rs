@@ -15,17 +15,17 @@ use super::{Exit, apply, balance, explain, job, node, run as runs, status};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Served {
-    /// Show how the fleet of a server is. Ends with 1 if any job is in error.
+    /// Show the state of the fleet. Ends with 1 if any job is in error.
     Status {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Tell a monitoring system how the fleet is, in one line: ends with 0 ok, 1 warning, 2 critical, 3 unknown.
+    /// Report the state of the fleet to a monitoring system, in one line. Ends with 0 ok, 1 warning, 2 critical, 3 unknown.
     Probe {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Make the fleet of a server what job files declare.
+    /// Apply job files to the fleet of a server.
     Apply {
         /// Job files; `-` is standard input.
         #[arg(required = true)]
@@ -59,17 +59,17 @@ pub(crate) enum Served {
     Job(Of<job::JobArgs>),
     /// List or show runs, read what they wrote, cancel them.
     Run(Of<runs::RunArgs>),
-    /// Tell why a job runs or does not.
+    /// Explain why a job runs or does not.
     Explain {
         /// Its key.
         job: JobKey,
-        /// At this later instant, in RFC 3339, if nothing else changes until then; now if nothing is said.
+        /// Explain it as of this later instant (RFC 3339), if nothing else changes until then. Default: now.
         #[arg(long, value_name = "INSTANT")]
         at: Option<Timestamp>,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Show how the starts of the next hours are spread.
+    /// Show how evenly the starts of the next hours are spread.
     Distribution {
         /// How many hours to look at.
         #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=i64::from(WINDOW_HOURS_MAX)))]
@@ -77,7 +77,7 @@ pub(crate) enum Served {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Level the fleet: show the plan, ask, and apply exactly that plan.
+    /// Even out the fleet: show a plan, ask, and apply exactly that plan.
     Rebalance {
         /// Only show the plan.
         #[arg(long, conflicts_with = "yes")]

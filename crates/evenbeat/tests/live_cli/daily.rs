@@ -1,5 +1,7 @@
 //! What one types and reads all day: tables that fit, local times, lengths, short ways to say when and what.
 
+use serde_json::{Value as Json, json};
+
 use crate::served::Served;
 use crate::typed::shown;
 
@@ -142,9 +144,24 @@ fn job_add_takes_flags_and_plain_values() {
     assert_eq!(definition["site"], "shop.example");
     assert_eq!(definition["estimate"], "5m");
     assert_eq!(definition["cost"], 2);
-    assert_eq!(definition["params"], serde_json::json!({ "deep": true }));
+    assert_eq!(definition["params"], json!({ "deep": true }));
     let text = served.said(&["job", "add", "once", "--set", "at=2090-01-01T00:00:00Z", "--", "ls"]);
     assert!(text.ends_with("--- exit 0\n"), "{text}");
+}
+
+#[test]
+fn a_log_for_machines_is_one_document_a_line() {
+    let served = Served::slow();
+    served.add("shop", r#""manual":true"#);
+    let id = served.run_of("shop")["id"].as_str().unwrap().to_owned();
+    served.logs.write(&id, "one\ntwo \"x\"\nthree", true);
+    let output = served.command(&["run", "log", &id, "--json"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let expected = [(1, "one"), (2, "two \"x\""), (3, "three")];
+    assert_eq!(lines, expected.map(|(line, text)| json!({ "line": line, "text": text })));
+    let text = served.said(&["run", "log", &id, "--json", "--raw"]);
+    assert!(text.ends_with("--- exit 2\n"), "{text}");
 }
 
 #[test]

@@ -32,20 +32,20 @@ enum Action {
     },
     /// Add a job that runs a command: `evenbeat job add shop --every 6h -- scrapy crawl shop`.
     Add(Box<add::AddArgs>),
-    /// Start nothing more of a job; what runs may end.
+    /// Pause a job. Runs in progress may finish.
     Pause {
         /// Its key.
         key: JobKey,
-        /// Why, for people.
+        /// Why, for other people to read.
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Let a paused job go on, placed afresh.
+    /// Resume a paused job, with a newly chosen time.
     Resume {
         /// Its key.
         key: JobKey,
     },
-    /// Ask for a run now.
+    /// Run a job now.
     Trigger {
         /// Its key.
         key: JobKey,
@@ -56,7 +56,7 @@ enum Action {
         #[arg(long, value_name = "TEXT")]
         idempotency_key: Option<String>,
     },
-    /// Remove a job; what runs of it may end.
+    /// Delete a job. Runs in progress may finish.
     Delete {
         /// Its key.
         key: JobKey,
@@ -97,7 +97,7 @@ pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
             if desk.json {
                 super::show::json(desk.out, &serde_json::json!({ "job": key.as_str(), "deleted": true }))?;
             } else {
-                writeln!(desk.out, "{BOLD}{key}{BOLD:#} is gone")?;
+                writeln!(desk.out, "{BOLD}{key}{BOLD:#} is deleted")?;
             }
             Ok(Exit::Ok)
         }

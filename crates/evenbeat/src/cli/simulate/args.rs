@@ -28,9 +28,13 @@ Examples:
   evenbeat simulate fleet.toml --add \"400 every 6h taking 2m pool crawl\"
   evenbeat simulate --capacity crawl=12
 
-Runs take their `estimate`, else their `max_expected_duration`, else 30 s, more or less (--spread).
-Without a FILE the fleet is that of a server: its jobs where they are (--balance places them anew), runs
-as long as they were measured, and its own nodes, capacity and limits, unless the set-up says otherwise.
+Runs take their `estimate`, else their `max_expected_duration`, else 30 s,
+more or less (--spread).
+
+Without a FILE the fleet is that of a server: its jobs keep their times
+(--balance chooses new ones), runs take as long as they were measured, and
+nodes, capacity and limits are its own, unless the set-up says otherwise.
+
 Ends with 1 if no capacity reaches the target.")]
 pub struct SimulateArgs {
     /// A job file or a crontab; `-` is standard input. If there is none, the fleet of a server, as it is.
@@ -44,14 +48,14 @@ pub struct SimulateArgs {
     /// It is a job file, whatever it looks like.
     #[arg(long, requires = "file")]
     pub jobs: bool,
-    /// The server whose fleet it is: `http://HOST:PORT` or `unix:PATH`. If nothing is said: the socket of this user's
-    /// server if there is one, else `http://127.0.0.1:8060`.
+    /// The server whose fleet it is: `http://HOST:PORT` or `unix:PATH`. By default the socket of your own server if
+    /// there is one, else `http://127.0.0.1:8060`.
     #[arg(long, env = "EVENBEAT_SERVER", hide_env_values = true, value_name = "PLACE")]
     pub server: Option<String>,
     /// How many days to live through.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(i64).range(1..=DAYS_MAX))]
     pub days: i64,
-    /// From this instant on, in RFC 3339; the next quarter of an hour if nothing is said.
+    /// Begin at this instant (RFC 3339). Default: the next quarter of an hour.
     #[arg(long, value_name = "INSTANT")]
     pub from: Option<Timestamp>,
     /// What carries the fleet.
@@ -75,7 +79,7 @@ pub struct SimulateArgs {
     /// and say what breaks first and how many could be added before. Can be repeated.
     #[arg(long, value_name = "JOBS", help_heading = "Questions")]
     pub add: Vec<AddedJobs>,
-    /// How wide the text may be; as the terminal, or 80, if nothing is said.
+    /// How wide the text may be. Default: the width of the terminal, or 80.
     #[arg(long, value_name = "COLS", value_parser = clap::value_parser!(u16).range(i64::from(WIDTH_MIN)..=i64::from(WIDTH_MAX)), help_heading = "Output")]
     pub width: Option<u16>,
     /// Print one JSON document instead of text.
@@ -97,7 +101,7 @@ pub struct SetupArgs {
     /// How many nodes, or their names (`n1,gpu-1`) where jobs are bound to some [default: 1].
     #[arg(long, value_name = "N|NAMES", value_parser = nodes)]
     pub nodes: Option<NodesArg>,
-    /// At most so many runs of this site at once, across nodes. Can be repeated [default: no limit].
+    /// Largest number of runs of this site at once, across nodes. Can be repeated [default: no limit].
     #[arg(long, value_name = "NAME=N", value_parser = site)]
     pub site: Vec<SiteArg>,
     /// How far lengths of runs lie from what is expected: 0.3 is about a third up or down [default: 0.3].
