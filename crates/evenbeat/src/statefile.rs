@@ -136,14 +136,7 @@ impl Fields<'_> {
         let node = self.text("owner_node").unwrap_or_else(|| "node".to_owned());
         let started_at = self.instant("owner_started_at")?;
         match node.parse() {
-            Ok(node) => Some(Owner {
-                node,
-                name: String::new(),
-                tag: RunId(0),
-                started_at,
-                last_ping_at: started_at,
-                steal_start_at: None,
-            }),
+            Ok(node) => Some(Owner { node, name: String::new(), tag: RunId(0), started_at }),
             Err(error) => {
                 self.fault("owner_node", &error.to_string());
                 None

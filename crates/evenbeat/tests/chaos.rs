@@ -35,6 +35,8 @@ mod kills;
 mod leases;
 #[path = "chaos/node.rs"]
 mod node;
+#[path = "chaos/owners.rs"]
+mod owners;
 #[path = "chaos/overlap.rs"]
 mod overlap;
 #[path = "chaos/points.rs"]

@@ -26,7 +26,7 @@ use evenbeat_core::ids::{JobKey, NodeName, Pool};
 use evenbeat_core::job::{CommandTarget, Job, PausedBy, Target};
 use evenbeat_core::placement::Balance;
 use evenbeat_core::run::{Outcome, Trigger};
-use evenbeat_core::store::{Cancelled, RunFilter, RunPhase, RunRow};
+use evenbeat_core::store::{Cancelled, Idempotency, RunFilter, RunPhase, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zones;
 use folder::Folder;
@@ -126,15 +126,19 @@ async fn a_trigger_runs_now_and_leaves_the_rhythm_alone() {
     let (app, running) = start(folder.path(), Length::ZERO);
     let before =
         app.intake.put(&people(), Arc::new(job("daily", r#"every = "1d""#)), Expect::Any).await.unwrap();
-    let id = app.intake.trigger(&people(), &key("daily"), None, None).await.unwrap();
+    let idempotency = Some(Idempotency { key: 1, body: 2 });
+    let id = app.intake.trigger(&people(), &key("daily"), idempotency, None).await.unwrap();
     let run = ended(&app, "daily", 1).await.remove(0);
+    assert_eq!(run.run.0, id.0, "the first run has the id of the request");
     assert_eq!((run.due.trigger, run.phase), (Trigger::Manual, RunPhase::Ended(Outcome::Succeeded)));
     let after = app.store.job(&key("daily")).await.unwrap().unwrap();
     assert_eq!(after.state.next_run_at, before.state.next_run_at);
     assert_eq!(after.revision, before.revision);
-    // The same wish, heard late, is not another one.
-    let again = app.intake.trigger(&people(), &key("daily"), Some(id), None).await;
-    assert!(again.is_ok() || matches!(again, Err(IntakeError::Refused { .. })), "{again:?}");
+    // The same request, heard late, is not another one.
+    assert_eq!(app.intake.trigger(&people(), &key("daily"), idempotency, None).await.unwrap(), id);
+    let other_body = Some(Idempotency { key: 1, body: 3 });
+    let other = app.intake.trigger(&people(), &key("daily"), other_body, None).await;
+    assert!(matches!(other, Err(IntakeError::KeyReused)), "{other:?}");
     running.stop(DRAIN, pending()).await.unwrap();
 }
 

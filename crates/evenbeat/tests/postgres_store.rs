@@ -27,6 +27,8 @@ mod hygiene;
 mod listing;
 #[path = "postgres_store/proxy.rs"]
 mod proxy;
+#[path = "postgres_store/requests.rs"]
+mod requests;
 #[path = "postgres_store/schema.rs"]
 mod schema;
 #[path = "postgres_store/races.rs"]

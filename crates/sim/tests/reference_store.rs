@@ -50,12 +50,14 @@ fn put(no: u8, before: Option<&JobRow>, is_deleted: bool, now: Timestamp) -> Put
         is_deleted,
         records: Vec::new(),
         audit: None,
+        request: None,
     }
 }
 
 fn bid(row: &JobRow, takes: Vec<Take>) -> Bid {
     Bid {
         key: row.job.key.clone(),
+        run: None,
         seen: row.version,
         max_open: 2,
         not_before: noon(),

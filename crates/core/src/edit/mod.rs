@@ -9,12 +9,13 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::ids::ExtraId;
 use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
 use crate::occurrence::{self, Asked, Due, Step};
 use crate::placement::{KeptReason, Move};
 use crate::repair;
 use crate::schedule::Placement;
-use crate::store::{JobRow, PutJob, Seen};
+use crate::store::{JobRow, PutJob, RunRequest, Seen};
 use crate::time::Timestamp;
 
 /// Why a job stays as it is.
@@ -53,6 +54,9 @@ pub enum Refusal {
     /// The same wish was heard before.
     #[error("this run was asked for already")]
     AlreadyAsked,
+    /// The request was served, or never made.
+    #[error("no such request for a run is waiting")]
+    NotWaiting,
     /// A rebalance must not move it now.
     #[error("the job is not moved: {0}")]
     Kept(KeptReason),
@@ -86,7 +90,7 @@ pub fn create(
     state.pause = job.paused.clone().map(Box::new);
     let seen = before.map_or(Seen::Nothing, |row| Seen::Version(row.version));
     let (is_revision, is_deleted) = (true, false);
-    Ok(PutJob { job, state, seen, is_revision, is_deleted, records: Vec::new(), audit: None })
+    Ok(PutJob { job, state, seen, is_revision, is_deleted, records: Vec::new(), audit: None, request: None })
 }
 
 /// Another definition. It keeps placement and pending occurrence unless it [needs a placement]; then what
@@ -175,11 +179,21 @@ pub fn trigger(row: &JobRow, extra: Extra) -> Result<PutJob, Refusal> {
     if row.state.extras.iter().any(|known| known.id == extra.id) {
         return Err(Refusal::AlreadyAsked);
     }
+    put.request = Some(RunRequest { id: extra.id, idempotency: None });
+    let extra = Extra { requested_in: Some(row.version.epoch().0), ..extra };
     match occurrence::ask(&row.job, &row.state, row.n_open, extra) {
         Asked::Taken(step) => take(&mut put, *step),
         Asked::Running => return Err(Refusal::Running),
         Asked::TooMany => return Err(Refusal::TooMany),
     }
+    Ok(put)
+}
+
+/// A run that was requested is not wanted any more. Nothing of it has begun.
+pub fn withdraw(row: &JobRow, id: ExtraId) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    let withdrawn = put.state.extras.take(id).filter(Extra::is_asked_for);
+    withdrawn.ok_or(Refusal::NotWaiting)?;
     Ok(put)
 }
 
@@ -229,6 +243,7 @@ fn put_again(row: &JobRow) -> Result<PutJob, Refusal> {
         is_deleted: false,
         records: Vec::new(),
         audit: None,
+        request: None,
     })
 }
 

@@ -67,8 +67,6 @@ fn running(row: &mut JobRow) {
         name: "main".to_owned(),
         tag: RunId(1),
         started_at: row.state.created_at,
-        last_ping_at: row.state.created_at,
-        steal_start_at: None,
     }));
 }
 
@@ -401,6 +399,33 @@ fn a_trigger_that_cannot_be_taken_says_why() {
         owes(2..2 + EXTRAS_MAX),
         "too many runs of the job wait already; try again after some of them",
     );
+}
+
+#[test]
+fn the_first_run_of_a_request_has_its_id_and_later_ones_do_not() {
+    let mut row = row("manual", "10:00", as_it_is);
+    row.version = Version(4 << 32 | 7);
+    let put = trigger(&row, Extra::manual(ExtraId(1), instant("09:30"))).unwrap();
+    assert_eq!(put.request, Some(RunRequest { id: ExtraId(1), idempotency: None }));
+    let waiting = put.state.extras[0].clone();
+    assert_eq!(waiting.first_run(4), Some(RunId(1)));
+    assert_eq!(waiting.first_run(5), None, "a failover may have lost a run of this id");
+    let (due, started) = occurrence::start(&row.job.key, &row.job, &put.state, 0, instant("09:31"));
+    let taken_back = occurrence::unstart(&started.state, &due.unwrap()).state.extras[0].clone();
+    assert_eq!((taken_back.attempt, taken_back.first_run(4)), (0, None));
+    assert_eq!(Extra { attempt: 1, ..waiting }.first_run(4), None);
+}
+
+#[test]
+fn a_request_is_taken_back_while_it_waits() {
+    let owes = |row: &mut JobRow| {
+        row.state.extras.push(Extra::manual(ExtraId(1), instant("09:00")));
+        row.state.extras.push(Extra { kind: Trigger::Retry, ..Extra::manual(ExtraId(2), instant("09:10")) });
+    };
+    let row = row("every 1h", "10:00", owes);
+    assert_eq!(told(&withdraw(&row, ExtraId(1))), "next 10:00, owes 09:10 retry");
+    assert_eq!(told(&withdraw(&row, ExtraId(2))), "no such request for a run is waiting");
+    assert_eq!(told(&withdraw(&row, ExtraId(3))), "no such request for a run is waiting");
 }
 
 #[test]

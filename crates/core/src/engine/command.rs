@@ -33,7 +33,7 @@ pub enum Command {
     OpenEpoch(Epoch),
     /// Ask what has changed.
     Changes(Option<Cursor>),
-    /// Mint a run id for each bid, and claim them.
+    /// Mint a run id for each bid that names none, and claim them.
     Claim {
         /// In which epoch.
         epoch: Epoch,

@@ -10,8 +10,8 @@ use super::view::{JobIdx, Spot, Told, View};
 use super::{Command, Engine, Now, Start};
 use crate::ids::{JobKey, Pool, RunId};
 use crate::job::Exclusive;
-use crate::lease::Standing;
-use crate::occurrence::Due;
+use crate::lease::{Epoch, Standing};
+use crate::occurrence::{Due, Serves};
 use crate::rules::Rule;
 use crate::store::{Bid, ClaimAnswer, Claims, CounterKey, JobRow, Settle, SettleAnswer, StoreDown};
 use crate::time::{Duration, Timestamp};
@@ -75,7 +75,7 @@ impl Engine {
             }
         }
         let time = self.time(now);
-        let bids: Vec<Bid> = picks.into_iter().filter_map(|pick| self.bid(pick, time)).collect();
+        let bids: Vec<Bid> = picks.into_iter().filter_map(|pick| self.bid(pick, epoch, time)).collect();
         if !bids.is_empty() {
             if self.n_claiming == 0 {
                 self.claimed_at = now.boot;
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    fn bid(&mut self, pick: Pick, time: Timestamp) -> Option<Bid> {
+    fn bid(&mut self, pick: Pick, epoch: Epoch, time: Timestamp) -> Option<Bid> {
         let Pick { idx, due, step, takes, is_late, not_before } = pick;
         self.unqueue(idx);
         let entry = self.view.get(idx)?;
@@ -104,8 +104,13 @@ impl Engine {
         let counters: Vec<CounterKey> = takes.iter().map(|take| take.counter.clone()).collect();
         self.counters.asked(&counters);
         let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
+        let request = match due.serves {
+            Serves::Extra(id) => entry.state.extras.iter().find(|extra| extra.id == id),
+            Serves::Pending | Serves::Beside => None,
+        };
         let bid = Bid {
             key: entry.key.clone(),
+            run: request.and_then(|extra| extra.first_run(epoch.0)),
             seen: entry.version,
             max_open: entry.terms.max_open(),
             not_before,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::ids::ExtraId;
+use crate::ids::{ExtraId, RunId};
 use crate::run::{Outcome, Trigger};
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -33,6 +33,8 @@ pub struct Extra {
     pub not_before: Timestamp,
     /// Handed to its run, over the job's own.
     pub params: Option<Arc<BTreeMap<String, Value>>>,
+    /// The number of the store's epoch in which it was asked for; none once its id may have been used for a run.
+    pub requested_in: Option<u64>,
 }
 
 impl Extra {
@@ -47,6 +49,7 @@ impl Extra {
             last_outcome: None,
             not_before: now,
             params: None,
+            requested_in: None,
         }
     }
 
@@ -58,6 +61,14 @@ impl Extra {
     /// Whether someone asked for it; else it comes from the job's own schedule.
     pub fn is_asked_for(&self) -> bool {
         matches!(self.kind, Trigger::Manual | Trigger::Backfill)
+    }
+
+    /// The id that its next run must have (K1): the first run of a request has the request's own id, so that whoever
+    /// asked can look it up. Later runs get new ids. So does a run in a later epoch: the failover may have lost a claim,
+    /// and something of that run may still be around.
+    pub fn first_run(&self, epoch_no: u64) -> Option<RunId> {
+        let is_unused = self.attempt == 0 && self.requested_in == Some(epoch_no);
+        (self.is_asked_for() && is_unused).then_some(RunId(self.id.0))
     }
 }
 

@@ -98,10 +98,6 @@ pub struct Owner {
     pub tag: RunId,
     /// When the run started.
     pub started_at: Timestamp,
-    /// The last beat that was accepted.
-    pub last_ping_at: Timestamp,
-    /// Since when others doubt the owner; none while nobody does.
-    pub steal_start_at: Option<Timestamp>,
 }
 
 /// What a job is doing, in one word.
@@ -271,8 +267,6 @@ mod tests {
             name: "n1-1".to_owned(),
             tag: RunId(2),
             started_at: instant("10:00"),
-            last_ping_at: instant("10:00"),
-            steal_start_at: None,
         };
         let mut state = JobState { owner: Some(Box::new(owner)), ..JobState::new(instant("09:00")) };
         let mut end_of = |run| {

@@ -82,6 +82,7 @@ impl Due {
             last_outcome: self.last_outcome,
             not_before: self.due_at,
             params: self.params.clone(),
+            requested_in: None,
         }
     }
 

@@ -327,8 +327,6 @@ fn the_reasons_to_stay_are_asked_in_their_order() {
         name: String::new(),
         tag: RunId(1),
         started_at: now,
-        last_ping_at: now,
-        steal_start_at: None,
     }));
     state.next_run_at = Some(instant("10:10"));
     state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));

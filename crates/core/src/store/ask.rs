@@ -1,6 +1,6 @@
 //! Requests and answers.
 
-use super::{AuditEntry, CounterKey, CounterLimit, JobNews, JobRow, RunRow, SessionRow, Version};
+use super::{AuditEntry, CounterKey, CounterLimit, JobNews, JobRow, RunRequest, RunRow, SessionRow, Version};
 use crate::ids::{Fence, JobKey, RunId, SessionId};
 use crate::job::{Job, JobState, RunEnd};
 use crate::lease::{Epoch, Timings};
@@ -79,7 +79,7 @@ pub enum Fencing {
     Closed,
 }
 
-/// A run that a node wants to open, under an id minted by whoever asks the store.
+/// A run that a node wants to open. Unless the bid names its id, whoever asks the store mints one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The id.
@@ -93,6 +93,8 @@ pub struct Claim {
 pub struct Bid {
     /// Of which job.
     pub key: JobKey,
+    /// The id that the run must have: that of the request which it serves first. None if a new one is minted.
+    pub run: Option<RunId>,
     /// The version that everything here was worked out from.
     pub seen: Version,
     /// How many runs of the job may be open at once.
@@ -281,6 +283,8 @@ pub struct PutJob {
     pub records: Vec<Record>,
     /// Who did it.
     pub audit: Option<AuditEntry>,
+    /// The request for a run that is stored with it.
+    pub request: Option<RunRequest>,
 }
 
 /// What an edit was worked out from.
@@ -301,6 +305,8 @@ pub enum PutAnswer {
     Stale(JobRow),
     /// There is no such row at all.
     Gone,
+    /// The request for a run was made before: nothing was written, and this is the earlier one.
+    Repeated(RunRequest),
 }
 
 /// The answer to the wish to end a run.

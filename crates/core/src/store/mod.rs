@@ -44,8 +44,9 @@ pub use ask::{
     Joined, Lives, Mark, MarkKind, PutAnswer, PutJob, Seen, Settle, SettleAnswer, Take, Watch, WorkerStart,
 };
 pub use rows::{
-    AuditEntry, CounterKey, CounterLimit, CounterRow, JobNews, JobRow, LateResult, OutboxRow, RecordRow,
-    Revision, RunEnded, RunPhase, RunRow, SessionKind, SessionRow, SessionSpec, Version,
+    AuditEntry, CounterKey, CounterLimit, CounterRow, IDEMPOTENCY_KEPT_FOR, Idempotency, JobNews, JobRow,
+    LateResult, OutboxRow, OwnerPing, RecordRow, Revision, RunEnded, RunPhase, RunRequest, RunRow,
+    SessionKind, SessionRow, SessionSpec, Version,
 };
 pub use trim::{Retention, Trimmed};
 pub use views::{RunFilter, Views};
@@ -91,6 +92,10 @@ pub trait Store {
     /// Marks sessions dead whose beat is still the one that was seen; only in the open epoch.
     fn fence(&mut self, epoch: Epoch, silent: &[Silent]) -> Result<Vec<Fencing>, StoreDown>;
 
+    /// Notes since when a watcher has doubted sessions, for people to see (L2). A note holds until the session's next
+    /// beat, and is made once for each beat that was the last one seen. Nothing that is decided depends on it.
+    fn doubt(&mut self, silent: &[Silent]) -> Result<(), StoreDown>;
+
     /// Opens the current epoch after its quarantine; false if it is not the current one.
     fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown>;
 
@@ -132,7 +137,8 @@ pub trait Store {
     // Jobs.
 
     /// Writes jobs: new ones, edits, pauses, triggers, moves of a plan, removals. A removed job leaves its
-    /// fence behind, and the same key goes on from it.
+    /// fence behind, and the same key goes on from it. A request for a run that repeats an earlier one of the same job
+    /// writes nothing, whatever has become of the job.
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown>;
 
     /// Asks the owners of runs to end them; they hear it at their next beat.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ids::{Fence, JobKey, NodeName, Pool, RunId, SessionId, Site, Tenant};
+use crate::ids::{ExtraId, Fence, JobKey, NodeName, Pool, RunId, SessionId, Site, Tenant};
 use crate::job::{Job, JobState, Terms};
 use crate::lease::Epoch;
 use crate::occurrence::{Due, Record};
@@ -21,6 +21,11 @@ impl Version {
     #[must_use]
     pub fn next(self, epoch: Epoch) -> Version {
         Version((self.0 + 1).max(epoch.0 << 32))
+    }
+
+    /// The epoch in which the row was last written.
+    pub fn epoch(self) -> Epoch {
+        Epoch(self.0 >> 32)
     }
 }
 
@@ -192,6 +197,17 @@ pub struct SessionRow {
     pub is_draining: bool,
 }
 
+/// What is known of the life of a run's owner (L2). For people to see: no decision reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerPing {
+    /// The run.
+    pub run: RunId,
+    /// When the store last accepted a beat of the session that owns it, by the store's clock.
+    pub last_ping_at: Timestamp,
+    /// When a watcher first doubted that session; none while its beats come.
+    pub doubted_at: Option<Timestamp>,
+}
+
 /// Occurrences that got no run of their own, as they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordRow {
@@ -296,6 +312,27 @@ pub struct OutboxRow {
     /// Under which lease.
     pub fence: Fence,
 }
+
+/// A request for a run (K1), stored together with the job that owes the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunRequest {
+    /// The id that was given to the caller. The first run of the request has it too.
+    pub id: ExtraId,
+    /// How a repetition of the request is recognised, if the caller wants that.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// How a repetition of a request is recognised for [`IDEMPOTENCY_KEPT_FOR`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// A hash of the job and of the key that the caller chose.
+    pub key: u128,
+    /// A hash of everything else in the request. The same key with another body is a mistake of the caller.
+    pub body: u128,
+}
+
+/// How long a repeated request is recognised, by the store's clock.
+pub const IDEMPOTENCY_KEPT_FOR: Duration = Duration::from_hours(24);
 
 /// Who changed what.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The reading side: rows for pages, answers and checks. Nothing here changes anything.
 
-use super::{AuditEntry, CounterRow, JobRow, RecordRow, RunRow, SessionRow, StoreDown};
+use super::{AuditEntry, CounterRow, JobRow, OwnerPing, RecordRow, RunRow, SessionRow, StoreDown};
 use crate::ids::{JobKey, RunId};
 use crate::time::Timestamp;
 
@@ -35,6 +35,9 @@ pub trait Views {
 
     /// All sessions, dead ones too.
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown>;
+
+    /// The last signs of life of the owners of open runs, by run. Runs that are not open are left out.
+    fn owner_pings(&self, runs: &[RunId]) -> Result<Vec<OwnerPing>, StoreDown>;
 
     /// All counters that were ever used.
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown>;

@@ -111,6 +111,7 @@ impl Home {
             is_deleted: false,
             records: Vec::new(),
             audit: None,
+            request: None,
         };
         self.write(|store| {
             let answers = store.put_jobs(std::slice::from_ref(&put)).expect("the store answers");

@@ -101,6 +101,7 @@ fn change(store: &mut (impl Store + Views), size: Size, time: usize) {
             is_deleted: false,
             records: Vec::new(),
             audit: None,
+            request: None,
         });
     }
     for puts in puts.chunks(BATCH_MAX) {

@@ -106,6 +106,7 @@ pub(crate) fn fill(store: &mut (impl Store + ?Sized), n_jobs: usize) -> Epoch {
                 is_deleted: false,
                 records: Vec::new(),
                 audit: None,
+                request: None,
             }
         };
         let puts: Vec<PutJob> = (first..n_jobs.min(first + BATCH_MAX)).map(put).collect();
@@ -144,6 +145,7 @@ pub(crate) fn claim(turn: &Turn, key: JobKey, at: Timestamp) -> Claim {
     };
     let bid = Bid {
         key,
+        run: None,
         seen: Version(turn.version),
         max_open: 1,
         not_before: at - Duration::from_hours(1),

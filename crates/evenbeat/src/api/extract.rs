@@ -36,9 +36,31 @@ impl FromRequestParts<Api> for KeyPath {
     }
 }
 
-/// The run that a path names, in the one spelling that ids have.
+/// The run that a path names: by its id in the one spelling that ids have, or by the beginning of it.
 #[derive(Debug)]
-pub(super) struct RunPath(pub(super) RunId);
+pub(super) struct RunPath(pub(super) IdRange);
+
+/// The ids that begin in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IdRange {
+    pub(super) from: RunId,
+    pub(super) to: RunId,
+}
+
+/// The fewest characters of an id that name a run.
+const ID_PREFIX_MIN: usize = 4;
+
+impl IdRange {
+    fn of(text: &str) -> Option<IdRange> {
+        // What stands in the other characters decides whether the dashes are where they belong.
+        let (least, most) = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff");
+        if text.len() < ID_PREFIX_MIN || !text.is_ascii() {
+            return None;
+        }
+        let fill = |rest: &str| run_id(&format!("{text}{}", rest.get(text.len()..)?));
+        Some(IdRange { from: fill(least)?, to: fill(most)? })
+    }
+}
 
 impl FromRequestParts<Api> for RunPath {
     type Rejection = Problem;
@@ -49,7 +71,7 @@ impl FromRequestParts<Api> for RunPath {
             let detail = format!("`{}` is not the id of a run", shortened(&text));
             Problem::new(Code::NoSuchRun, detail)
         };
-        run_id(&text).map(RunPath).ok_or_else(unknown)
+        IdRange::of(&text).map(RunPath).ok_or_else(unknown)
     }
 }
 
@@ -403,6 +425,24 @@ mod tests {
         check_precondition("if-match", "*", &Ok(Precondition::Present));
         check_precondition("if-none-match", "*", &Ok(Precondition::Absent));
         check_precondition("if-none-match", "\"7\"", &Err(Code::InvalidHeader));
+    }
+
+    #[test]
+    fn a_run_is_named_by_the_beginning_of_its_id() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            let found = IdRange::of(text).map(|it| (it.from.to_string(), it.to.to_string()));
+            let expected = expected.map(|(from, to)| (from.to_owned(), to.to_owned()));
+            assert_eq!(found, expected, "{text}");
+        };
+        let id = "0198c0de-0000-7000-8000-00000000002a";
+        check(id, Some((id, id)));
+        let of_8 = ("0198c0de-0000-0000-0000-000000000000", "0198c0de-ffff-ffff-ffff-ffffffffffff");
+        check("0198c0de", Some(of_8));
+        check("0198c0de-", Some(of_8));
+        for other in ["", "019", "0198C0DE", "0198c0de0000", "0198-c0de", "shop", "0198ä", &format!("{id}0")]
+        {
+            check(other, None);
+        }
     }
 
     #[test]

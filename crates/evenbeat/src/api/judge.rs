@@ -4,13 +4,14 @@
 //! The node keeps count as it goes; it hears of a change a moment after the store has it. What it cannot tell is asked
 //! of the rows themselves, page by page.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenbeat_core::condition::Condition;
-use evenbeat_core::ids::JobKey;
+use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::job::{Job, Status};
 use evenbeat_core::roster::{Jobs as _, Roster, Which};
-use evenbeat_core::store::JobRow;
+use evenbeat_core::store::{JobRow, OwnerPing};
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 
@@ -138,13 +139,25 @@ pub(super) fn node_gone() -> Problem {
 /// Jobs as they stand, judged by what the node knows of the world around them: as the roster judges them.
 pub(super) async fn views(app: &App, rows: &[JobRow], now: Timestamp) -> Vec<JobView> {
     let outlooks = outlooks(app, rows).await;
-    rows.iter().zip(&outlooks).map(|(row, outlook)| JobView::of(row, now, outlook)).collect()
+    let pings = owner_pings(app, rows).await;
+    let view = |(row, outlook): (&JobRow, &Outlook)| {
+        let owner = row.state.owner.as_ref();
+        JobView::of(row, now, outlook).with_ping(owner.and_then(|owner| pings.get(&owner.tag)))
+    };
+    rows.iter().zip(&outlooks).map(view).collect()
 }
 
 /// The same for one of them.
 pub(super) async fn view(app: &App, row: &JobRow, now: Timestamp) -> JobView {
-    let outlook = outlooks(app, std::slice::from_ref(row)).await.first().copied().unwrap_or_default();
-    JobView::of(row, now, &outlook)
+    let rows = std::slice::from_ref(row);
+    let outlook = outlooks(app, rows).await.first().copied().unwrap_or_default();
+    let pings = owner_pings(app, rows).await;
+    JobView::of(row, now, &outlook).with_ping(pings.values().next())
+}
+
+async fn owner_pings(app: &App, rows: &[JobRow]) -> BTreeMap<RunId, OwnerPing> {
+    let owners = rows.iter().filter_map(|row| row.state.owner.as_ref());
+    app.owner_pings(owners.map(|owner| owner.tag).collect()).await
 }
 
 /// What a node that has left, or has not read the fleet yet, does not know is not held against any job.

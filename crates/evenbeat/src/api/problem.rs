@@ -44,6 +44,8 @@ pub enum Code {
     TooBusy,
     RunIsOver,
     KeyReused,
+    KeyInFlight,
+    AmbiguousId,
     ShellNotAllowed,
     TargetNotSupported,
     OverQuota,
@@ -110,6 +112,10 @@ impl Code {
             Code::KeyReused => {
                 ("idempotency_key_reused", S::UNPROCESSABLE_ENTITY, "The key belongs to another request")
             }
+            Code::KeyInFlight => {
+                ("idempotency_key_in_flight", S::CONFLICT, "The same request is still being handled")
+            }
+            Code::AmbiguousId => ("ambiguous_id", S::CONFLICT, "Several runs have an id that begins so"),
             Code::ShellNotAllowed => ("shell_not_allowed", S::UNPROCESSABLE_ENTITY, "A shell is not allowed"),
             Code::TargetNotSupported => {
                 ("target_not_supported", S::UNPROCESSABLE_ENTITY, "The target is not supported")
@@ -205,6 +211,9 @@ impl From<IntakeError> for Problem {
             IntakeError::TargetNotSupported { .. } => Code::TargetNotSupported,
             IntakeError::OverQuota { .. } => Code::OverQuota,
             IntakeError::TooBusy { .. } => Code::TooBusy,
+            IntakeError::Repeated { .. } => Code::AlreadyAsked,
+            IntakeError::KeyReused => Code::KeyReused,
+            IntakeError::KeyInFlight => Code::KeyInFlight,
             IntakeError::Down(down) => return down.into(),
         };
         Problem::new(code, detail)
@@ -223,6 +232,7 @@ fn code_of(refusal: Refusal) -> Code {
         Refusal::Running => Code::JobRunning,
         Refusal::TooMany => Code::TooManyWaiting,
         Refusal::AlreadyAsked => Code::AlreadyAsked,
+        Refusal::NotWaiting => Code::NoSuchRun,
         Refusal::Kept(_) => Code::NotMoved,
         Refusal::PlanIsOld => Code::PlanIsOld,
     }

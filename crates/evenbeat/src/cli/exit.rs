@@ -22,6 +22,8 @@ pub enum Exit {
     NoServer,
     /// What a monitoring system understands.
     Probe(Probe),
+    /// As the run that was followed.
+    OfRun(u8),
 }
 
 /// How `evenbeat probe` ends: the codes of monitoring systems.
@@ -68,7 +70,10 @@ impl Exit {
 
     /// Its number.
     pub fn code(self) -> u8 {
-        self.meaning().code
+        match self {
+            Exit::OfRun(code) => code,
+            _ => self.meaning().code,
+        }
     }
 
     fn meaning(self) -> Meaning {
@@ -98,6 +103,7 @@ impl Exit {
             ),
             Exit::NotAllowed => of(5, "not allowed", "whoever asks may not"),
             Exit::NoServer => of(6, "no server", "no server answers"),
+            Exit::OfRun(code) => of(code, "the run's own", "what the run ended with"),
             Exit::Probe(Probe::Ok) => of(0, "ok", "all jobs are well"),
             Exit::Probe(Probe::Warning) => of(1, "warning", "a job has a warning, and none is in error"),
             Exit::Probe(Probe::Critical) => of(2, "critical", "a job is in error"),
@@ -162,6 +168,7 @@ show 128 and the number of the signal. 101 is a bug of Evenbeat's.
 | `db check` | 1 if something is found |
 | `serve`, `demo` | 0 when asked to stop; 1 if it cannot serve: its data directory, port or socket, its store or disk, or job files \
 that it is to apply |
+| `job trigger --follow` | the exit code of the run, 1 if it failed without one |
 | `rebalance` | 2 if nobody can be asked, for there is no terminal: add `--yes` or `--preview` |
 
 A service that is restarted by its manager need not be after 2: nothing changes until somebody changes the command line.

@@ -24,6 +24,7 @@ mod manual;
 mod next;
 mod node;
 mod run;
+mod run_id;
 mod serve;
 mod served;
 mod sheet;

@@ -12,7 +12,7 @@ use super::log_lines::LogLines;
 use super::show::{BOLD, DIM, NOTICE, length, relative, style_of_word};
 use super::table::{Cell, Fit, short_id, words};
 use super::when::When;
-use super::{Exit, chart};
+use super::{Exit, chart, run_id};
 use crate::api::model::{CancelAnswer, Instant, Page, RecordView, RunView};
 use crate::printable;
 
@@ -40,13 +40,15 @@ enum Action {
     },
     /// Show everything about a run.
     Show {
-        /// Its id.
-        id: String,
+        /// The run's id or the beginning of it, or a job for its last run.
+        #[arg(value_name = "RUN")]
+        run: String,
     },
     /// Print what a run wrote. With `--json`, one document a line: `{"line":1,"text":"…"}`.
     Log {
-        /// Its id.
-        id: String,
+        /// The run's id or the beginning of it, or a job for its last run.
+        #[arg(value_name = "RUN")]
+        run: String,
         /// Go on until the run is over.
         #[arg(short, long)]
         follow: bool,
@@ -54,10 +56,11 @@ enum Action {
         #[arg(long)]
         raw: bool,
     },
-    /// Ask for the end of a run.
+    /// Ask for the end of a run, or take back a request for one that has not begun.
     Cancel {
-        /// Its id.
-        id: String,
+        /// The run's id or the beginning of it, or a job for its last run.
+        #[arg(value_name = "RUN")]
+        run: String,
     },
 }
 
@@ -113,12 +116,17 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
                 Ok(())
             })?;
         }
-        Action::Show { id } => {
-            desk.ask_and_show(Ask::get(&["runs", id]), print)?;
+        Action::Show { run } => {
+            let id = run_id::find(run, desk)?;
+            desk.ask_and_show(Ask::get(&["runs", &id]), print)?;
         }
-        Action::Log { id, follow, raw } => log(id, *follow, *raw, desk)?,
-        Action::Cancel { id } => {
-            desk.ask_and_show(Ask::post(&["runs", id, "cancel"]), |it: &CancelAnswer, desk| {
+        Action::Log { run, follow, raw } => {
+            let id = run_id::find(run, desk)?;
+            log(&id, *follow, *raw, desk)?;
+        }
+        Action::Cancel { run } => {
+            let id = run_id::find(run, desk)?;
+            desk.ask_and_show(Ask::post(&["runs", &id, "cancel"]), |it: &CancelAnswer, desk| {
                 writeln!(desk.out, "the end of run {BOLD}{}{BOLD:#} was asked for", it.run)?;
                 Ok(())
             })?;
@@ -140,7 +148,9 @@ fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
             vec![
                 Cell::plain(&run.job),
                 Cell::styled(&*run.status, style_of_word(&run.status)),
-                Cell::plain(relative(run.started_at.unwrap_or(run.claimed_at).0, now)),
+                Cell::plain(
+                    run.started_at.or(run.claimed_at).map_or("-".to_owned(), |at| relative(at.0, now)),
+                ),
                 Cell::plain(run.took.map_or("-".to_owned(), |it| length(it.0))),
                 Cell::styled(&run.id, DIM),
                 Cell::plain(&*run.trigger),
@@ -201,12 +211,12 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let at = |at: Option<Instant>| at.map(|at| clock.at_and_distance(at.0));
     let reported = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
     let safe = |text: &str| printable::line(text).into_owned();
-    let facts: [(&str, Option<String>); 14] = [
+    let facts: [(&str, Option<String>); 15] = [
         ("trigger", Some(run.trigger.to_string())),
-        ("scheduled for", at(Some(run.scheduled_for))),
+        ("scheduled for", at(run.scheduled_for)),
         ("attempt", Some(run.attempt.to_string())),
         ("node", run.node.clone()),
-        ("claimed at", at(Some(run.claimed_at))),
+        ("claimed at", at(run.claimed_at)),
         ("started at", at(run.started_at)),
         ("ended at", at(run.ended_at)),
         ("took", run.took.map(|it| length(it.0))),
@@ -215,7 +225,8 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("reported", Some(safe(&reported.join(" "))).filter(|it| !it.is_empty())),
         ("cancel asked", run.cancel_asked.then(|| "yes".to_owned())),
         ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),
-        ("fence", Some(run.fence.to_string())),
+        ("retry at", at(run.retry_at)),
+        ("fence", run.fence.map(|it| it.to_string())),
     ];
     for (what, value) in facts {
         if let Some(value) = value {
@@ -225,6 +236,7 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Prints what a run wrote.
 fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     if raw && desk.json {
         return Err(Trouble::Usage("--raw and --json exclude each other".to_owned()));
@@ -259,5 +271,45 @@ fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Tro
                 return Ok(());
             }
         }
+    }
+}
+
+fn look(id: &str, desk: &Desk<'_>) -> Result<RunView, Trouble> {
+    desk.ask(Ask::get(&["runs", id]))?.read()
+}
+
+/// Prints what the runs of a request write until it has its last one, and ends as that did: with its exit code, where
+/// it has one.
+pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
+    let mut seen: Option<String> = None;
+    loop {
+        let run = look(request, desk)?;
+        let is_new = seen.as_deref() != Some(run.id.as_str());
+        if run.claimed_at.is_some() && is_new {
+            match log(&run.id, true, false, desk) {
+                // Its log is elsewhere, or it wrote nothing: how it ends is known all the same.
+                Err(Trouble::Problem(problem)) if problem.code == "no_log" => {
+                    writeln!(desk.err, "{}", problem.detail)?;
+                }
+                logged => logged?,
+            }
+            seen = Some(run.id);
+            continue;
+        }
+        if !run.is_open() && run.retry_at.is_none() {
+            if &*run.status != "succeeded" {
+                writeln!(desk.err, "run {} of {}: {}", run.id, run.job, run.status)?;
+            }
+            return Ok(exit_of(&run));
+        }
+        desk.rest(LOG_AGAIN);
+    }
+}
+
+fn exit_of(run: &RunView) -> Exit {
+    match run.exit_code.map(u8::try_from) {
+        Some(Ok(code)) if code != 0 || &*run.status == "succeeded" => Exit::OfRun(code),
+        _ if &*run.status == "succeeded" => Exit::Ok,
+        _ => Exit::Failed,
     }
 }

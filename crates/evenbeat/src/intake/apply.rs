@@ -123,7 +123,7 @@ impl Intake {
         for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 PutAnswer::Put(row) => self.note(&job.key, Some(&row)),
-                PutAnswer::Stale(_) | PutAnswer::Gone => {
+                PutAnswer::Stale(_) | PutAnswer::Gone | PutAnswer::Repeated(_) => {
                     self.put(actor, job, Expect::Any).await?;
                 }
             }

@@ -2,7 +2,7 @@
 
 use evenbeat_core::edit::Refusal;
 use evenbeat_core::ids::{JobKey, NodeName};
-use evenbeat_core::store::{Revision, StoreDown};
+use evenbeat_core::store::{Revision, RunRequest, StoreDown};
 use evenbeat_core::time::Duration;
 
 /// Why something was not done. Nothing was changed.
@@ -74,6 +74,18 @@ pub enum IntakeError {
         /// Who says so.
         by: String,
     },
+    /// The request was made before.
+    #[error("this request was made before")]
+    Repeated {
+        /// As it was made.
+        earlier: RunRequest,
+    },
+    /// The idempotency key belongs to another request.
+    #[error("this `Idempotency-Key` was used with another request in the last 24 hours; use a new key")]
+    KeyReused,
+    /// The same request is being handled right now.
+    #[error("a request with this `Idempotency-Key` is still being handled; try again in a moment")]
+    KeyInFlight,
     /// Others were quicker, again and again.
     #[error("`{key}` changes too quickly; try again")]
     TooBusy {

@@ -7,6 +7,7 @@
 mod allowed;
 mod apply;
 mod error;
+mod in_flight;
 mod rebalance;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,8 @@ use evenbeat_core::occurrence::Due;
 use evenbeat_core::repair;
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
-    AuditEntry, Cancelled, JobRow, PutAnswer, PutJob, Revision, RunFilter, SessionKind, StoreDown,
+    AuditEntry, Cancelled, Idempotency, JobRow, PutAnswer, PutJob, Revision, RunFilter, RunRequest,
+    SessionKind, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::value::Value;
@@ -36,6 +38,7 @@ use crate::runtime::ids::mint;
 use crate::runtime::node::NodeHandle;
 use crate::runtime::telemetry::Telemetry;
 use crate::store::any::AnyStore;
+use in_flight::InFlight;
 use rebalance::Plans;
 
 /// How often a change is worked out anew because others were quicker.
@@ -62,6 +65,7 @@ struct Inner {
     telemetry: Telemetry,
     allowed: Allowed,
     plans: Plans,
+    in_flight: InFlight,
 }
 
 /// What is expected of a job before it is written.
@@ -85,7 +89,15 @@ impl Intake {
         telemetry: Telemetry,
         allowed: Allowed,
     ) -> Intake {
-        let inner = Inner { store, fleet, node, telemetry, allowed, plans: Plans::default() };
+        let inner = Inner {
+            store,
+            fleet,
+            node,
+            telemetry,
+            allowed,
+            plans: Plans::default(),
+            in_flight: InFlight::default(),
+        };
         Intake { inner: Arc::new(inner) }
     }
 
@@ -153,22 +165,43 @@ impl Intake {
         }
     }
 
-    /// Asks for a run now. The same `id` twice is heard once.
+    /// Requests a run now, and returns the id of the request. A request that repeats an earlier one gets the earlier id,
+    /// and no other run.
     pub async fn trigger(
         &self,
         actor: &Actor,
         key: &JobKey,
-        id: Option<ExtraId>,
+        idempotency: Option<Idempotency>,
         params: Option<BTreeMap<String, Value>>,
     ) -> Result<ExtraId, IntakeError> {
-        let id = id.unwrap_or_else(|| ExtraId(mint(clock::now())));
+        let _in_flight = idempotency.map(|it| self.inner.in_flight.enter(it.key)).transpose()?;
+        if let Some(asked) = idempotency
+            && let Some(earlier) = self.inner.store.request_by_key(asked.key).await?
+        {
+            return repeated(asked, &earlier);
+        }
+        let id = ExtraId(mint(clock::now()));
         let params = params.map(Arc::new);
-        self.change(actor, "trigger", &id.to_string(), key, |row, _, now| {
+        let detail = id.to_string();
+        let changed = self.change(actor, "trigger", &detail, key, |row, _, now| {
             let extra = Extra { params: params.clone(), ..Extra::manual(id, now) };
-            edit::trigger(row, extra).map_err(|it| refused(key, it))
-        })
-        .await?;
-        Ok(id)
+            let put = edit::trigger(row, extra).map_err(|it| refused(key, it))?;
+            Ok(PutJob { request: Some(RunRequest { id, idempotency }), ..put })
+        });
+        match (changed.await, idempotency) {
+            // Another node was asked the same a moment ago.
+            (Err(IntakeError::Repeated { earlier }), Some(asked)) => repeated(asked, &earlier),
+            (changed, _) => changed.map(|_| id),
+        }
+    }
+
+    /// Takes back a request for a run that has not begun.
+    pub async fn withdraw(&self, actor: &Actor, key: &JobKey, id: ExtraId) -> Result<(), IntakeError> {
+        let detail = format!("request {id}");
+        let changed = self.change(actor, "cancel", &detail, key, |row, _, _| {
+            edit::withdraw(row, id).map_err(|it| refused(key, it))
+        });
+        changed.await.map(|_| ())
     }
 
     /// Removes a job. What runs of it may end.
@@ -186,6 +219,9 @@ impl Intake {
         let cancelled = self.inner.store.cancel(vec![run]).await?;
         let cancelled = cancelled.first().copied().unwrap_or(Cancelled::Unknown);
         if cancelled == Cancelled::Asked {
+            let job =
+                self.inner.store.run(run).await?.map(|row| format!("{}: ", row.key)).unwrap_or_default();
+            self.append_audit(actor, "cancel", format!("{job}run {run}")).await?;
             tracing::info!(actor = actor.0, %run, "cancel requested");
             self.inner.node.nudge();
         }
@@ -210,9 +246,16 @@ impl Intake {
         if n_told == 0 {
             return Err(IntakeError::NoSuchNode { node: node.clone() });
         }
+        let action = if is_draining { "drain" } else { "undrain" };
+        self.append_audit(actor, action, node.to_string()).await?;
         tracing::info!(actor = actor.0, %node, is_draining, "a node was told whether to take new runs");
         self.inner.node.nudge();
         Ok(n_told)
+    }
+
+    async fn append_audit(&self, actor: &Actor, action: &str, detail: String) -> Result<(), StoreDown> {
+        let entry = AuditEntry { actor: actor.0.clone(), action: action.to_owned(), detail };
+        self.inner.store.append_audit(entry).await
     }
 
     /// What time it is for the fleet.
@@ -262,6 +305,7 @@ impl Intake {
             Ok(Some(PutAnswer::Put(row))) => Ok(row),
             Ok(Some(PutAnswer::Stale(row))) => Err(Some(row)),
             Ok(Some(PutAnswer::Gone) | None) => Err(None),
+            Ok(Some(PutAnswer::Repeated(earlier))) => return Err(IntakeError::Repeated { earlier }),
             Err(down) => {
                 // Nobody knows whether it is there now; the feed will tell.
                 self.inner.fleet.ledger().remove(&key);
@@ -337,6 +381,15 @@ impl Expect {
                 Err(IntakeError::OtherRevision { key: key.clone(), is: row.revision })
             }
         }
+    }
+}
+
+/// The answer to a request that was made before.
+fn repeated(asked: Idempotency, earlier: &RunRequest) -> Result<ExtraId, IntakeError> {
+    if earlier.idempotency.is_some_and(|it| it.body == asked.body) {
+        Ok(earlier.id)
+    } else {
+        Err(IntakeError::KeyReused)
     }
 }
 

@@ -129,7 +129,7 @@ impl Intake {
                         moved.push(it);
                     }
                     // A run of it began, or somebody edited it, in this very moment.
-                    PutAnswer::Stale(_) | PutAnswer::Gone => {
+                    PutAnswer::Stale(_) | PutAnswer::Gone | PutAnswer::Repeated(_) => {
                         skipped.push(Kept { key: it.key.clone(), reason: KeptReason::JobRunning });
                     }
                 }

@@ -1,11 +1,13 @@
 //! One process of Evenbeat, put together: a store, a node, the fleet as it sees it, the door for people, and the
 //! housekeeping. What listens for people is put in front of it.
 
+use std::collections::BTreeMap;
 use std::time::Duration as Length;
 
 use evenbeat_core::engine::Settings;
+use evenbeat_core::ids::RunId;
 use evenbeat_core::placement::Balance;
-use evenbeat_core::store::StoreDown;
+use evenbeat_core::store::{OwnerPing, StoreDown};
 use evenbeat_core::time::Timestamp;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -17,6 +19,7 @@ use super::mending;
 use super::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
 use super::telemetry::Telemetry;
 use super::works::{NewsOut, Works};
+use super::write_probe::WriteProbe;
 use crate::fleet::{AgendaSettings, Fleet, follow};
 use crate::intake::{Allowed, Intake};
 use crate::point::point;
@@ -56,6 +59,10 @@ pub struct App {
     pub identity: NodeIdentity,
     /// What happened.
     pub telemetry: Telemetry,
+    /// Where its runs execute.
+    pub works: Works,
+    /// Whether the store can write.
+    pub write_probe: WriteProbe,
     /// Since when it runs.
     pub started_at: Timestamp,
 }
@@ -104,6 +111,8 @@ impl App {
             node: handle.clone(),
             identity,
             telemetry,
+            works: works.clone(),
+            write_probe: WriteProbe::of(store.clone()),
             started_at,
         };
         let node = tokio::spawn(node.run());
@@ -113,6 +122,28 @@ impl App {
             tokio::spawn(mending::mend(app.clone())),
         ];
         Ok((app, Running { node, others, handle, works, store }))
+    }
+}
+
+impl App {
+    /// The last signs of life of the owners of runs (L2), as far as they are known. A server has them from the beats of
+    /// sessions. Where one process has the store to itself nobody beats, and its shims are asked instead.
+    pub async fn owner_pings(&self, runs: Vec<RunId>) -> BTreeMap<RunId, OwnerPing> {
+        if runs.is_empty() {
+            return BTreeMap::new();
+        }
+        let pings = match &self.store {
+            AnyStore::Postgres(_) => self.store.owner_pings(runs).await.unwrap_or_default(),
+            AnyStore::Sqlite(_) => {
+                let now = clock::both();
+                let ping = |run: RunId| {
+                    let last_ping_at = now.wall - (now.boot - self.works.heard_at(run)?);
+                    Some(OwnerPing { run, last_ping_at, doubted_at: None })
+                };
+                runs.into_iter().filter_map(ping).collect()
+            }
+        };
+        pings.into_iter().map(|it| (it.run, it)).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod agenda;
 pub mod app;
 pub(crate) mod clock;
+mod doubts;
 pub mod housekeeping;
 pub(crate) mod ids;
 mod marks;
@@ -19,3 +20,4 @@ pub(crate) mod terminal;
 mod timer;
 mod trouble;
 pub mod works;
+pub mod write_probe;

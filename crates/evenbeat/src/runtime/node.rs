@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use evenbeat_core::engine::{Command, Engine, Event, Now, Settings};
+use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, Settings};
 use evenbeat_core::ids::{JobKey, NodeName, Pool};
+use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Timings;
 use evenbeat_core::roster::Roster;
 use evenbeat_core::store::{Changes, JobNews};
@@ -16,6 +17,7 @@ use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clock;
+use super::doubts::Doubts;
 use super::marks::Marks;
 use super::pages::Pages;
 use super::perform::Performer;
@@ -241,6 +243,7 @@ impl Node {
                 inbox: to_inbox,
                 session: None,
                 reports: Reports::default(),
+                doubts: Doubts::default(),
             },
             inbox,
             news,
@@ -388,6 +391,16 @@ impl Node {
                 self.performer.reports.keep(run, told);
                 self.performer.marks.keep_for_end(run);
                 Some(Event::Ended { run, over })
+            }
+            ShimNews::LeftBehind { run, over, told } => {
+                self.performer.reports.keep(run, told);
+                let now = clock::both();
+                let at = |at: BootTime| self.engine.time(now) - (now.boot - at);
+                let RunOver { outcome, exit_code, frozen_for, .. } = over;
+                let (started_at, ended_at) = (at(over.started_at), at(over.ended_at));
+                let end = RunEnd { run, started_at, ended_at, outcome, exit_code, frozen_for };
+                self.performer.keep_late_result(run, end);
+                None
             }
             ShimNews::Frozen { run, .. } => {
                 tracing::warn!(%run, "a run was frozen: its lease is over");

@@ -1,15 +1,21 @@
 //! The second door for writing: what the engine decided is done, and what came of it becomes an event.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration as Length;
 
 use evenbeat_core::engine::{Command, Event};
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
-use evenbeat_core::lease::Timings;
-use evenbeat_core::store::{Claim, EndAnswer, Joined, RunPhase, SessionKind, SessionSpec, StoreDown};
+use evenbeat_core::job::{JobState, RunEnd};
+use evenbeat_core::lease::{Epoch, Timings};
+use evenbeat_core::run::{Outcome, RunReport};
+use evenbeat_core::store::{
+    Claim, End, EndAnswer, EndBy, Joined, RunPhase, SessionKind, SessionSpec, StoreDown, Version,
+};
 use tokio::sync::mpsc;
 
 use super::clock;
+use super::doubts::Doubts;
 use super::ids::mint;
 use super::marks::Marks;
 use super::node::{NodeIdentity, Word};
@@ -25,6 +31,10 @@ const BACKOFF_MIN: Length = Length::from_millis(100);
 
 /// So many runs of the dead are looked at in one go.
 const ORPHANS_MAX: usize = 500;
+
+/// The first and the longest pause between two attempts to keep the result of a run that was given up.
+const LATE_PAUSE_MIN: Length = Length::from_millis(500);
+const LATE_PAUSE_MAX: Length = Length::from_secs(15);
 
 /// Does what the engine says.
 #[derive(Debug)]
@@ -43,6 +53,8 @@ pub(super) struct Performer {
     pub(super) pages: Pages,
     /// What runs told of themselves, until their end is on record.
     pub(super) reports: Reports,
+    /// Sessions that have been silent.
+    pub(super) doubts: Doubts,
 }
 
 impl Performer {
@@ -55,9 +67,7 @@ impl Performer {
             Command::Stop { run, outcome } => self.works.stop(run, outcome),
             Command::Revoke { run } => self.works.revoke(run),
             Command::Notice(notice) => self.telemetry.notice(&notice),
-            Command::Watch => {
-                self.ask(|store| async move { Event::Watched(store.watch(ORPHANS_MAX).await) });
-            }
+            Command::Watch => self.watch(),
             Command::Fence { epoch, silent } => self.ask(|store| async move {
                 let answer = store.fence(epoch, silent.clone()).await;
                 Event::Fenced { silent, answer }
@@ -107,8 +117,10 @@ impl Performer {
             }
             Command::Claim { epoch, bids } => {
                 let now = clock::now();
-                let claims: Vec<Claim> =
-                    bids.into_iter().map(|bid| Claim { run: RunId(mint(now)), bid }).collect();
+                let claims: Vec<Claim> = bids
+                    .into_iter()
+                    .map(|bid| Claim { run: bid.run.unwrap_or_else(|| RunId(mint(now))), bid })
+                    .collect();
                 self.ask(|store| async move {
                     let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
                     point("claim.asked");
@@ -136,6 +148,37 @@ impl Performer {
             }
             other => unreachable!("{other:?} needs no session"),
         }
+    }
+
+    fn watch(&self) {
+        let (doubts, is_leased) = (self.doubts.clone(), self.is_leased);
+        let self_fence = self.timings.spec().self_fence;
+        self.ask(|store| async move {
+            let answer = store.watch(ORPHANS_MAX).await;
+            if let (Ok(watch), true) = (&answer, is_leased) {
+                let silent = doubts.look(&watch.sessions, clock::boot(), self_fence);
+                if !silent.is_empty() {
+                    // For people only: nobody waits for it, and if it fails the next silence is seen again.
+                    tokio::spawn(async move { store.doubt(silent).await });
+                }
+            }
+            Event::Watched(answer)
+        });
+    }
+
+    /// A run that an earlier life of this node left behind had ended by itself, and is not ours any more. Once others
+    /// have given it up its result is kept beside it (L5).
+    pub(super) fn keep_late_result(&self, run: RunId, end: RunEnd) {
+        let (store, works, reports) = (self.store.clone(), self.works.clone(), self.reports.clone());
+        tokio::spawn(async move {
+            let mut pause = LATE_PAUSE_MIN;
+            while !is_late_result_kept(&store, run, end, reports.of(run)).await {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LATE_PAUSE_MAX);
+            }
+            works.forget(run);
+            reports.forget(run);
+        });
     }
 
     /// Asks the store, and sends on what the answer means.
@@ -202,6 +245,40 @@ async fn join_once(
             Ok(Word::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
         }
     }
+}
+
+/// Keeps the result of a run that was given up. False if that must be tried again: the store did not answer, or
+/// nobody has given the run up yet.
+async fn is_late_result_kept(
+    store: &AnyStore,
+    run: RunId,
+    end: RunEnd,
+    report: Option<Arc<RunReport>>,
+) -> bool {
+    let row = match store.run(run).await {
+        Ok(Some(row)) if row.phase.is_open() => return false,
+        Ok(Some(row)) if row.phase == RunPhase::Ended(Outcome::Lost) => row,
+        // It ended otherwise, or has been forgotten.
+        Ok(_) => return true,
+        Err(_) => return false,
+    };
+    let late = End {
+        run,
+        fence: row.fence,
+        me: row.session,
+        key: row.key.clone(),
+        // It frees no job: that was done when the run was given up.
+        seen: Version(0),
+        by: EndBy::Owner(end),
+        state: JobState::new(end.ended_at),
+        records: Vec::new(),
+        report,
+    };
+    let answer = store.end(Epoch(0), Vec::new(), vec![late]).await;
+    if answer.is_ok() {
+        tracing::info!(%run, job = %row.key, outcome = %end.outcome, "late result kept");
+    }
+    answer.is_ok()
 }
 
 /// The runs whose end the store has on record: nobody will ask for them again.

@@ -113,6 +113,14 @@ impl Works {
         }
     }
 
+    /// When a run last gave a sign of life.
+    pub fn heard_at(&self, run: RunId) -> Option<BootTime> {
+        match self {
+            Works::Commands(commands) => commands.shims.heard_at(run),
+            Works::Noop(noop) => noop.heard_at(run),
+        }
+    }
+
     /// The end of a run is on record: nobody will ask for it again.
     pub fn forget(&self, run: RunId) {
         match self {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use evenbeat_core::ids::{JobKey, RunId, SessionId};
+use evenbeat_core::ids::{ExtraId, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
     AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, JobRow,
-    Joined, Lives, Mark, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRow, SessionRow, SessionSpec,
-    Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch,
+    Joined, Lives, Mark, OwnerPing, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRequest, RunRow,
+    SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch,
 };
 use evenbeat_core::time::Timestamp;
 
 use super::postgres::PgStore;
-use super::query::{JobFilter, JobPage, RunPage, RunQuery, ScorePoint};
+use super::query::{JobFilter, JobPage, RequestRow, RunName, RunPage, RunQuery, ScorePoint};
 use super::sqlite::SqliteStore;
 
 /// A store. Copies share it.
@@ -91,6 +91,11 @@ impl AnyStore {
         write!(self, |desk| desk.fence(epoch, &silent), |server| server.fence(epoch, &silent))
     }
 
+    /// Notes since when sessions are doubted.
+    pub async fn doubt(&self, silent: Vec<Silent>) -> Result<(), StoreDown> {
+        write!(self, |desk| desk.doubt(&silent), |server| server.doubt(&silent))
+    }
+
     /// Opens an epoch.
     pub async fn open_epoch(&self, epoch: Epoch) -> Result<bool, StoreDown> {
         write!(self, |desk| desk.open_epoch(epoch), |server| server.open_epoch(epoch))
@@ -142,6 +147,16 @@ impl AnyStore {
     /// Asks the owners of runs to end them.
     pub async fn cancel(&self, runs: Vec<RunId>) -> Result<Vec<Cancelled>, StoreDown> {
         write!(self, |desk| desk.cancel(&runs), |server| server.cancel(&runs))
+    }
+
+    /// Adds to the audit what was done to something else than a job.
+    pub async fn append_audit(&self, entry: AuditEntry) -> Result<(), StoreDown> {
+        write!(self, |desk| desk.append_audit(&entry), |server| server.append_audit(&entry))
+    }
+
+    /// Writes something, to see whether that can be done.
+    pub async fn probe(&self) -> Result<(), StoreDown> {
+        write!(self, |desk| desk.probe(), |server| server.probe())
     }
 
     /// The jobs that changed since a cursor.
@@ -218,6 +233,11 @@ impl AnyStore {
         look!(self, |reader| reader.sessions(), |server| server.sessions())
     }
 
+    /// The last signs of life of the owners of open runs.
+    pub async fn owner_pings(&self, runs: Vec<RunId>) -> Result<Vec<OwnerPing>, StoreDown> {
+        look!(self, |reader| reader.owner_pings(&runs), |server| server.owner_pings(&runs))
+    }
+
     /// All counters.
     pub async fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         look!(self, |reader| reader.counters(), |server| server.counters())
@@ -256,6 +276,33 @@ impl AnyStore {
     /// One run, open or over.
     pub async fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreDown> {
         look!(self, |reader| reader.run(run), |server| server.run(run))
+    }
+
+    /// The request that was made with this idempotency key, while it is kept.
+    pub async fn request_by_key(&self, key: u128) -> Result<Option<RunRequest>, StoreDown> {
+        look!(self, |reader| reader.request_by_key(key), |server| server.request_by_key(key))
+    }
+
+    /// A request for a run, while it is kept.
+    pub async fn request(&self, id: ExtraId) -> Result<Option<RequestRow>, StoreDown> {
+        look!(self, |reader| reader.request(id), |server| server.request(id))
+    }
+
+    /// The latest run of a request.
+    pub async fn latest_attempt(&self, key: &JobKey, id: ExtraId) -> Result<Option<RunRow>, StoreDown> {
+        let wanted = key.clone();
+        look!(self, |reader| reader.latest_attempt(&wanted, id), |server| server.latest_attempt(key, id))
+    }
+
+    /// Runs and requests whose ids lie between two, both included; at most so many, the latest first.
+    pub async fn runs_between(&self, from: RunId, to: RunId, most: usize) -> Result<Vec<RunName>, StoreDown> {
+        let mut found = look!(self, |reader| reader.runs_between(from, to, most), |server| server
+            .runs_between(from, to, most))?;
+        // A run and the request that it served first have one id.
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found.dedup();
+        found.truncate(most);
+        Ok(found)
     }
 
     /// How evenly the fleet was spread since an instant.

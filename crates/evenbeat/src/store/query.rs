@@ -9,7 +9,7 @@
 //! what was found, possibly nothing: `next` says how far it came, and that there may be more. Whoever wants a full page
 //! goes on from there; a list is at its end when `next` is none, not when a page is short.
 
-use evenbeat_core::ids::{JobKey, Pool, RunId, Site, Tenant};
+use evenbeat_core::ids::{ExtraId, JobKey, Pool, RunId, Site, Tenant};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{JobRow, RunRow};
 use evenbeat_core::time::Timestamp;
@@ -82,6 +82,35 @@ pub struct RunPage {
     pub rows: Vec<RunRow>,
     /// Before which the next page begins; none if this was the last.
     pub next: Option<RunId>,
+}
+
+/// A request for a run, as it is found by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestRow {
+    /// Its id.
+    pub id: ExtraId,
+    /// The job that is to run.
+    pub key: JobKey,
+    /// When it was made, by the store's clock.
+    pub requested_at: Timestamp,
+}
+
+/// A run or a request for one, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunName {
+    /// Its id.
+    pub id: RunId,
+    /// Its job.
+    pub key: JobKey,
+}
+
+/// How far the clocks of the machines that mint ids may be apart.
+const CLOCKS_APART_MAX_MS: u128 = 86_400_000;
+
+/// The smallest id that a run of this request can have. Ids begin with the millisecond in which they were minted, and
+/// later runs of a request are minted on other machines.
+pub(super) fn earliest_attempt(id: ExtraId) -> RunId {
+    RunId(id.0.saturating_sub(CLOCKS_APART_MAX_MS << 80))
 }
 
 /// How evenly the fleet was spread at some instant.

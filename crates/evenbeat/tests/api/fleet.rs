@@ -1,8 +1,9 @@
 //! The fleet as a whole: status, apply, distribution, rebalance, what comes, nodes.
 
+use evenbeat::store::sqlite::Options;
 use serde_json::{Value as Json, json};
 
-use crate::served::Served;
+use crate::served::{Served, Setup};
 
 #[test]
 fn the_status_counts_and_names_what_is_bad() {
@@ -32,7 +33,10 @@ fn the_status_counts_and_names_what_is_bad() {
     let status = status_of(4);
     assert_eq!(status["condition"], json!("warning"), "{status:#}");
     assert_eq!(status["worst"][0]["key"], json!("never"));
-    assert_eq!(served.get("/readyz").json(), json!({"ready": true, "store": true, "fleet": true}));
+    assert_eq!(
+        served.get("/readyz").json(),
+        json!({"ready": true, "store": true, "fleet": true, "reason": null})
+    );
     assert_eq!(served.get("/healthz").json(), json!({"status": "ok"}));
 }
 
@@ -252,4 +256,46 @@ fn a_simulation_gets_jobs_where_they_are_and_the_limits_they_run_under() {
     let limits =
         json!({"sites": {}, "tenants": {}, "other_tenants": none, "all_runs": none, "run_time": run_time});
     assert_eq!(served.get("/api/v1/scheduler/limits").json(), limits);
+}
+
+#[test]
+fn a_server_whose_store_cannot_write_is_not_ready_and_says_why() {
+    let store = Options { size_max_bytes: Some(1024 * 1024), ..Options::default() };
+    let served = Served::with(Setup { store, ..Setup::default() });
+    assert_eq!(served.get("/readyz").status, 200);
+    for n_bytes in [50_000, 2_000] {
+        let labels = "x".repeat(n_bytes);
+        let full = (0..200).any(|no| {
+            let body = format!(r#"{{"command":["true"],"manual":true,"labels":{{"ballast":"{labels}"}}}}"#);
+            served.put(&format!("job{n_bytes}-{no}"), &body).status == 503
+        });
+        assert!(full, "there is too much room");
+    }
+    let reply = served.until("the news", || Some(served.get("/readyz")).filter(|reply| reply.status == 503));
+    let answer = reply.json();
+    assert_eq!((&answer["ready"], &answer["store"]), (&json!(false), &json!(false)));
+    let reason = answer["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the store cannot write: ") && reason.contains("has no room"), "{reason}");
+    assert_eq!(served.get("/healthz").status, 200, "it lives all the same");
+}
+
+#[test]
+fn cancels_and_drains_are_in_the_audit() {
+    let served = Served::slow();
+    served.add("shop", r#""manual":true"#);
+    let id = served.run_of("shop")["id"].as_str().unwrap().to_owned();
+    assert_eq!(served.post(&format!("/api/v1/runs/{id}/cancel"), "").status, 202);
+    for draining in [true, false] {
+        let reply = served.post("/api/v1/nodes/one/drain", &format!(r#"{{"draining":{draining}}}"#));
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+    let audit = served.runtime.block_on(served.app.store.audit(100)).unwrap();
+    let said: Vec<String> = audit.iter().skip(2).map(|it| format!("{} {}", it.action, it.detail)).collect();
+    assert_eq!(said, [format!("cancel shop: run {id}"), "drain one".to_owned(), "undrain one".to_owned()]);
+    served.until("its end", || {
+        (served.get(&format!("/api/v1/runs/{id}")).json()["phase"] == "ended").then_some(())
+    });
+    assert_eq!(served.post(&format!("/api/v1/runs/{id}/cancel"), "").short(), "409 run_is_over");
+    let again = served.runtime.block_on(served.app.store.audit(100)).unwrap();
+    assert_eq!(again.len(), audit.len(), "nothing was cancelled");
 }

@@ -138,6 +138,22 @@ fn a_trigger_with_a_key_is_heard_once() {
 }
 
 #[test]
+fn a_key_is_known_after_any_number_of_runs() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true,"overlap":"queue""#);
+    let trigger =
+        |key: &str| served.ask("POST", "/api/v1/jobs/shop/trigger", &[("Idempotency-Key", key)], None);
+    let first = trigger("monday").json();
+    let n_waiting = || served.get("/api/v1/jobs/shop").json()["waiting_runs"].as_u64().unwrap();
+    for no in 0..210 {
+        let reply = trigger(&format!("another {no}"));
+        assert_eq!(reply.status, 202, "{reply:?}");
+        served.until("room for more", || (n_waiting() < 50).then_some(()));
+    }
+    assert_eq!(trigger("monday").json(), first);
+}
+
+#[test]
 fn a_trigger_that_waits_is_known_by_its_key_too() {
     let served = Served::slow();
     served.add("shop", r#""manual":true,"overlap":"queue""#);

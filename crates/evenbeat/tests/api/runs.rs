@@ -170,3 +170,75 @@ fn what_a_pause_swallowed_is_on_record() {
     assert_eq!(page["items"], json!([records["items"][1]]));
     assert_eq!(served.get("/api/v1/jobs/tick/records?before=soon").short(), "400 invalid_parameter");
 }
+
+#[test]
+fn a_trigger_gives_the_id_of_the_run() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true"#);
+    let reply = served.post("/api/v1/jobs/shop/trigger", "");
+    let id = reply.json()["id"].as_str().unwrap().to_owned();
+    let address = format!("/api/v1/runs/{id}");
+    assert_eq!(reply.header("location"), Some(&*address));
+    let run = served.until("its end", || {
+        let run = served.get(&address).json();
+        (run["phase"] == "ended").then_some(run)
+    });
+    assert_eq!((&run["id"], &run["asked"]), (&json!(id), &json!(id)), "{run:#}");
+    assert!(run["started_at"].is_string(), "{run:#}");
+}
+
+#[test]
+fn a_request_waits_for_its_run_and_can_be_taken_back() {
+    let served = Served::slow();
+    served.add("shop", r#""manual":true,"overlap":"queue""#);
+    let first = served.run_of("shop")["id"].as_str().unwrap().to_owned();
+    let body = r#"{"params":{"day":1}}"#;
+    let id = served.post("/api/v1/jobs/shop/trigger", body).json()["id"].as_str().unwrap().to_owned();
+    let address = format!("/api/v1/runs/{id}");
+    let run = served.get(&address).json();
+    let is = |field: &str, expected: Json| assert_eq!(run[field], expected, "{field}: {run:#}");
+    is("id", json!(id));
+    is("job", json!("shop"));
+    is("status", json!("waiting"));
+    is("phase", json!("waiting"));
+    is("outcome", Json::Null);
+    is("trigger", json!("manual"));
+    is("params", json!({"day": 1}));
+    is("claimed_at", Json::Null);
+    let log = served.get(&format!("{address}/log"));
+    assert_eq!((log.status, log.body.len(), log.header("evenbeat-log-more")), (200, 0, Some("true")));
+    let cancelled = served.post(&format!("{address}/cancel"), "");
+    assert_eq!((cancelled.status, cancelled.json()), (202, json!({"run": id, "asked": true})));
+    assert_eq!(served.get(&address).json()["status"], "cancelled");
+    assert_eq!(served.get("/api/v1/jobs/shop").json()["waiting_runs"], json!(0));
+    assert_eq!(served.post(&format!("{address}/cancel"), "").short(), "409 run_is_over");
+    assert_eq!(served.get(&format!("/api/v1/runs/{first}")).json()["phase"], "running");
+    let audit = served.runtime.block_on(served.app.store.audit(100)).unwrap();
+    let last = audit.last().unwrap();
+    assert_eq!((&*last.action, &*last.detail), ("cancel", &*format!("shop: request {id}")));
+}
+
+#[test]
+fn a_run_is_found_by_the_beginning_of_its_id() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true"#);
+    served.add("news", r#""manual":true"#);
+    let id = |key: &str| served.ended_run_of(key)["id"].as_str().unwrap().to_owned();
+    let (shop, news) = (id("shop"), id("news"));
+    let n_same = shop.bytes().zip(news.bytes()).take_while(|(one, other)| one == other).count();
+    for length in [n_same + 1, 24, 36] {
+        let found = served.get(&format!("/api/v1/runs/{}", &shop[..length.max(n_same + 1)]));
+        assert_eq!((found.status, &found.json()["id"]), (200, &json!(shop)), "{length}");
+    }
+    let both = &shop[..n_same];
+    let several = served.get(&format!("/api/v1/runs/{both}"));
+    assert_eq!(several.short(), "409 ambiguous_id");
+    let detail = several.json()["detail"].as_str().unwrap().to_owned();
+    assert!(
+        detail.contains(&format!("{shop} (shop)")) && detail.contains(&format!("{news} (news)")),
+        "{detail}"
+    );
+    assert_eq!(served.post(&format!("/api/v1/runs/{both}/cancel"), "").short(), "409 ambiguous_id");
+    assert_eq!(served.get("/api/v1/runs/ffffffff").short(), "404 no_such_run");
+    assert_eq!(served.get("/api/v1/runs/fff").short(), "404 no_such_run");
+}

@@ -27,7 +27,7 @@ pub(crate) struct Timings {
 }
 
 /// Short, and yet a busy machine does not take a living node for a silent one.
-const PATIENT: Timings = Timings {
+pub(crate) const PATIENT: Timings = Timings {
     settings: [
         "lease.heartbeat=250ms",
         "lease.attempt=250ms",

@@ -216,7 +216,7 @@ fn nodes_that_start_at_once_migrate_once() {
         .collect();
     let mut steps: Vec<usize> = migrating.into_iter().map(|it| it.join().unwrap()).collect();
     steps.sort_unstable();
-    assert_eq!(steps, [0, 0, 0, 1]);
+    assert!(steps[..3] == [0, 0, 0] && 0 < steps[3], "one of them takes all steps: {steps:?}");
     let retention = Retention {
         runs_before: evenbeat_core::time::Timestamp::UNIX_EPOCH,
         records_before: evenbeat_core::time::Timestamp::UNIX_EPOCH,

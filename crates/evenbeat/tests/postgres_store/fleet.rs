@@ -106,6 +106,7 @@ pub(crate) fn new_job(name: &str, now: Timestamp) -> PutJob {
         is_deleted: false,
         records: Vec::new(),
         audit: None,
+        request: None,
     }
 }
 
@@ -118,6 +119,7 @@ pub(crate) fn again(row: &JobRow) -> PutJob {
         is_deleted: row.is_deleted,
         records: Vec::new(),
         audit: None,
+        request: None,
     }
 }
 
@@ -141,6 +143,7 @@ pub(crate) fn claim(run: u128, row: &JobRow, now: Timestamp, takes: Vec<Take>) -
     };
     let bid = Bid {
         key: row.job.key.clone(),
+        run: None,
         seen: row.version,
         max_open: 1,
         not_before: now,

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use evenbeat_core::time::{Duration, Timestamp};
 use serde_json::Value as Json;
 
 use crate::node::{Node, until};
@@ -164,5 +165,59 @@ fn a_folder_may_be_deeper_than_the_address_of_a_socket_has_room_for() {
     fs::write(node.path("go-on"), "").unwrap();
     let run = until("its end", || ended(&node, "waits").pop());
     assert_eq!(run["status"], "succeeded", "{run}");
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
+}
+
+#[test]
+fn a_triggered_run_is_followed_to_its_end_and_exit_code() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "fails"
+        command = ["sh", "-c", "echo one; sleep 0.2; echo two; exit 3"]
+        manual = true
+
+        [[job]]
+        name = "works"
+        command = ["echo", "fine"]
+        manual = true
+        "#,
+    );
+    node.start();
+    let followed = node.ask(&["job", "trigger", "fails", "--follow"]);
+    assert_eq!(String::from_utf8_lossy(&followed.stdout), "one\ntwo\n");
+    assert_eq!(followed.status.code(), Some(3), "{followed:?}");
+    let followed = node.ask(&["job", "trigger", "works", "--follow"]);
+    assert_eq!((&*followed.stdout, followed.status.code()), (&b"fine\n"[..], Some(0)), "{followed:?}");
+    // The id that is printed is that of the run, and a job's name means its last run.
+    let said = node.ask(&["job", "trigger", "works"]);
+    let said = String::from_utf8(said.stdout).unwrap();
+    let id = said.split(' ').nth(1).unwrap();
+    until("its end", || (node.json(&["run", "show", id])["status"] == "succeeded").then_some(()));
+    assert_eq!(node.json(&["run", "show", "works"])["id"], id);
+    assert_eq!(node.ask(&["run", "log", "works"]).stdout, b"fine\n");
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
+}
+
+#[test]
+fn a_runs_shim_is_asked_for_signs_of_life() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "long"
+        command = ["sh", "-c", "while ! test -e go-on; do sleep 0.05; done"]
+        at = "now"
+        "#,
+    );
+    node.start();
+    let pinged = until("a ping after the start", || {
+        let job = node.json(&["job", "show", "long"]);
+        let at = |name: &str| job[name].as_str()?.parse::<Timestamp>().ok();
+        let (started, ping) = (at("owner_started_at")?, at("owner_last_ping_at")?);
+        (Duration::from_secs(3) < ping - started).then_some(job)
+    });
+    assert_eq!(pinged["steal_start_at"], Json::Null);
+    fs::write(node.path("go-on"), "").unwrap();
+    until("its end", || ended(&node, "long").pop());
     assert_eq!(node.stop(), Some(0), "{}", node.log());
 }

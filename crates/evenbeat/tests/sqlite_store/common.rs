@@ -112,6 +112,7 @@ pub(crate) fn new_job(job: Job) -> PutJob {
         is_deleted: false,
         records: Vec::new(),
         audit: None,
+        request: None,
     }
 }
 
@@ -158,6 +159,7 @@ pub(crate) fn claim_of(row: &JobRow, run: u128) -> Claim {
     };
     let bid = Bid {
         key: row.job.key.clone(),
+        run: None,
         seen: row.version,
         max_open: 10,
         not_before: noon() - HOUR,

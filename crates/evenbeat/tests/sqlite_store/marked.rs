@@ -73,15 +73,16 @@ fn a_run_that_is_marked_and_ended_at_once_is_as_one_that_was_marked_before() {
     let second = Duration::from_secs(1);
     let answer = check(Some(noon() + second), |_, row| (vec![mark(row, noon() + second)], vec![end(row)]));
     assert!(matches!(answer, EndAnswer::Ended(_)), "{answer:?}");
-    check(None, |_, row| (vec![], vec![end(row)]));
+    // What nobody marked began when its end says.
+    check(Some(noon()), |_, row| (vec![], vec![end(row)]));
     // The first mark stays.
     check(Some(noon()), |store, row| {
         assert_eq!(store.mark(&[mark(row, noon())]), Ok(vec![true]));
         (vec![mark(row, noon() + second)], vec![end(row)])
     });
     // A mark of another lease says nothing.
-    check(None, |_, row| {
-        let other = Mark { fence: Fence(row.fence.0 + 1), ..mark(row, noon()) };
+    check(Some(noon()), |_, row| {
+        let other = Mark { fence: Fence(row.fence.0 + 1), ..mark(row, noon() + second) };
         (vec![other], vec![end(row)])
     });
 }

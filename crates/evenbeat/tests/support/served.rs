@@ -52,12 +52,14 @@ pub(crate) struct Setup {
     pub(crate) run_time: RunTime,
     pub(crate) options: ApiOptions,
     pub(crate) head_within: Length,
+    pub(crate) store: Options,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
         let options = ApiOptions { answer_within: PATIENCE, ..ApiOptions::default() };
-        Setup { takes: Length::ZERO, run_time: RunTime::default(), options, head_within: PATIENCE }
+        let (run_time, store) = (RunTime::default(), Options::default());
+        Setup { takes: Length::ZERO, run_time, options, head_within: PATIENCE, store }
     }
 }
 
@@ -76,7 +78,7 @@ impl Served {
         let folder = Folder::new();
         let runtime = Runtime::new().unwrap();
         let entered = runtime.enter();
-        let (app, running) = app(&folder, setup.takes, setup.run_time);
+        let (app, running) = app_with(&folder, setup.takes, setup.run_time, setup.store);
         let logs = Arc::new(FakeLogs::default());
         let tcp = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = tcp.local_addr().unwrap();
@@ -179,7 +181,11 @@ impl Served {
 
 /// A process without doors.
 pub(crate) fn app(folder: &Folder, takes: Length, run_time: RunTime) -> (App, Running) {
-    let store = SqliteStore::open(folder.path().join("evenbeat.db"), Options::default()).unwrap();
+    app_with(folder, takes, run_time, Options::default())
+}
+
+fn app_with(folder: &Folder, takes: Length, run_time: RunTime, options: Options) -> (App, Running) {
+    let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
     let node: NodeName = "one".parse().unwrap();
     let parts = AppParts {
         store: AnyStore::Sqlite(store),

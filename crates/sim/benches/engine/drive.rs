@@ -38,6 +38,7 @@ pub(crate) fn drive(n_jobs: usize, n_runs: u64) -> Driven {
                     is_deleted: false,
                     records: Vec::new(),
                     audit: None,
+                    request: None,
                 }
             })
             .collect();

@@ -10,7 +10,7 @@ use evenbeat_core::occurrence::{Due, Record, RecordKind, Serves};
 use evenbeat_core::run::Trigger;
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
-    AuditEntry, CounterKey, CounterRow, JobRow, RecordRow, Revision, RunFilter, RunPhase, RunRow,
+    AuditEntry, CounterKey, CounterRow, JobRow, OwnerPing, RecordRow, Revision, RunFilter, RunPhase, RunRow,
     SessionKind, SessionRow, SessionSpec, StoreDown, Version, Views,
 };
 use evenbeat_core::time::Timestamp;
@@ -166,6 +166,10 @@ impl Views for Shelf {
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
         Ok(self.sessions.clone())
+    }
+
+    fn owner_pings(&self, _runs: &[RunId]) -> Result<Vec<OwnerPing>, StoreDown> {
+        Ok(Vec::new())
     }
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {

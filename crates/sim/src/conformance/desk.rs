@@ -97,6 +97,7 @@ impl<S: Store + Views> Desk<S> {
     pub(super) fn bid(&self, row: &JobRow) -> Bid {
         Bid {
             key: row.job.key.clone(),
+            run: None,
             seen: row.version,
             max_open: 1,
             not_before: self.now - HOUR,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenbeat_core::ids::{Fence, SessionId};
+use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
@@ -35,7 +36,8 @@ pub(super) fn an_owner_ends_its_run<B: Backend>(backend: &B) {
         assert_eq!(row.state.n_served, before.state.n_served + 1, "the memory is the new one");
         let end = run_end(outcome, desk.now);
         let ended = RunEnded { ended_at: end.ended_at, exit_code: end.exit_code, frozen_for: end.frozen_for };
-        let expected = RunRow { phase: RunPhase::Ended(outcome), ended: Some(ended), ..run.clone() };
+        let (phase, started_at) = (RunPhase::Ended(outcome), Some(end.started_at));
+        let expected = RunRow { phase, started_at, ended: Some(ended), ..run.clone() };
         assert_eq!(desk.run(run.run), Some(expected));
         assert_eq!(desk.beat(desk.me), Some(Vec::new()));
     }
@@ -250,12 +252,29 @@ pub(super) fn a_result_after_the_loss_is_superseded<B: Backend>(backend: &B) {
     desk.kill(other);
     let row = desk.end(&run, desk.release(other));
     let lost = desk.run(run.run).unwrap();
-    let end = desk.end_of(&run, EndBy::Owner(run_end(Outcome::Succeeded, desk.now + HOUR)));
+    let result = RunEnd { exit_code: Some(7), ..run_end(Outcome::Failed, desk.now + HOUR) };
+    let report = Some(Arc::new(RunReport { error: Some("broke".to_owned()), ..RunReport::default() }));
+    let end = End { report: report.clone(), ..desk.end_of(&run, EndBy::Owner(result)) };
     assert_eq!(desk.ask_end(end), EndAnswer::Late);
-    let late = LateResult { outcome: Outcome::Succeeded, ended_at: desk.now + HOUR };
-    let expected = RunRow { phase: RunPhase::Ended(Outcome::Superseded), late: Some(late), ..lost };
+    let late = LateResult { outcome: Outcome::Failed, ended_at: desk.now + HOUR };
+    let ended = lost.ended.map(|it| RunEnded { exit_code: Some(7), ..it });
+    let phase = RunPhase::Ended(Outcome::Superseded);
+    let expected = RunRow { phase, late: Some(late), ended, report, ..lost };
     assert_eq!(desk.run(run.run), Some(expected), "kept beside what was known");
     assert_eq!(desk.row("a"), row, "and the job knows nothing of it");
+}
+
+pub(super) fn a_run_that_is_over_has_started<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let other = desk.join(&node(2, "n2"));
+    let (ended, lost) = (desk.open("a"), desk.open_as(other, "b"));
+    desk.succeed(&ended);
+    desk.kill(other);
+    desk.end(&lost, desk.release(other));
+    for run in [ended.run, lost.run] {
+        let run = desk.run(run).unwrap();
+        assert!(run.started_at.is_some(), "{run:?}");
+    }
 }
 
 pub(super) fn only_the_first_late_result_is_kept<B: Backend>(backend: &B) {
@@ -342,11 +361,12 @@ pub(super) fn a_start_is_marked_once_and_under_its_fence<B: Backend>(backend: &B
     let other_fence = Mark { fence: Fence(run.fence.0 + 1), ..started(&run) };
     let marks = [other_fence, started(&run), started(&over), Mark { run: UNKNOWN_RUN, ..started(&run) }];
     let version = desk.row("a").version;
+    let over_since = desk.run(over.run).unwrap().started_at;
     assert_eq!(desk.store.mark(&marks).unwrap(), [false, true, false, false]);
     let marked = desk.run(run.run).unwrap();
     assert_eq!((marked.phase, marked.started_at), (RunPhase::Running, Some(desk.now)));
     assert_eq!(desk.row("a").version, version, "how far a run is does not change its job");
-    assert_eq!(desk.run(over.run).unwrap().started_at, None);
+    assert_eq!(desk.run(over.run).unwrap().started_at, over_since);
     let later = Mark { kind: MarkKind::Started(desk.now + HOUR), ..marks[1] };
     assert_eq!(desk.store.mark(&[later]).unwrap(), [true]);
     assert_eq!(desk.run(run.run).unwrap().started_at, Some(desk.now), "it began once");

@@ -73,6 +73,8 @@ macro_rules! every_case {
                 adopting_again_shows_the_same_runs
                 a_life_that_was_fenced_off_is_not_adopted
                 the_dead_adopt_nothing
+                an_owners_last_ping_is_its_last_beat
+                a_doubt_holds_until_the_next_beat
             }
             claims {
                 a_claim_opens_a_run
@@ -127,6 +129,7 @@ macro_rules! every_case {
                 a_release_that_is_sent_twice_is_late
                 an_owner_may_end_its_run_until_it_is_released
                 a_result_after_the_loss_is_superseded
+                a_run_that_is_over_has_started
                 only_the_first_late_result_is_kept
                 a_result_that_came_before_the_loss_is_not_late
                 the_end_of_a_removed_jobs_run_does_not_bring_it_back
@@ -147,6 +150,8 @@ macro_rules! every_case {
                 a_tombstone_may_be_named_by_its_version
                 a_removal_leaves_open_runs_open
                 who_changed_what_is_written_with_the_change
+                a_repeated_request_for_a_run_is_recognised
+                a_request_of_an_old_version_is_not_stored
                 what_goes_on_record_with_an_edit_is_kept
                 edits_of_a_batch_are_answered_one_by_one
                 jobs_are_listed_by_key

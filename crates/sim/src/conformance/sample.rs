@@ -135,6 +135,7 @@ pub(super) fn new_job(text: &str, now: Timestamp) -> PutJob {
         is_deleted: false,
         records: Vec::new(),
         audit: None,
+        request: None,
     }
 }
 
@@ -148,6 +149,7 @@ pub(super) fn again(row: &JobRow) -> PutJob {
         is_deleted: row.is_deleted,
         records: Vec::new(),
         audit: None,
+        request: None,
     }
 }
 

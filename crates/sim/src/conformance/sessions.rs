@@ -1,7 +1,9 @@
 //! Sessions: coming, beating, being watched, being fenced off, leaving.
 
 use evenbeat_core::lease::{Epoch, Silent};
-use evenbeat_core::store::{Beat, EndBy, Fencing, Joined, Lives, SessionKind, SessionSpec, Store, Views};
+use evenbeat_core::store::{
+    Beat, EndBy, Fencing, Joined, Lives, OwnerPing, SessionKind, SessionSpec, Store, Views,
+};
 
 use super::Backend;
 use super::desk::{Desk, MANY};
@@ -232,4 +234,40 @@ pub(super) fn the_dead_adopt_nothing<B: Backend>(backend: &B) {
     assert_eq!(desk.store.adopt(me, Lives::OfThisBoot).unwrap(), []);
     assert_eq!(desk.store.adopt(STRANGER, Lives::OfThisBoot).unwrap(), []);
     assert_eq!(desk.beat(earlier), Some(vec![run]));
+}
+
+pub(super) fn an_owners_last_ping_is_its_last_beat<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let other = desk.join(&node(2, "n2"));
+    let (mine, theirs) = (desk.open("a"), desk.open_as(other, "b"));
+    for _ in 0..2 {
+        let Beat::Alive { now, .. } = desk.store.beat(desk.me).unwrap() else { panic!("alive") };
+        let pings = desk.store.owner_pings(&[mine.run]).unwrap();
+        let [OwnerPing { run, last_ping_at, doubted_at: None }] = pings[..] else { panic!("{pings:?}") };
+        assert_eq!(run, mine.run);
+        assert!(mine.claimed_at <= last_ping_at && last_ping_at <= now, "{last_ping_at}");
+    }
+    let both = desk.store.owner_pings(&[theirs.run, mine.run]).unwrap();
+    assert_eq!(both.iter().map(|it| it.run).collect::<Vec<_>>(), [mine.run, theirs.run], "by run");
+    desk.succeed(&mine);
+    assert_eq!(desk.store.owner_pings(&[mine.run]).unwrap(), []);
+}
+
+pub(super) fn a_doubt_holds_until_the_next_beat<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let run = desk.open("a").run;
+    desk.beat(desk.me).unwrap();
+    let doubted_at = |desk: &Desk<B::Store>| desk.store.owner_pings(&[run]).unwrap()[0].doubted_at;
+    let (session, beat) = (desk.me, desk.session(desk.me).beat);
+    desk.store.doubt(&[Silent { session, beat: beat + 1 }]).unwrap();
+    assert_eq!(doubted_at(&desk), None, "it has not beaten so often");
+    desk.store.doubt(&[Silent { session, beat }, Silent { session: STRANGER, beat }]).unwrap();
+    let since = doubted_at(&desk).expect("it is doubted");
+    desk.store.doubt(&[Silent { session, beat }]).unwrap();
+    assert_eq!(doubted_at(&desk), Some(since), "from the first doubt on");
+    assert_eq!(desk.session(session).beat, beat, "and nothing else is another");
+    desk.beat(session).unwrap();
+    assert_eq!(doubted_at(&desk), None);
+    desk.store.doubt(&[Silent { session, beat }]).unwrap();
+    assert_eq!(doubted_at(&desk), None, "that was before");
 }

@@ -219,6 +219,7 @@ impl Story {
         let not_before = if self.dice.chance(92) { self.now } else { self.now + Duration::from_mins(3) };
         Bid {
             key: if self.dice.chance(97) { row.job.key.clone() } else { key(99) },
+            run: None,
             seen: row.version,
             max_open: *self.dice.pick(&[1, 1, 1, 2, 3]),
             not_before,
@@ -360,6 +361,7 @@ impl Story {
             is_deleted: self.dice.chance(15),
             records: self.records(),
             audit,
+            request: None,
         }
     }
 

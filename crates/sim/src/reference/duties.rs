@@ -48,6 +48,7 @@ impl Store for ReferenceStore {
             return Ok(Beat::Dead);
         };
         session.beat += 1;
+        self.beaten_at.insert(me, self.now);
         let runs = self.open_runs_of(me);
         Ok(Beat::Alive { epoch: self.epoch, is_open: self.is_open, now: self.now, runs })
     }
@@ -85,6 +86,17 @@ impl Store for ReferenceStore {
             _ => Fencing::NotAsSeen,
         };
         Ok(silent.iter().map(&mut fence_one).collect())
+    }
+
+    fn doubt(&mut self, silent: &[Silent]) -> Result<(), StoreDown> {
+        for it in silent {
+            let is_as_seen = self.sessions.get(&it.session).is_some_and(|session| session.beat == it.beat);
+            let is_noted = self.doubts.get(&it.session).is_some_and(|(beat, _)| *beat == it.beat);
+            if is_as_seen && !is_noted {
+                self.doubts.insert(it.session, (it.beat, self.now));
+            }
+        }
+        Ok(())
     }
 
     fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown> {
@@ -265,6 +277,7 @@ impl ReferenceStore {
     fn know(&mut self, spec: &SessionSpec) {
         let newcomer = SessionRow { spec: spec.clone(), beat: 0, is_dead: false, is_draining: false };
         self.sessions.entry(spec.id).or_insert(newcomer);
+        self.beaten_at.entry(spec.id).or_insert(self.now);
     }
 
     /// The open run, if it is held under this lease.

@@ -15,8 +15,8 @@ use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Timings};
 use evenbeat_core::occurrence::Record;
 use evenbeat_core::store::{
-    AuditEntry, CounterKey, CounterRow, JobRow, OutboxRow, PutAnswer, PutJob, RecordRow, Revision, RunRow,
-    Seen, SessionRow, Version,
+    AuditEntry, CounterKey, CounterRow, IDEMPOTENCY_KEPT_FOR, JobRow, OutboxRow, PutAnswer, PutJob,
+    RecordRow, Revision, RunRequest, RunRow, Seen, SessionRow, Version,
 };
 use evenbeat_core::time::Timestamp;
 
@@ -31,6 +31,9 @@ pub struct ReferenceStore {
     is_open: bool,
     timings: Option<Timings>,
     sessions: BTreeMap<SessionId, SessionRow>,
+    /// When each session last beat, and the doubts about it: after which beat, and since when.
+    beaten_at: BTreeMap<SessionId, Timestamp>,
+    doubts: BTreeMap<SessionId, (u64, Timestamp)>,
     jobs: BTreeMap<JobKey, StampedRow>,
     /// Which job changed at which position; only its latest change.
     feed: BTreeMap<u64, JobKey>,
@@ -42,6 +45,8 @@ pub struct ReferenceStore {
     records: Vec<RecordRow>,
     outbox: Vec<OutboxRow>,
     audit: Vec<AuditEntry>,
+    /// Requests for runs that can be recognised when they are repeated, and when they were made.
+    requests: BTreeMap<(JobKey, u128), (RunRequest, Timestamp)>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,6 +80,8 @@ impl ReferenceStore {
             is_open: true,
             timings: None,
             sessions: BTreeMap::new(),
+            beaten_at: BTreeMap::new(),
+            doubts: BTreeMap::new(),
             jobs: BTreeMap::new(),
             feed: BTreeMap::new(),
             n_changes: 0,
@@ -84,6 +91,7 @@ impl ReferenceStore {
             records: Vec::new(),
             outbox: Vec::new(),
             audit: Vec::new(),
+            requests: BTreeMap::new(),
         }
     }
 
@@ -169,6 +177,9 @@ impl ReferenceStore {
     }
 
     fn put_job(&mut self, put: &PutJob) -> PutAnswer {
+        if let Some(earlier) = self.earlier_request(put) {
+            return PutAnswer::Repeated(earlier);
+        }
         let before = self.row(&put.job.key);
         match (&before, put.seen) {
             (None, Seen::Version(_)) => return PutAnswer::Gone,
@@ -199,6 +210,18 @@ impl ReferenceStore {
         row.revision.0 += u64::from(put.is_revision || is_born);
         row.is_deleted = put.is_deleted;
         self.audit.extend(put.audit.clone());
+        if let Some(request) = put.request
+            && let Some(idempotency) = request.idempotency
+        {
+            self.requests.insert((put.job.key.clone(), idempotency.key), (request, self.now));
+        }
         PutAnswer::Put(self.write(row, &put.records))
+    }
+
+    /// The request that this one repeats.
+    fn earlier_request(&self, put: &PutJob) -> Option<RunRequest> {
+        let key = put.request?.idempotency?.key;
+        let (request, requested_at) = self.requests.get(&(put.job.key.clone(), key))?;
+        (self.now < *requested_at + IDEMPOTENCY_KEPT_FOR).then_some(*request)
     }
 }

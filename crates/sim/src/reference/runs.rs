@@ -61,8 +61,6 @@ impl ReferenceStore {
             name: me.name.clone(),
             tag: run,
             started_at: self.now,
-            last_ping_at: self.now,
-            steal_start_at: None,
         }));
         let takes: Vec<CounterKey> = bid.takes.iter().map(|take| take.counter.clone()).collect();
         for counter in &takes {
@@ -174,7 +172,9 @@ impl ReferenceStore {
             EndBy::Release { end: ended, .. } => (Outcome::Lost, ended),
         };
         run.phase = RunPhase::Ended(outcome);
-        let RunEnd { ended_at, exit_code, frozen_for, .. } = ended;
+        let RunEnd { started_at, ended_at, exit_code, frozen_for, .. } = ended;
+        // What ended has begun, also if nobody marked it.
+        run.started_at.get_or_insert(started_at);
         run.ended = Some(RunEnded { ended_at, exit_code, frozen_for });
         run.report.clone_from(&end.report);
         self.over.insert(run.run, run);
@@ -194,12 +194,16 @@ impl ReferenceStore {
     /// A result that comes after its run was given up is kept beside it, the first one that comes.
     fn keep_late_result(&mut self, end: &End) {
         let late_counts = self.is(Weakness::LateResultCounts);
-        if let EndBy::Owner(RunEnd { outcome, ended_at, .. }) = end.by
+        if let EndBy::Owner(RunEnd { outcome, ended_at, exit_code, .. }) = end.by
             && let Some(run) = self.over.get_mut(&end.run)
             && run.fence == end.fence
             && run.phase == RunPhase::Ended(Outcome::Lost)
         {
             run.late = Some(LateResult { outcome, ended_at });
+            if let Some(ended) = &mut run.ended {
+                ended.exit_code = exit_code;
+            }
+            run.report.clone_from(&end.report);
             run.phase = RunPhase::Ended(if late_counts { outcome } else { Outcome::Superseded });
         }
     }

@@ -2,7 +2,7 @@
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{
-    AuditEntry, CounterRow, JobRow, RecordRow, RunFilter, RunRow, SessionRow, StoreDown, Views,
+    AuditEntry, CounterRow, JobRow, OwnerPing, RecordRow, RunFilter, RunRow, SessionRow, StoreDown, Views,
 };
 use evenbeat_core::time::Timestamp;
 
@@ -51,6 +51,18 @@ impl Views for ReferenceStore {
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
         Ok(self.sessions.values().cloned().collect())
+    }
+
+    fn owner_pings(&self, runs: &[RunId]) -> Result<Vec<OwnerPing>, StoreDown> {
+        let ping = |run: &RunId| {
+            let session = self.sessions.get(&self.open.get(run)?.session)?;
+            let doubt = self.doubts.get(&session.spec.id).filter(|(beat, _)| *beat == session.beat);
+            let last_ping_at = *self.beaten_at.get(&session.spec.id)?;
+            Some(OwnerPing { run: *run, last_ping_at, doubted_at: doubt.map(|(_, at)| *at) })
+        };
+        let mut pings: Vec<OwnerPing> = runs.iter().filter_map(ping).collect();
+        pings.sort_by_key(|it| it.run);
+        Ok(pings)
     }
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {

@@ -163,6 +163,7 @@ impl<'a> Kernel<'a> {
                 is_deleted: false,
                 records: Vec::new(),
                 audit: None,
+                request: None,
             })
             .collect();
         answered(store.put_jobs(&puts));
@@ -339,8 +340,10 @@ impl<'a> Kernel<'a> {
             Command::OpenEpoch(epoch) => Event::EpochOpened(self.store.open_epoch(epoch)),
             Command::Changes(since) => Event::Changed(self.store.changes(since, PAGE)),
             Command::Claim { epoch, bids } => {
-                let claims: Vec<Claim> =
-                    bids.into_iter().map(|bid| Claim { run: RunId(self.mint()), bid }).collect();
+                let claims: Vec<Claim> = bids
+                    .into_iter()
+                    .map(|bid| Claim { run: bid.run.unwrap_or_else(|| RunId(self.mint())), bid })
+                    .collect();
                 let answer = self.store.claim(me?, epoch, &claims);
                 if let Ok(Claims::Answered(answers)) = &answer {
                     for (claim, answer) in claims.iter().zip(answers) {

@@ -152,8 +152,10 @@ impl World {
         match command {
             Command::Beat => self.ask(node, Request::Beat(session), Asked::Beat),
             Command::Claim { epoch, bids } => {
-                let claims: Vec<Claim> =
-                    bids.into_iter().map(|bid| Claim { run: self.mint_run(), bid }).collect();
+                let claims: Vec<Claim> = bids
+                    .into_iter()
+                    .map(|bid| Claim { run: bid.run.unwrap_or_else(|| self.mint_run()), bid })
+                    .collect();
                 let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
                 self.ask(node, Request::Claim(session, epoch, claims), Asked::Claim(named));
             }

@@ -1,12 +1,12 @@
 //! Who starts, in which order, and who is passed over (B3, B6, B11, B12).
 
 use super::desk::{Desk, named};
-use crate::engine::{Event, PoolSettings, Settings, StartRate};
+use crate::engine::{Command, Event, PoolSettings, Settings, StartRate};
 use crate::ids::{ExtraId, Pool, RunId};
 use crate::job::sample::instant;
 use crate::job::{Extra, Job};
 use crate::run::Outcome;
-use crate::store::{ClaimAnswer, Claims, CounterKey, CounterLimit};
+use crate::store::{Changes, ClaimAnswer, Claims, CounterKey, CounterLimit, Cursor};
 use crate::time::Duration;
 
 fn node(capacity: u32) -> Settings {
@@ -40,6 +40,26 @@ fn a_node_takes_no_more_than_it_can_carry() {
     jobs[0].place.cost = 3;
     jobs[1].place.cost = 2;
     check(node(4), &jobs, "j0 j2");
+}
+
+#[test]
+fn the_first_run_of_a_request_is_claimed_under_its_id() {
+    // The desk's store is in its first epoch.
+    for (requested_in, expected) in [(Some(1), Some(RunId(7))), (Some(2), None), (None, None)] {
+        let mut desk = Desk::with(node(1), &[named("a", "every 1h", "10m")], "10:30");
+        let extra = Extra { requested_in, ..Extra::manual(ExtraId(7), instant("10:00")) };
+        let row = desk.rows.get_mut("a").unwrap();
+        row.state.extras.push(extra);
+        row.version.0 += 1;
+        let rows = vec![row.news()];
+        let next = Cursor { epoch: desk.epoch, position: 2 };
+        let commands = desk.tell_raw(Event::Changed(Ok(Changes::Rows { rows, next, is_last: true })));
+        let claimed = commands.iter().find_map(|it| match it {
+            Command::Claim { bids, .. } => Some(bids[0].run),
+            _ => None,
+        });
+        assert_eq!(claimed, Some(expected), "{requested_in:?}");
+    }
 }
 
 #[test]

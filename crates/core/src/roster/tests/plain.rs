@@ -72,8 +72,6 @@ pub(super) fn remember(job: &Job, memory: &str) -> JobState {
                     name: "n1-1".to_owned(),
                     tag: RunId(1),
                     started_at: instant(since),
-                    last_ping_at: instant(since),
-                    steal_start_at: None,
                 }));
             }
             ["takes", expected] => state.estimate = Some(Estimate::first(length(expected))),

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use evenbeat_core::store::StoreDown;
 
 use crate::api::model::{HealthView, ReadyView};
 use crate::api::router::Api;
@@ -16,11 +17,19 @@ pub(in crate::api) async fn healthz() -> Json<HealthView> {
 }
 
 pub(in crate::api) async fn readyz(State(api): State<Api>) -> impl IntoResponse {
-    let store = api.app.store.sessions().await.is_ok();
+    let store = api.app.store.sessions().await;
+    let written = api.app.write_probe.ask().await;
     let fleet = is_read(&api.app).await;
-    let ready = store && fleet;
+    let reason = match (&store, &written) {
+        (Err(StoreDown(why)), _) => Some(format!("the store does not answer: {why}")),
+        (Ok(_), Err(why)) => Some(format!("the store cannot write: {why}")),
+        (Ok(_), Ok(())) if !fleet => Some("the jobs have not all been read yet".to_owned()),
+        (Ok(_), Ok(())) => None,
+    };
+    let ready = reason.is_none();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(ReadyView { ready, store, fleet }))
+    let store = store.is_ok() && written.is_ok();
+    (status, Json(ReadyView { ready, store, fleet, reason }))
 }
 
 /// Whether everything that is stored has been read once.

@@ -13,7 +13,7 @@ use evenbeat_core::store::JobRow;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 
-use super::trigger::{asked_before, extra_id};
+use super::trigger::idempotency;
 use super::{definition, row_of};
 use crate::api::caller::{Caller, Editor, Operator, Viewer};
 use crate::api::extract::{Asked, Body, KeyPath, MaybeBody, Nothing, Params, Precondition, Query, Segment};
@@ -24,7 +24,7 @@ use crate::api::model::{
 };
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
-use crate::intake::{Expect, IntakeError};
+use crate::intake::Expect;
 use crate::store::json::from_json;
 use crate::store::query::JobFilter;
 
@@ -177,34 +177,18 @@ pub(in crate::api) async fn trigger(
     headers: HeaderMap,
     MaybeBody(request): MaybeBody<TriggerRequest>,
 ) -> Result<Response, Problem> {
-    let row = row_of(&api, &key).await?;
-    let id = extra_id(&headers, &key)?;
+    row_of(&api, &key).await?;
+    let idempotency = idempotency(&headers, &key, &request)?;
     let params = request.params.map(|params| {
         params
             .into_iter()
             .map(|(name, value)| (name, from_json(value)))
             .collect::<std::collections::BTreeMap<_, _>>()
     });
-    let was_asked = match id {
-        Some(id) => asked_before(&api, &row, id, params.as_ref()).await?,
-        None => false,
-    };
-    let id = match (id, was_asked) {
-        (Some(id), true) => id,
-        (id, _) => match api.app.intake.trigger(&caller.actor, &key, id, params).await {
-            Ok(id) => id,
-            // Someone else asked with the same key in this very moment.
-            Err(error) => match (id, &error) {
-                (
-                    Some(id),
-                    IntakeError::Refused { refusal: evenbeat_core::edit::Refusal::AlreadyAsked, .. },
-                ) => id,
-                _ => return Err(error.into()),
-            },
-        },
-    };
+    let id = api.app.intake.trigger(&caller.actor, &key, idempotency, params).await?;
     let triggered = Triggered { id: id.to_string(), job: key.to_string() };
-    Ok((StatusCode::ACCEPTED, Json(triggered)).into_response())
+    let location = [(header::LOCATION, format!("/api/v1/runs/{id}"))];
+    Ok((StatusCode::ACCEPTED, location, Json(triggered)).into_response())
 }
 
 /// As of which instant.

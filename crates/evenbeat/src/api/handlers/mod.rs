@@ -2,6 +2,7 @@
 
 pub(super) mod apply;
 mod definition;
+mod find_run;
 pub(super) mod health;
 pub(super) mod jobs;
 pub(super) mod nodes;

@@ -4,11 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use evenbeat_core::edit::Refusal;
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::run::Outcome;
-use evenbeat_core::store::{Cancelled, RunFilter, RunRow};
+use evenbeat_core::store::{Cancelled, RunFilter};
 use evenbeat_core::time::Timestamp;
 
+use super::find_run::find;
 use super::row_of;
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, KeyPath, Nothing, Params, Query, RunPath, run_id};
@@ -16,6 +18,7 @@ use crate::api::log_book::LogPart;
 use crate::api::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
+use crate::intake::IntakeError;
 use crate::printable;
 use crate::store::query::RunQuery;
 
@@ -135,17 +138,11 @@ async fn page_of(api: &Api, query: RunsQuery) -> Result<Json<Page<RunView>>, Pro
 pub(in crate::api) async fn get(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    RunPath(run): RunPath,
+    RunPath(ids): RunPath,
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Json<RunView>, Problem> {
-    let row = run_of(&api, run).await?;
     let names = SessionNames::of(&api.app.store.sessions().await?);
-    Ok(Json(RunView::of(&row, &names)))
-}
-
-async fn run_of(api: &Api, run: RunId) -> Result<RunRow, Problem> {
-    let unknown = || Problem::new(Code::NoSuchRun, format!("there is no run `{run}`"));
-    api.app.store.run(run).await?.ok_or_else(unknown)
+    Ok(Json(find(&api, ids).await?.view(&names)))
 }
 
 /// Which part of a log.
@@ -169,10 +166,16 @@ impl Query for LogQuery {
 pub(in crate::api) async fn log(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    RunPath(run): RunPath,
+    RunPath(ids): RunPath,
     Asked(query): Asked<LogQuery>,
 ) -> Result<Response, Problem> {
-    let row = run_of(&api, run).await?;
+    let found = find(&api, ids).await?;
+    let Some(row) = found.run else {
+        // Nothing has been written yet, and more comes only if the request still waits.
+        let part = LogPart { bytes: Vec::new(), next: query.from, is_over: found.waiting.is_none() };
+        return Ok(log_answer(part, query.is_raw));
+    };
+    let run = row.run;
     let logs = std::sync::Arc::clone(&api.logs);
     let read = tokio::task::spawn_blocking(move || logs.read(run, query.from, LOG_BYTES_MAX)).await;
     let read = read.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
@@ -216,19 +219,31 @@ fn log_answer(part: LogPart, is_raw: bool) -> Response {
 pub(in crate::api) async fn cancel(
     caller: Caller<Operator>,
     State(api): State<Api>,
-    RunPath(run): RunPath,
+    RunPath(ids): RunPath,
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Response, Problem> {
-    match api.app.intake.cancel(&caller.actor, run).await? {
-        Cancelled::Asked => {
-            let answer = CancelAnswer { run: run.to_string(), asked: true };
-            Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
+    let mut found = find(&api, ids).await?;
+    if let Some(waiting) = &found.waiting {
+        match api.app.intake.withdraw(&caller.actor, &found.key, waiting.id).await {
+            Ok(()) => return Ok(cancel_asked(&found.id)),
+            // Its run was claimed a moment ago.
+            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => found = find(&api, ids).await?,
+            Err(error) => return Err(error.into()),
         }
-        Cancelled::Over(outcome) => {
-            Err(Problem::new(Code::RunIsOver, format!("the run `{run}` is over: {outcome}")))
-        }
-        Cancelled::Unknown => Err(Problem::new(Code::NoSuchRun, format!("there is no run `{run}`"))),
     }
+    let over = |outcome: &str| {
+        Err(Problem::new(Code::RunIsOver, format!("the run `{}` is over: {outcome}", found.id)))
+    };
+    let Some(run) = &found.run else { return over(Outcome::Cancelled.as_str()) };
+    match api.app.intake.cancel(&caller.actor, run.run).await? {
+        Cancelled::Asked => Ok(cancel_asked(&run.run.to_string())),
+        Cancelled::Over(outcome) => over(outcome.as_str()),
+        Cancelled::Unknown => Err(Problem::new(Code::NoSuchRun, format!("there is no run `{}`", run.run))),
+    }
+}
+
+fn cancel_asked(run: &str) -> Response {
+    (StatusCode::ACCEPTED, Json(CancelAnswer { run: run.to_owned(), asked: true })).into_response()
 }
 
 /// Which records.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenbeat_core::condition::assess;
 use evenbeat_core::estimate::Estimate;
 use evenbeat_core::spec::written;
-use evenbeat_core::store::JobRow;
+use evenbeat_core::store::{JobRow, OwnerPing};
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
@@ -123,9 +123,11 @@ pub struct JobView {
     pub owner_tag: Option<String>,
     /// When the run started.
     pub owner_started_at: Option<Instant>,
-    /// The last beat of the owner that was accepted.
+    /// The last sign of life of the owner. On PostgreSQL: the last accepted beat of its session, by the server's clock.
+    /// On SQLite: when the process beside the run last answered; it is asked every 5 seconds.
     pub owner_last_ping_at: Option<Instant>,
-    /// Since when others doubt the owner; null while nobody does.
+    /// When another node first doubted the owner; null while its beats come. Always null on SQLite, where nobody else
+    /// watches.
     pub steal_start_at: Option<Instant>,
 }
 
@@ -210,9 +212,18 @@ impl JobView {
             owner_name: owner.map(|owner| owner.name.clone()),
             owner_tag: owner.map(|owner| owner.tag.to_string()),
             owner_started_at: owner.map(|owner| owner.started_at.into()),
-            owner_last_ping_at: owner.map(|owner| owner.last_ping_at.into()),
-            steal_start_at: instant(owner.and_then(|owner| owner.steal_start_at)),
+            // The start is the first sign of life.
+            owner_last_ping_at: owner.map(|owner| owner.started_at.into()),
+            steal_start_at: None,
         }
+    }
+
+    /// The same with the last sign of life of the owner.
+    #[must_use]
+    pub fn with_ping(self, ping: Option<&OwnerPing>) -> JobView {
+        let Some(ping) = ping else { return self };
+        let last_ping_at = self.owner_last_ping_at.map(|start| start.0.max(ping.last_ping_at).into());
+        JobView { owner_last_ping_at: last_ping_at, steal_start_at: ping.doubted_at.map(Instant), ..self }
     }
 }
 
@@ -244,10 +255,10 @@ pub struct TriggerRequest {
     pub params: Option<Map<String, Json>>,
 }
 
-/// A run that was asked for. The run itself begins when there is room for it.
+/// A run that was requested. It begins when there is room for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Triggered {
-    /// The id of this wish; the run that serves it shows it as `asked`.
+    /// The id of the request, and of its first run: `GET /runs/{id}` shows how it stands.
     pub id: String,
     /// Of which job.
     pub job: String,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenbeat_core::ids::SessionId;
+use evenbeat_core::ids::{JobKey, SessionId};
+use evenbeat_core::job::Extra;
+use evenbeat_core::run::Trigger;
 use evenbeat_core::store::{RecordRow, RunPhase, RunRow, SessionRow};
 use evenbeat_core::value::Table;
 use serde::{Deserialize, Serialize};
@@ -18,18 +20,18 @@ pub struct RunView {
     pub id: String,
     /// Of which job.
     pub job: String,
-    /// `starting`, `running`, or the outcome: `succeeded`, `failed`, `timed_out`, `blackout`, `cancelled`, `lost`,
+    /// `waiting` for a request that has no run yet, `starting`, `running`, or the outcome: `succeeded`, `failed`, `timed_out`, `blackout`, `cancelled`, `lost`,
     /// `unknown`, `superseded`.
     pub status: Word,
-    /// `claimed`, `published`, `running` or `ended`.
+    /// `waiting`, `claimed`, `published`, `running` or `ended`.
     pub phase: Word,
     /// The outcome; null while it is open.
     pub outcome: Option<Word>,
-    /// The occurrence that it serves: when that was due.
-    pub scheduled_for: Instant,
+    /// The occurrence that it serves: when that was due. Null for a request that was taken back before it had a run.
+    pub scheduled_for: Option<Instant>,
     /// `scheduler`, `manual`, `retry`, `catchup` or `backfill`.
     pub trigger: Word,
-    /// The wish that it serves, if someone asked for it.
+    /// The request that it serves, if someone asked for it.
     pub asked: Option<String>,
     /// Which attempt at its occurrence, from 1 on.
     pub attempt: u32,
@@ -37,12 +39,12 @@ pub struct RunView {
     pub node: Option<String>,
     /// The instance on it.
     pub instance: Option<String>,
-    /// The session that owns or owned it.
-    pub session: String,
+    /// The session that owns or owned it; null while it waits, like the two below.
+    pub session: Option<String>,
     /// The number of its lease.
-    pub fence: u64,
+    pub fence: Option<u64>,
     /// When it was claimed.
-    pub claimed_at: Instant,
+    pub claimed_at: Option<Instant>,
     /// When it began to execute.
     pub started_at: Option<Instant>,
     /// When it ended.
@@ -73,6 +75,8 @@ pub struct RunView {
     pub params: Option<Map<String, Json>>,
     /// A result that came after it had been given up.
     pub late: Option<LateView>,
+    /// When the request that was asked for gets another run at the earliest; null if it gets none.
+    pub retry_at: Option<Instant>,
 }
 
 /// A result that nobody waited for any more.
@@ -116,15 +120,15 @@ impl RunView {
             status: status.into(),
             phase: phase.into(),
             outcome: outcome.map(Into::into),
-            scheduled_for: row.due.due_at.into(),
+            scheduled_for: Some(row.due.due_at.into()),
             trigger: row.due.trigger.as_str().into(),
             asked: row.due.asked().map(|id| id.to_string()),
             attempt: row.due.attempt,
             node: owner.map(|(node, _)| node.clone()),
             instance: owner.map(|(_, instance)| instance.clone()),
-            session: row.session.to_string(),
-            fence: row.fence.0,
-            claimed_at: row.claimed_at.into(),
+            session: Some(row.session.to_string()),
+            fence: Some(row.fence.0),
+            claimed_at: Some(row.claimed_at.into()),
             started_at: row.started_at.map(Into::into),
             ended_at: row.ended.map(|it| it.ended_at.into()),
             took: took.map(Into::into),
@@ -142,6 +146,45 @@ impl RunView {
             late: row
                 .late
                 .map(|it| LateView { outcome: it.outcome.as_str().into(), ended_at: it.ended_at.into() }),
+            retry_at: None,
+        }
+    }
+
+    /// A request that has no run: it waits for one, or was taken back.
+    pub fn of_request(id: &str, key: &JobKey, waiting: Option<&Extra>) -> RunView {
+        let (status, phase) = if waiting.is_some() { ("waiting", "waiting") } else { ("cancelled", "ended") };
+        let params = waiting.and_then(|it| it.params.as_ref());
+        RunView {
+            id: id.to_owned(),
+            job: key.to_string(),
+            status: status.into(),
+            phase: phase.into(),
+            outcome: waiting.is_none().then(|| status.into()),
+            scheduled_for: waiting.map(|it| it.due_at.into()),
+            trigger: waiting.map_or(Trigger::Manual, |it| it.kind).as_str().into(),
+            asked: Some(id.to_owned()),
+            attempt: waiting.map_or(0, |it| it.attempt),
+            node: None,
+            instance: None,
+            session: None,
+            fence: None,
+            claimed_at: None,
+            started_at: None,
+            ended_at: None,
+            took: None,
+            took_seconds: None,
+            frozen_for: None,
+            exit_code: None,
+            error: None,
+            pages_processed: 0,
+            changes_detected: 0,
+            price_changes: 0,
+            snapshots: 0,
+            result: Map::new(),
+            cancel_asked: false,
+            params: params.map(|params| object(params)),
+            late: None,
+            retry_at: waiting.map(|it| it.not_before.into()),
         }
     }
 
@@ -160,7 +203,7 @@ fn object(table: &Table) -> Map<String, Json> {
 pub struct CancelAnswer {
     /// Which run.
     pub run: String,
-    /// Always true: its owner will hear it. A run that is over already is a problem.
+    /// Always true: its owner will hear it, or the request was taken back. A run that is over already is a problem.
     pub asked: bool,
 }
 

@@ -90,8 +90,10 @@ pub struct HealthView {
 pub struct ReadyView {
     /// Whether it can.
     pub ready: bool,
-    /// Whether the store answers.
+    /// Whether the store answers and can write.
     pub store: bool,
     /// Whether everything that is stored has been read once.
     pub fleet: bool,
+    /// Why it cannot; null if it can.
+    pub reason: Option<String>,
 }

@@ -55,6 +55,9 @@ enum Action {
         /// A text of your choice: asked again with the same one, nothing more is run.
         #[arg(long, value_name = "TEXT")]
         idempotency_key: Option<String>,
+        /// Print what the run writes until it is over, and end with its exit code.
+        #[arg(short, long)]
+        follow: bool,
     },
     /// Delete a job. Runs in progress may finish.
     Delete {
@@ -81,13 +84,18 @@ pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
             desk.ask_and_show::<JobView>(ask, tell_next)?;
             Ok(Exit::Ok)
         }
-        Action::Trigger { key, params, idempotency_key } => {
+        Action::Trigger { key, params, idempotency_key, follow } => {
             let params = params.map(|text| read_params(&text)).transpose()?;
             let ask = Ask::post(&["jobs", key.as_str(), "trigger"])
                 .header("idempotency-key", idempotency_key)
                 .json(&TriggerRequest { params });
+            if follow {
+                let triggered: Triggered = desk.ask(ask)?.read()?;
+                writeln!(desk.err, "run {} of {} requested", triggered.id, triggered.job)?;
+                return super::run::follow_request(&triggered.id, desk);
+            }
             desk.ask_and_show::<Triggered>(ask, |it, desk| {
-                writeln!(desk.out, "a run of {BOLD}{}{BOLD:#} was asked for ({})", it.job, it.id)?;
+                writeln!(desk.out, "run {} of {BOLD}{}{BOLD:#} requested", it.id, it.job)?;
                 Ok(())
             })?;
             Ok(Exit::Ok)

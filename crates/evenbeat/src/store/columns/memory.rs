@@ -119,14 +119,7 @@ impl MemoryColumns {
         state.owner = match (self.owner_run, self.owner_node, self.owner_name, self.owned_since) {
             (Some(run), Some(node), Some(name), Some(since)) => node.parse().ok().map(|node| {
                 let since = Timestamp::from_millis(since);
-                Box::new(Owner {
-                    node,
-                    name,
-                    tag: RunId(run),
-                    started_at: since,
-                    last_ping_at: since,
-                    steal_start_at: None,
-                })
+                Box::new(Owner { node, name, tag: RunId(run), started_at: since })
             }),
             _ => None,
         };
@@ -150,6 +143,9 @@ fn extras_to_text(extras: &Extras) -> Option<String> {
         ]);
         if let Some(outcome) = it.last_outcome {
             table.insert("last_outcome".to_owned(), Value::Text(outcome.word().to_owned()));
+        }
+        if let Some(epoch) = it.requested_in {
+            table.insert("requested_in".to_owned(), Value::Int(stored_number(epoch)));
         }
         if let Some(params) = &it.params {
             table.insert("params".to_owned(), Value::Table(Table::clone(params)));
@@ -180,6 +176,7 @@ fn extra(table: &Table) -> Option<Extra> {
         last_outcome: text("last_outcome").and_then(Outcome::of_word),
         not_before: Timestamp::from_millis(number("not_before")?),
         params: table.get("params").and_then(Value::as_table).map(|it| Arc::new(it.clone())),
+        requested_in: number("requested_in").map(super::number),
     })
 }
 
@@ -209,6 +206,7 @@ mod tests {
         let mut asked = Extra::manual(ExtraId(u128::MAX), at(19));
         asked.params = Some(Arc::new(Table::from([("a".to_owned(), Value::Float(0.1))])));
         asked.last_outcome = Some(Outcome::Failed);
+        asked.requested_in = Some(24);
         state.extras.push(asked);
         state.extras.push(Extra::backfill(ExtraId(2), at(20), at(21)));
         state.pause = Some(Box::new(Pause { by: PausedBy::Failures, reason: Some("five".to_owned()) }));
@@ -217,8 +215,6 @@ mod tests {
             name: "a".to_owned(),
             tag: RunId(22),
             started_at: at(23),
-            last_ping_at: at(23),
-            steal_start_at: None,
         }));
         state
     }

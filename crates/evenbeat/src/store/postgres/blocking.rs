@@ -6,8 +6,8 @@ use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
     AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, JobRow,
-    Joined, Lives, Mark, OutboxRow, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRow, SessionRow,
-    SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch, WorkerStart,
+    Joined, Lives, Mark, OutboxRow, OwnerPing, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRow,
+    SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch, WorkerStart,
 };
 use evenbeat_core::time::Timestamp;
 use tokio::runtime::Runtime;
@@ -47,6 +47,7 @@ impl Store for BlockingStore {
         drain(session: SessionId, is_draining: bool) -> bool;
         leave(me: SessionId) -> bool;
         watch(most_runs: usize) -> Watch;
+        doubt(silent: &[Silent]) -> ();
         fence(epoch: Epoch, silent: &[Silent]) -> Vec<Fencing>;
         open_epoch(epoch: Epoch) -> bool;
         claim(me: SessionId, epoch: Epoch, claims: &[Claim]) -> Claims;
@@ -71,6 +72,7 @@ impl Views for BlockingStore {
         runs(filter: &RunFilter, before: Option<RunId>, most: usize) -> Vec<RunRow>;
         records(key: &JobKey, before: Option<Timestamp>, most: usize) -> Vec<RecordRow>;
         sessions() -> Vec<SessionRow>;
+        owner_pings(runs: &[RunId]) -> Vec<OwnerPing>;
         counters() -> Vec<CounterRow>;
         audit(most: usize) -> Vec<AuditEntry>;
     }

@@ -8,6 +8,7 @@ use tokio_postgres::types::Type;
 use super::PgStore;
 use super::connect::Lane;
 use super::fail::Fail;
+use super::requests::OLD_REQUESTS;
 use super::rows::counter_row;
 use super::tx::{Query, Tx, transact};
 
@@ -50,6 +51,10 @@ static OLD_SESSIONS: Query = Query {
               AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.id) ORDER BY s.id LIMIT $1) RETURNING 1) \
           SELECT count(*) FROM gone",
     types: &[Type::INT8],
+};
+static OLD_DOUBTS: Query = Query {
+    sql: "DELETE FROM doubt d WHERE NOT EXISTS (SELECT FROM session s WHERE s.id = d.session_id)",
+    types: &[],
 };
 /// Who follows the feed has read them; who has not for so long begins anew. How far they went is noted: a clock may jump,
 /// and then they were not old at all. What a transaction that still goes on might have written stays.
@@ -127,6 +132,8 @@ async fn trim(tx: &Tx, retention: &Retention) -> Result<Trimmed, Fail> {
     let runs = tx.query(&OLD_RUNS, [&runs_before, &most]).await?;
     let records = tx.query(&OLD_RECORDS, [&records_before, &most]).await?;
     let sessions = tx.query(&OLD_SESSIONS, [&most]).await?;
+    tx.query(&OLD_DOUBTS, []).await?;
+    tx.query(&OLD_REQUESTS, [&most]).await?;
     tx.commit().await?;
     let n = |rows: &[tokio_postgres::Row]| -> Result<usize, Fail> {
         let n: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;

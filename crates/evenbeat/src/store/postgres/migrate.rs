@@ -12,8 +12,14 @@ use super::tx::{Query, Tx};
 use crate::store::migrations::{Applied, Migration, missing};
 
 /// All steps, in order.
-pub(super) const MIGRATIONS: &[Migration] =
-    &[Migration { no: 1, name: "begin", sql: include_str!("migrations/0001_begin.sql") }];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration { no: 1, name: "begin", sql: include_str!("migrations/0001_begin.sql") },
+    Migration {
+        no: 2,
+        name: "requests_and_doubts",
+        sql: include_str!("migrations/0002_requests_and_doubts.sql"),
+    },
+];
 
 /// Tables of a large fleet are not altered within a heartbeat.
 const DEADLINE: Duration = Duration::from_mins(10);

@@ -26,6 +26,7 @@ mod memory;
 mod migrate;
 mod nudge;
 mod partitions;
+mod requests;
 mod rows;
 mod sessions;
 mod tls;

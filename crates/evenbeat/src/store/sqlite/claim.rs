@@ -87,8 +87,6 @@ impl Desk<'_> {
             name: claimer.me.name.clone(),
             tag: run,
             started_at: self.now,
-            last_ping_at: self.now,
-            steal_start_at: None,
         }));
         let takes: Vec<CounterKey> = bid.takes.iter().map(|take| take.counter.clone()).collect();
         for counter in &takes {

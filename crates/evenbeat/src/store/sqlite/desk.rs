@@ -242,6 +242,11 @@ impl Store for Desk<'_> {
         self.tell(answer)
     }
 
+    fn doubt(&mut self, silent: &[Silent]) -> Result<(), StoreDown> {
+        let answer = silent.iter().try_for_each(|it| self.do_doubt(it));
+        self.tell(answer)
+    }
+
     fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown> {
         let answer = self.do_open_epoch(epoch);
         self.tell(answer)

@@ -42,6 +42,11 @@ impl Store for SqliteStore {
         self.ask_and_wait(move |desk| desk.fence(epoch, &silent))
     }
 
+    fn doubt(&mut self, silent: &[Silent]) -> Result<(), StoreDown> {
+        let silent = silent.to_vec();
+        self.ask_and_wait(move |desk| desk.doubt(&silent))
+    }
+
     fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown> {
         self.ask_and_wait(move |desk| desk.open_epoch(epoch))
     }

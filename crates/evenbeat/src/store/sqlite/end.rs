@@ -161,7 +161,7 @@ impl Desk<'_> {
             EndBy::Owner(end) => Some((end.outcome, end)),
             EndBy::Release { end, .. } => Some((Outcome::Lost, end)),
         };
-        if let Some((outcome, RunEnd { ended_at, exit_code, frozen_for, .. })) = ended {
+        if let Some((outcome, RunEnd { started_at, ended_at, exit_code, frozen_for, .. })) = ended {
             // Not by `INSERT … SELECT`: that would keep a journal of its own for every run.
             let mut insert = self.look.prepared(
                 "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
@@ -171,7 +171,12 @@ impl Desk<'_> {
                 [&id, &run.job_id, &Id::of(run.session.0), &stored_number(run.fence.0), &outcome.word()];
             let report = report_to_text(end.report.as_deref());
             let tail: [&dyn ToSql; 4] = [&ended_at.as_millis(), &exit_code, &frozen_for.as_millis(), &report];
-            let rest = run.rest.iter().map(|it| it as &dyn ToSql);
+            let mut rest = run.rest.clone();
+            // What ended has begun, also if nobody marked it.
+            if let Some(started @ Value::Null) = rest.get_mut(STARTED) {
+                *started = Value::Integer(started_at.as_millis());
+            }
+            let rest = rest.iter().map(|it| it as &dyn ToSql);
             insert.execute(params_from_iter(head.into_iter().chain(rest).chain(tail)))?;
         }
         self.run("DELETE FROM open_run WHERE id = ?1", [id])?;
@@ -195,9 +200,9 @@ impl Desk<'_> {
 
     /// A result that comes after its run was given up is kept beside it, the first one that comes.
     fn late(&mut self, end: &End) -> Result<EndAnswer> {
-        if let EndBy::Owner(RunEnd { outcome, ended_at, .. }) = end.by {
+        if let EndBy::Owner(RunEnd { outcome, ended_at, exit_code, .. }) = end.by {
             self.run(
-                "UPDATE run SET late_outcome = ?3, late_ended_at = ?4, outcome = ?5
+                "UPDATE run SET late_outcome = ?3, late_ended_at = ?4, outcome = ?5, exit_code = ?7, report = ?8
                  WHERE id = ?1 AND fence = ?2 AND outcome = ?6",
                 params![
                     Id::of(end.run.0),
@@ -206,6 +211,8 @@ impl Desk<'_> {
                     ended_at.as_millis(),
                     Outcome::Superseded.word(),
                     Outcome::Lost.word(),
+                    exit_code,
+                    report_to_text(end.report.as_deref()),
                 ],
             )?;
         }

@@ -13,6 +13,9 @@ use crate::store::definition::{self, Stored};
 
 impl Desk<'_> {
     pub(super) fn do_put_job(&mut self, put: &PutJob) -> Result<PutAnswer> {
+        if let Some(earlier) = self.earlier_request(put)? {
+            return Ok(PutAnswer::Repeated(earlier));
+        }
         let before = self.look.find_job(&put.job.key)?;
         match (&before, put.seen) {
             (None, Seen::Version(_)) => return Ok(PutAnswer::Gone),
@@ -29,6 +32,9 @@ impl Desk<'_> {
                 "INSERT INTO audit (at, actor, action, detail) VALUES (?1, ?2, ?3, ?4)",
                 params![self.now.as_millis(), audit.actor, audit.action, audit.detail],
             )?;
+        }
+        if let (Some(request), Some(job)) = (&put.request, &before) {
+            self.keep_request(job.id, request)?;
         }
         match before {
             None => self.create(put),

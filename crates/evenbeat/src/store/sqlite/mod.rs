@@ -36,6 +36,7 @@ mod open;
 mod pool;
 mod reader;
 mod recovery;
+mod requests;
 mod rows;
 mod sessions;
 mod shared;

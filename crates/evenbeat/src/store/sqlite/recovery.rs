@@ -14,7 +14,7 @@ use super::writer::Office;
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// What must fit into a file that is to be written again: enough that it is not full again at once.
-const PROBE_BYTES: usize = 64 * 1024;
+pub(super) const PROBE_BYTES: usize = 64 * 1024;
 
 /// How much longer than it should be the log may get before readers are waited for, so that it can begin anew.
 const LOG_PATIENCE: i64 = 4;

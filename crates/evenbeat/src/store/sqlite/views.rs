@@ -2,8 +2,8 @@
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{
-    AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, RecordRow, RunFilter, RunRow, SessionRow,
-    StoreDown, Views, Watch,
+    AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, OwnerPing, RecordRow, RunFilter, RunRow,
+    SessionRow, StoreDown, Views, Watch,
 };
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Result, params};
@@ -46,6 +46,10 @@ impl Views for Reader<'_> {
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
         self.told(self.find_sessions())
+    }
+
+    fn owner_pings(&self, runs: &[RunId]) -> Result<Vec<OwnerPing>, StoreDown> {
+        self.told(self.find_owner_pings(runs))
     }
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
@@ -111,6 +115,10 @@ impl Views for SqliteStore {
 
     fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
         self.look(|reader| reader.sessions())
+    }
+
+    fn owner_pings(&self, runs: &[RunId]) -> Result<Vec<OwnerPing>, StoreDown> {
+        self.look(|reader| reader.owner_pings(runs))
     }
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {

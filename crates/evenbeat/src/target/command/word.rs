@@ -35,6 +35,8 @@ pub enum ToShim {
     Revoke,
     /// Your end is on record.
     Noted,
+    /// Say that you are there.
+    Ping,
 }
 
 /// What a shim says to its scheduler.
@@ -54,6 +56,8 @@ pub enum FromShim {
     Replaced,
     /// It is over.
     Ended(Box<LastWord>),
+    /// The answer to a ping.
+    Pong,
 }
 
 impl ToShim {
@@ -70,6 +74,7 @@ impl ToShim {
             },
             ("revoke", None, None) => ToShim::Revoke,
             ("noted", None, None) => ToShim::Noted,
+            ("ping", None, None) => ToShim::Ping,
             _ => return None,
         };
         parts.next().is_none().then_some(word)
@@ -87,6 +92,7 @@ impl FromShim {
             "thawed" => read_instant(rest).map(FromShim::Thawed),
             "unkillable" if rest.is_empty() => Some(FromShim::Unkillable),
             "replaced" if rest.is_empty() => Some(FromShim::Replaced),
+            "pong" if rest.is_empty() => Some(FromShim::Pong),
             "ended" => LastWord::from_text(rest.as_bytes()).ok().map(|it| FromShim::Ended(Box::new(it))),
             _ => None,
         }
@@ -107,6 +113,7 @@ impl fmt::Display for ToShim {
             }
             ToShim::Revoke => f.write_str("revoke"),
             ToShim::Noted => f.write_str("noted"),
+            ToShim::Ping => f.write_str("ping"),
         }
     }
 }
@@ -122,6 +129,7 @@ impl fmt::Display for FromShim {
             FromShim::Unkillable => f.write_str("unkillable"),
             FromShim::Replaced => f.write_str("replaced"),
             FromShim::Ended(word) => write!(f, "ended {}", word.to_text()),
+            FromShim::Pong => f.write_str("pong"),
         }
     }
 }
@@ -198,6 +206,7 @@ mod tests {
             }),
             Just(ToShim::Revoke),
             Just(ToShim::Noted),
+            Just(ToShim::Ping),
         ]
     }
 
@@ -210,6 +219,7 @@ mod tests {
             at.prop_map(FromShim::Thawed),
             Just(FromShim::Unkillable),
             Just(FromShim::Replaced),
+            Just(FromShim::Pong),
             Just(FromShim::Ended(Box::new(sample()))),
         ]
     }

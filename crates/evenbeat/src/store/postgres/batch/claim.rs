@@ -202,8 +202,6 @@ impl Batch {
             name: self.name.clone(),
             tag: run,
             started_at: self.now,
-            last_ping_at: self.now,
-            steal_start_at: None,
         }));
         let takes: Vec<CounterKey> = bid.takes.iter().map(|Take { counter, .. }| counter.clone()).collect();
         for counter in &takes {

@@ -20,15 +20,17 @@ use crate::store::word::Word;
 pub(super) static CLOSE_RUNS: Query = Query {
     sql: "WITH gone AS (\
             DELETE FROM open_run o USING unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], \
-              $6::bigint[], $7::text[]) AS u(id, fence, outcome, ended_at, exit_code, frozen_for, report) \
+              $6::bigint[], $7::text[], $8::bigint[]) \
+              AS u(id, fence, outcome, ended_at, exit_code, frozen_for, report, begun_at) \
             WHERE o.id = u.id AND o.fence = u.fence \
-            RETURNING o.*, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report), \
+            RETURNING o.*, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report, u.begun_at), \
           kept AS (\
             INSERT INTO run (id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, \
               losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
               frozen_for, report) \
             SELECT id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, losses, \
-              last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, frozen_for, report \
+              last_outcome, params, claimed_at, coalesce(started_at, begun_at), is_cancel_asked, takes, ended_at, \
+              exit_code, frozen_for, report \
             FROM gone WHERE outcome IS NOT NULL) \
           SELECT 1 / (count(*) = cardinality($1::uuid[]))::int FROM gone",
     types: &[
@@ -39,6 +41,7 @@ pub(super) static CLOSE_RUNS: Query = Query {
         Type::INT8_ARRAY,
         Type::INT8_ARRAY,
         Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
     ],
 };
 
@@ -54,10 +57,19 @@ pub(super) static CLEAR_OUTBOX: Query =
 
 /// A result that comes after its run was given up is kept beside it, the first one that comes.
 pub(super) static KEEP_LATE: Query = Query {
-    sql: "UPDATE run r SET outcome = 'superseded', late_outcome = u.outcome, late_ended_at = u.ended_at \
-          FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[]) AS u(id, fence, outcome, ended_at) \
+    sql: "UPDATE run r SET outcome = 'superseded', late_outcome = u.outcome, late_ended_at = u.ended_at, \
+            exit_code = u.exit_code, report = u.report \
+          FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::text[]) \
+            AS u(id, fence, outcome, ended_at, exit_code, report) \
           WHERE r.id = u.id AND r.fence = u.fence AND r.outcome = 'lost'",
-    types: &[Type::UUID_ARRAY, Type::INT8_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY],
+    types: &[
+        Type::UUID_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8_ARRAY,
+        Type::INT8_ARRAY,
+        Type::TEXT_ARRAY,
+    ],
 };
 
 /// Column by column.
@@ -70,9 +82,19 @@ pub(super) struct Closed {
     exit_code: Vec<Option<i64>>,
     frozen_for: Vec<Option<i64>>,
     report: Vec<Option<String>>,
+    /// For runs whose start nobody marked.
+    begun_at: Vec<Option<i64>>,
     freed: BTreeMap<CounterKey, i64>,
     /// Only the first result of each counts.
-    late: BTreeMap<(RunId, Fence), (&'static str, i64)>,
+    late: BTreeMap<(RunId, Fence), Late>,
+}
+
+#[derive(Debug)]
+struct Late {
+    outcome: &'static str,
+    ended_at: i64,
+    exit_code: Option<i64>,
+    report: Option<String>,
 }
 
 impl Closed {
@@ -91,13 +113,19 @@ impl Closed {
         self.exit_code.push(end.and_then(|it| it.exit_code).map(i64::from));
         self.frozen_for.push(end.map(|it| it.frozen_for.as_millis()));
         self.report.push(report_to_text(report));
+        self.begun_at.push(end.map(|it| it.started_at.as_millis()));
         for counter in takes {
             *self.freed.entry(counter.clone()).or_default() += 1;
         }
     }
 
-    pub(super) fn late(&mut self, run: RunId, fence: Fence, end: &RunEnd) {
-        self.late.entry((run, fence)).or_insert((end.outcome.word(), end.ended_at.as_millis()));
+    pub(super) fn late(&mut self, run: RunId, fence: Fence, end: &RunEnd, report: Option<&RunReport>) {
+        self.late.entry((run, fence)).or_insert_with(|| Late {
+            outcome: end.outcome.word(),
+            ended_at: end.ended_at.as_millis(),
+            exit_code: end.exit_code.map(i64::from),
+            report: report_to_text(report),
+        });
     }
 
     pub(super) async fn write(&self, tx: &Tx) -> Result<(), Fail> {
@@ -106,8 +134,10 @@ impl Closed {
         let n: Vec<i64> = self.freed.values().copied().collect();
         let late_id: Vec<Uuid> = self.late.keys().map(|(run, _)| Uuid::from_u128(run.0)).collect();
         let late_fence: Vec<i64> = self.late.keys().map(|(_, fence)| stored_fence(*fence)).collect();
-        let late_outcome: Vec<&str> = self.late.values().map(|(outcome, _)| *outcome).collect();
-        let late_ended_at: Vec<i64> = self.late.values().map(|(_, at)| *at).collect();
+        let late_outcome: Vec<&str> = self.late.values().map(|it| it.outcome).collect();
+        let late_ended_at: Vec<i64> = self.late.values().map(|it| it.ended_at).collect();
+        let late_exit_code: Vec<Option<i64>> = self.late.values().map(|it| it.exit_code).collect();
+        let late_report: Vec<Option<&str>> = self.late.values().map(|it| it.report.as_deref()).collect();
         let is_any = !self.id.is_empty();
         tokio::try_join!(
             biased;
@@ -123,13 +153,14 @@ impl Closed {
                     &self.exit_code,
                     &self.frozen_for,
                     &self.report,
+                    &self.begun_at,
                 ],
             ),
             tx.query_if(is_any, &CLEAR_OUTBOX, [&self.id]),
             tx.query_if(
                 !late_id.is_empty(),
                 &KEEP_LATE,
-                [&late_id, &late_fence, &late_outcome, &late_ended_at],
+                [&late_id, &late_fence, &late_outcome, &late_ended_at, &late_exit_code, &late_report],
             ),
         )?;
         Ok(())

@@ -161,7 +161,7 @@ impl Batch {
             if let EndBy::Owner(it) = end.by
                 && !self.open.contains_key(&end.run)
             {
-                self.closed.late(end.run, end.fence, &it);
+                self.closed.late(end.run, end.fence, &it, end.report.as_deref());
             }
             return EndAnswer::Late;
         };

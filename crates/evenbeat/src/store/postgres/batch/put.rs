@@ -1,9 +1,11 @@
 //! Jobs as people write them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::ids::{Fence, JobKey};
-use evenbeat_core::store::{AuditEntry, JobRow, PutAnswer, PutJob, Revision, Seen, StoreDown, Version};
+use evenbeat_core::store::{
+    AuditEntry, JobRow, PutAnswer, PutJob, Revision, RunRequest, Seen, StoreDown, Version,
+};
 
 use super::records::{WRITE_RECORDS, write_records};
 use super::written::{ADD_JOBS, ADD_LABELS, AUDIT, CLEAR_LABELS, WRITE_DEFINITIONS, Written, audit};
@@ -12,6 +14,7 @@ use crate::store::postgres::PgStore;
 use crate::store::postgres::connect::Lane;
 use crate::store::postgres::epoch::{REIGN, reign};
 use crate::store::postgres::fail::Fail;
+use crate::store::postgres::requests::{self, KEEP_REQUESTS, REQUESTS_BY_KEY, keep_requests, keys_of};
 use crate::store::postgres::rows::Reader;
 use crate::store::postgres::tx::{Tx, transact};
 
@@ -26,15 +29,27 @@ async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>
     let keys = keys(puts.iter().map(|it| &it.job.key));
     tx.ready(&[&LOCK_JOBS, &READ_JOBS, &REIGN, &WRITE_JOBS, &ADD_JOBS, &WRITE_DEFINITIONS]).await?;
     tx.ready(&[&CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT]).await?;
-    let ((), _, rows, reigning) = tokio::try_join!(
+    let (by_key, is_request) = (keys_of(puts), puts.iter().any(|it| it.request.is_some()));
+    if is_request {
+        tx.ready(&[&REQUESTS_BY_KEY, &KEEP_REQUESTS]).await?;
+    }
+    let ((), _, rows, requests, reigning) = tokio::try_join!(
         biased;
         tx.begin(),
         tx.query(&LOCK_JOBS, [&keys]),
         tx.query(&READ_JOBS, [&keys]),
+        // Under the lock of the job, so that of two requests with one key the second finds the first.
+        tx.query_if(!by_key.is_empty(), &REQUESTS_BY_KEY, [&by_key]),
         tx.query(&REIGN, []),
     )?;
     let jobs = Jobs::read(reader, &rows, &reign(&reigning)?)?;
-    let mut batch = Batch { jobs, defined: BTreeSet::new(), audit: Vec::new() };
+    let mut batch = Batch {
+        jobs,
+        known: requests::by_key(&requests)?,
+        defined: BTreeSet::new(),
+        audit: Vec::new(),
+        requests: Vec::new(),
+    };
     let answers = puts.iter().map(|put| batch.put_job(put)).collect();
     let changed = batch.jobs.changed();
     let written = Written::of(batch.jobs.held.iter().filter(|(key, _)| batch.defined.contains(*key)));
@@ -44,6 +59,7 @@ async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>
         changed.write(tx),
         write_records(tx, &batch.jobs),
         audit(tx, &batch.audit, batch.jobs.now),
+        keep_requests(tx, &batch.requests),
         tx.commit(),
     )?;
     Ok(answers)
@@ -54,11 +70,19 @@ struct Batch {
     /// Whose cold row is to be written; a move or a pause leaves it alone.
     defined: BTreeSet<JobKey>,
     audit: Vec<AuditEntry>,
+    /// Earlier requests by their idempotency keys.
+    known: BTreeMap<u128, RunRequest>,
+    /// Requests that are to be kept.
+    requests: Vec<(JobKey, RunRequest)>,
 }
 
 impl Batch {
     fn put_job(&mut self, put: &PutJob) -> PutAnswer {
         let key = &put.job.key;
+        let idempotency = put.request.and_then(|it| it.idempotency);
+        if let Some(earlier) = idempotency.and_then(|it| self.known.get(&it.key)) {
+            return PutAnswer::Repeated(*earlier);
+        }
         let before = self.jobs.row(key);
         match (&before, put.seen) {
             (None, Seen::Version(_)) => return PutAnswer::Gone,
@@ -90,6 +114,10 @@ impl Batch {
         row.revision.0 += u64::from(put.is_revision || is_born);
         row.is_deleted = put.is_deleted;
         self.audit.extend(put.audit.clone());
+        if let Some(request) = put.request {
+            self.requests.push((key.clone(), request));
+            self.known.extend(request.idempotency.map(|it| (it.key, request)));
+        }
         PutAnswer::Put(self.jobs.write(key, row, &put.records))
     }
 }

@@ -185,14 +185,7 @@ fn grant(
     let version = Version(number(row.try_get(2)?));
     let now = Timestamp::from_millis(row.try_get(7)?);
     let mut state = bid.state.clone();
-    state.owner = Some(Box::new(Owner {
-        node,
-        name: row.try_get(9)?,
-        tag: *run,
-        started_at: now,
-        last_ping_at: now,
-        steal_start_at: None,
-    }));
+    state.owner = Some(Box::new(Owner { node, name: row.try_get(9)?, tag: *run, started_at: now }));
     let known = KnownJob { id: row.try_get(1)?, version, revision, is_deleted: false, job: job.clone() };
     let fence = Fence(number(row.try_get(3)?));
     let n_open = small_number(row.try_get(4)?);

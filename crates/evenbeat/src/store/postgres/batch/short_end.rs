@@ -43,23 +43,24 @@ static END: Query = Query {
         ", ($24::bigint[])[i.no] AS job_id, ($25::bigint[])[i.no] AS seen, ($26::uuid[])[i.no] AS run, \
              ($27::bigint[])[i.no] AS run_fence, ($28::text[])[i.no] AS outcome, ($29::bigint[])[i.no] AS ended_at, \
              ($30::bigint[])[i.no] AS exit_code, ($31::bigint[])[i.no] AS frozen_for, \
-             ($32::text[])[i.no] AS report) u \
+             ($32::text[])[i.no] AS report, ($34::bigint[])[i.no] AS begun_at) u \
            WHERE m.job_id = ANY(ARRAY[u.job_id]) AND m.version = u.seen \
-           RETURNING i.no, u.run, u.run_fence, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report, m.job_id, \
-             m.version, m.fence, m.n_open, m.owner_run, m.owner_node, m.owner_name, m.owned_since, here.now), \
+           RETURNING i.no, u.run, u.run_fence, u.outcome, u.ended_at, u.exit_code, u.frozen_for, u.report, u.begun_at, \
+             m.job_id, m.version, m.fence, m.n_open, m.owner_run, m.owner_node, m.owner_name, m.owned_since, here.now), \
          gone AS (\
            DELETE FROM open_run o USING (\
-             SELECT run, run_fence, job_id, outcome, ended_at, exit_code, frozen_for, report FROM freed ORDER BY run) f \
+             SELECT run, run_fence, job_id, outcome, ended_at, exit_code, frozen_for, report, begun_at FROM freed \
+             ORDER BY run) f \
            WHERE o.id = ANY(ARRAY[f.run]) AND o.fence = f.run_fence AND o.session_id IS NOT DISTINCT FROM $33 \
              AND o.job_id IS NOT DISTINCT FROM f.job_id AND o.takes IS NULL \
-           RETURNING o.*, f.outcome, f.ended_at, f.exit_code, f.frozen_for, f.report), \
+           RETURNING o.*, f.outcome, f.ended_at, f.exit_code, f.frozen_for, f.report, f.begun_at), \
          kept AS (\
            INSERT INTO run (id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, \
              losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
              frozen_for, report) \
            SELECT id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, losses, \
-             last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
-             coalesce(frozen_for, 0), report FROM gone), \
+             last_outcome, params, claimed_at, coalesce(started_at, begun_at), is_cancel_asked, takes, ended_at, \
+             exit_code, coalesce(frozen_for, 0), report FROM gone), \
          sent AS (DELETE FROM outbox x USING gone WHERE x.run_id = ANY(ARRAY[gone.id])), \
          told AS (INSERT INTO change (position, job_id, changed_at) SELECT pg_current_xact_id(), job_id, now FROM freed) \
          SELECT no, version, fence, n_open, owner_run, owner_node, owner_name, owned_since, \
@@ -76,6 +77,7 @@ static END: Query = Query {
         Type::INT8_ARRAY,
         Type::TEXT_ARRAY,
         Type::UUID,
+        Type::INT8_ARRAY,
     ),
 };
 
@@ -163,14 +165,7 @@ fn owner(row: &Row) -> Result<Option<Box<Owner>>, Fail> {
         return Ok(None);
     };
     let started_at = Timestamp::from_millis(since);
-    let owner = |node| Owner {
-        node,
-        name,
-        tag: RunId(run.as_u128()),
-        started_at,
-        last_ping_at: started_at,
-        steal_start_at: None,
-    };
+    let owner = |node| Owner { node, name, tag: RunId(run.as_u128()), started_at };
     Ok(node.parse().ok().map(|node| Box::new(owner(node))))
 }
 
@@ -187,6 +182,8 @@ struct Asked {
     exit_code: Vec<Option<i64>>,
     frozen_for: Vec<i64>,
     report: Vec<Option<String>>,
+    /// For runs whose start nobody marked.
+    begun_at: Vec<i64>,
 }
 
 impl Asked {
@@ -201,6 +198,7 @@ impl Asked {
         self.exit_code.push(by.exit_code.map(i64::from));
         self.frozen_for.push(by.frozen_for.as_millis());
         self.report.push(report_to_text(end.report.as_deref()));
+        self.begun_at.push(by.started_at.as_millis());
     }
 
     async fn ask(mut self, store: &PgStore, me: SessionId) -> Result<Option<Vec<Row>>, Fail> {
@@ -221,6 +219,7 @@ impl Asked {
             &self.frozen_for,
             &self.report,
             &session,
+            &self.begun_at,
         ]);
         ask(store, Repeat::Never, &END, &params).await
     }

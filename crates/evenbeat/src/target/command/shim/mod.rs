@@ -354,6 +354,7 @@ impl Shim {
                     *is_noted = true;
                 }
             }
+            Some(ToShim::Ping) => self.talk.say(&FromShim::Pong),
             None => self.heard_something_strange(line),
         }
     }

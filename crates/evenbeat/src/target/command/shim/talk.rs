@@ -86,7 +86,7 @@ impl Talk {
     /// Says something to whoever is connected.
     pub(super) fn say(&mut self, word: &FromShim) {
         let Some(peer) = &mut self.peer else { return };
-        let is_minor = matches!(word, FromShim::Frozen(_) | FromShim::Thawed(_));
+        let is_minor = matches!(word, FromShim::Frozen(_) | FromShim::Thawed(_) | FromShim::Pong);
         if is_minor && UNSENT_MAX < peer.unsent.len() {
             return;
         }

@@ -1,9 +1,10 @@
 //! A run that a scheduler holds, and what it has to say to its shim.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenbeat_core::ids::Fence;
-use evenbeat_core::time::Duration;
+use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::Notify;
 
 use crate::target::command::word::ToShim;
@@ -18,6 +19,8 @@ pub(super) struct Held {
     pub(super) is_wanted: bool,
     words: Mutex<Words>,
     has_words: Notify,
+    /// When its shim last said anything, on the machine's boot clock in milliseconds; 0 before it did.
+    heard_at: AtomicI64,
 }
 
 #[derive(Debug, Default)]
@@ -28,12 +31,30 @@ struct Words {
 
 impl Held {
     pub(super) fn new(fence: Fence, is_leased: bool, grace: Duration) -> Held {
-        Held { fence, is_leased, grace, is_wanted: true, words: Mutex::default(), has_words: Notify::new() }
+        Held {
+            fence,
+            is_leased,
+            grace,
+            is_wanted: true,
+            words: Mutex::default(),
+            has_words: Notify::new(),
+            heard_at: AtomicI64::new(0),
+        }
     }
 
     /// One that was found in nobody's hands.
     pub(super) fn unwanted() -> Held {
         Held { is_wanted: false, ..Held::new(Fence(0), false, Duration::ZERO) }
+    }
+
+    /// Its shim has said something.
+    pub(super) fn heard(&self, at: BootTime) {
+        self.heard_at.store(at.as_millis(), Ordering::Relaxed);
+    }
+
+    /// When its shim last said anything.
+    pub(super) fn heard_at(&self) -> Option<BootTime> {
+        Some(self.heard_at.load(Ordering::Relaxed)).filter(|at| *at != 0).map(BootTime::from_millis)
     }
 
     /// Puts a word behind those that were not said yet. Of several extensions only the last means anything, so that a
@@ -72,7 +93,6 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use evenbeat_core::run::Outcome;
-    use evenbeat_core::time::BootTime;
 
     use super::*;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use evenbeat_core::ids::RunId;
+use evenbeat_core::run::Outcome;
 use tokio::net::UnixStream;
 
 use super::held::Held;
@@ -84,7 +85,8 @@ impl Inner {
         };
         match parted {
             Parted::WithLastWord => {
-                if !held.is_wanted {
+                // What was left behind and is still held waits for its result to be kept.
+                if !held.is_wanted && !self.runs().contains_key(&run) {
                     self.remove(run).await;
                 }
             }
@@ -99,6 +101,7 @@ impl Inner {
         let mut parted = Parted::WithoutAWord;
         loop {
             let Heard::Words(words) = talk.hear(held).await else { return parted };
+            held.heard(boot::now());
             for word in words {
                 match word {
                     FromShim::Started(at) => {
@@ -110,6 +113,7 @@ impl Inner {
                     FromShim::Thawed(at) => self.tell_of(held, ShimNews::Thawed { run, at }).await,
                     FromShim::Unkillable => self.tell_of(held, ShimNews::Unkillable { run }).await,
                     FromShim::Replaced => return Parted::Replaced,
+                    FromShim::Pong => {}
                     // Its folder goes with it; so whoever looks for this run finds that it never was.
                     FromShim::NotStarted(why) => {
                         parted = Parted::WithLastWord;
@@ -155,6 +159,10 @@ impl Inner {
 
     async fn ended(&self, run: RunId, held: &Held, word: LastWord) {
         let over = word.over(&boot::id());
+        if !held.is_wanted && over.outcome != Outcome::Lost {
+            // Nobody waits for it any more, but how it ended is worth keeping.
+            return self.tell(ShimNews::LeftBehind { run, over, told: word.told }).await;
+        }
         self.over(run, held, ShimNews::Ended { run, over, told: word.told }).await;
     }
 
@@ -164,6 +172,7 @@ impl Inner {
             self.tell(news).await;
         } else {
             held.say(super::ToShim::Noted);
+            self.runs().remove(&run);
             self.remove(run).await;
         }
     }

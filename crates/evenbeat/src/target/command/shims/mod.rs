@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::Outcome;
@@ -34,6 +34,9 @@ use crate::point::point;
 
 /// How many news may wait to be heard before those who have more must wait too.
 const N_NEWS_MAX: usize = 1_024;
+
+/// How often shims are asked whether they are there.
+const PING_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// How long to wait before a folder that could not be removed is removed again.
 const REMOVE_PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
@@ -106,7 +109,14 @@ impl Shims {
             is_closing: watch::Sender::new(false),
             n_vain: AtomicU32::new(0),
         };
-        Ok((Shims { inner: Arc::new(inner) }, heard))
+        let inner = Arc::new(inner);
+        tokio::spawn(ping(Arc::downgrade(&inner)));
+        Ok((Shims { inner }, heard))
+    }
+
+    /// When the shim of a run last said anything, on the machine's boot clock; none for runs that are not held.
+    pub fn heard_at(&self, run: RunId) -> Option<BootTime> {
+        self.inner.runs().get(&run).and_then(|held| held.heard_at())
     }
 
     /// Starts a run. Never waits and never fails: trouble comes as news.
@@ -148,6 +158,7 @@ impl Shims {
         for run in self.left_behind() {
             let held = Arc::new(Held::unwanted());
             held.say(ToShim::Revoke);
+            self.inner.runs().insert(run, Arc::clone(&held));
             self.take_over(run, held).await;
         }
     }
@@ -193,6 +204,17 @@ impl Shims {
         let found = entries.filter_map(|entry| read_run(entry.file_name().to_str()?));
         let runs = self.inner.runs();
         found.filter(|run| !runs.contains_key(run)).collect()
+    }
+}
+
+/// Asks the shims of runs without a lease whether they are there (L2). Those with one have their session's beat.
+async fn ping(inner: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(PING_EVERY).await;
+        let Some(inner) = inner.upgrade() else { return };
+        for held in inner.runs().values().filter(|held| !held.is_leased) {
+            held.say(ToShim::Ping);
+        }
     }
 }
 

@@ -46,6 +46,16 @@ pub enum ShimNews {
         /// For people.
         told: Told,
     },
+    /// A run that was left behind by an earlier scheduler of this node, and is not ours any more, had ended by itself.
+    /// What lies about of it stays until it is forgotten.
+    LeftBehind {
+        /// Which.
+        run: RunId,
+        /// As its shim saw it.
+        over: RunOver,
+        /// For people.
+        told: Told,
+    },
     /// It was killed, and something of it is still there. Its end follows when it is gone; until then its job must
     /// not run again.
     Unkillable {
@@ -63,6 +73,7 @@ impl ShimNews {
             | ShimNews::Frozen { run, .. }
             | ShimNews::Thawed { run, .. }
             | ShimNews::Ended { run, .. }
+            | ShimNews::LeftBehind { run, .. }
             | ShimNews::Unkillable { run } => *run,
         }
     }

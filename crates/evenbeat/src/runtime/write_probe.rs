@@ -1,0 +1,48 @@
+//! Whether the store can write. Nothing else tells before there is something to write, and a full disk must be seen by
+//! then.
+
+use std::sync::Arc;
+use std::time::Duration as Length;
+
+use evenbeat_core::store::StoreDown;
+use evenbeat_core::time::{BootTime, Duration};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::clock;
+use crate::store::any::AnyStore;
+
+/// How long an answer holds: however often it is asked for, the store is not asked more often.
+const HOLDS_FOR: Duration = Duration::from_secs(1);
+
+/// How long a write may take.
+const WITHIN: Length = Length::from_secs(5);
+
+/// Writes something now and then, when somebody wants to know. Copies share it.
+#[derive(Clone, Debug)]
+pub struct WriteProbe {
+    store: AnyStore,
+    last: Arc<Mutex<Option<(BootTime, Result<(), String>)>>>,
+}
+
+impl WriteProbe {
+    pub(super) fn of(store: AnyStore) -> WriteProbe {
+        WriteProbe { store, last: Arc::default() }
+    }
+
+    /// Whether the store writes; if not, why.
+    pub async fn ask(&self) -> Result<(), String> {
+        let mut last = self.last.lock().await;
+        if let Some((at, answer)) = &*last
+            && clock::boot() < *at + HOLDS_FOR
+        {
+            return answer.clone();
+        }
+        let answer = match timeout(WITHIN, self.store.probe()).await {
+            Ok(answer) => answer.map_err(|StoreDown(why)| why),
+            Err(_) => Err(format!("a write took longer than {} s", WITHIN.as_secs())),
+        };
+        *last = Some((clock::boot(), answer.clone()));
+        answer
+    }
+}

@@ -1,0 +1,18 @@
+-- Requests for runs, so that one can be found by its id before it has a run, and recognised when it is repeated.
+CREATE TABLE request (
+    id BLOB NOT NULL PRIMARY KEY,
+    job_id INTEGER NOT NULL,
+    requested_at INTEGER NOT NULL,
+    key_hash BLOB,
+    body_hash BLOB
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_by_age ON request (requested_at);
+CREATE INDEX request_by_key ON request (key_hash, requested_at) WHERE key_hash IS NOT NULL;
+
+-- Sessions that have been silent, for people to see. A row holds while the session's beat is still the one noted here,
+-- so the next beat clears it. Apart from the session: whoever beats or fences it must not wait for this.
+CREATE TABLE doubt (
+    session_id BLOB NOT NULL PRIMARY KEY,
+    beat INTEGER NOT NULL,
+    doubted_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
