@@ -37,8 +37,29 @@ fn checked(files: &[PathBuf], json: bool, color: bool) -> Checked {
 
 #[test]
 fn a_good_file_is_one_line() {
+    let good = written("good.toml", b"[[job]]\nname = \"a\"\ncommand = [\"true\"]\nevery = \"1h\"\n");
+    let Checked { exit, out, err } = checked(&[good], false, false);
+    assert_eq!((exit, out.as_str(), err.as_str()), (Exit::Ok, "good.toml: 1 job\n", ""));
+}
+
+#[test]
+fn what_no_server_of_this_version_runs_is_an_error() {
     let Checked { exit, out, err } = checked(&[file("good_files/every_field.toml")], false, false);
-    assert_eq!((exit, out.as_str(), err.as_str()), (Exit::Ok, "every_field.toml: 7 jobs\n", ""));
+    assert_eq!((exit, out.as_str()), (Exit::Failed, ""));
+    insta::assert_snapshot!(err);
+}
+
+#[test]
+fn a_crontab_is_sent_to_the_command_that_reads_it() {
+    let crontab = written("crontab.txt", b"MAILTO=ops\n0 3 * * * backup.sh\n@daily tidy.sh\n");
+    let Checked { exit, err, .. } = checked(&[crontab], false, false);
+    assert_eq!(exit, Exit::Usage);
+    assert!(
+        err.contains(
+            "crontab.txt looks like a crontab, not like a job file (run `evenbeat analyze crontab.txt`)"
+        ),
+        "{err}"
+    );
 }
 
 #[test]
@@ -52,12 +73,12 @@ fn warnings_are_shown_and_are_no_failure() {
 fn a_bad_file_does_not_silence_a_good_one() {
     let files = [
         file("bad_files/cron_field.toml"),
-        file("good_files/every_field.toml"),
+        file("good_files/with_warnings.toml"),
         file("bad_files/missing.toml"),
         written("latin1.toml", b"# ok\n# caf\xe9\n"),
     ];
     let Checked { exit, out, err } = checked(&files, false, false);
-    assert_eq!((exit, out.as_str()), (Exit::Usage, "every_field.toml: 7 jobs\n"));
+    assert_eq!((exit, out.as_str()), (Exit::Usage, "with_warnings.toml: 5 jobs, 6 warnings\n"));
     insta::assert_snapshot!(err);
 }
 

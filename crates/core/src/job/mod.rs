@@ -47,6 +47,10 @@ pub struct Job {
     pub next_run_hint: Option<Timestamp>,
     /// Whether it begins its life paused, and why.
     pub paused: Option<Pause>,
+    /// What it is for, in words for people.
+    pub description: Option<String>,
+    /// Whom to ask about it: a team, an address.
+    pub contact: Option<String>,
     /// For people and filters.
     pub labels: BTreeMap<String, String>,
     /// Handed to every run.
@@ -65,6 +69,8 @@ impl Job {
             first_run_within: None,
             next_run_hint: None,
             paused: None,
+            description: None,
+            contact: None,
             labels: BTreeMap::new(),
             params: BTreeMap::new(),
         }

@@ -23,7 +23,8 @@ use crate::zone::Zone;
 
 pub(super) fn any_job() -> impl Strategy<Value = Job> {
     let first_run_within = of(length());
-    (key(), target(), terms(), hours(), first_run_within, of(any_instant()), of(pause()), labels(), params())
+    let about = (of("[a-zé ]{0,8}[a-z]"), of("[a-z@]{1,8}"), labels());
+    (key(), target(), terms(), hours(), first_run_within, of(any_instant()), of(pause()), about, params())
         .prop_map(
             |(
                 key,
@@ -33,7 +34,7 @@ pub(super) fn any_job() -> impl Strategy<Value = Job> {
                 first,
                 next_run_hint,
                 paused,
-                labels,
+                (description, contact, labels),
                 params,
             )| {
                 Job {
@@ -45,6 +46,8 @@ pub(super) fn any_job() -> impl Strategy<Value = Job> {
                     first_run_within: first,
                     next_run_hint,
                     paused,
+                    description: description.map(|it: String| it.trim().to_owned()),
+                    contact,
                     labels,
                     params,
                 }

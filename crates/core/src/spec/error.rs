@@ -20,6 +20,8 @@ pub enum SpecError {
         field: String,
         inside: Option<&'static str>,
         nearest: Option<String>,
+        /// What to write instead, where that is more than another spelling.
+        way_out: Option<String>,
         known: Vec<&'static str>,
     },
     /// A field of the job inside `schedule`.
@@ -52,6 +54,9 @@ pub enum SpecError {
     /// More entries than can be meant.
     #[error("`{field}` has {n_found} entries, more than the {n_most} allowed")]
     TooMany { field: String, n_found: usize, n_most: usize },
+    /// A longer text than can be meant.
+    #[error("`{field}` has {n_found} bytes, more than the {n_most} allowed")]
+    TooLong { field: String, n_found: usize, n_most: usize },
     /// Tables within tables within tables.
     #[error("`{field}` is nested deeper than the {most} levels allowed")]
     TooDeep { field: String, most: usize },
@@ -105,8 +110,8 @@ pub enum SpecError {
     #[error("`{text}` is not an hour or a range of hours (write `9`, or `\"22-4\"` for 22:00 to 04:59)")]
     BadHours { text: String },
     /// An argument list that a shell would have to read.
-    #[error("`{field}` is one text, which only a shell could take apart")]
-    TextNeedsShell { field: String, argv: Vec<String> },
+    #[error("`{field}` is one text, not a program with its arguments")]
+    TextNeedsShell { field: String, text: String, argv: Vec<String> },
     /// An argument list for something that reads one line.
     #[error("with `shell = true`, `{field}` is one text for the shell to read, not a list")]
     ShellNeedsText { field: String },

@@ -1,7 +1,7 @@
 //! The names that may be written in a job, and what each stands for.
 
 /// The canonical fields, in the order in which they are documented.
-pub(super) const FIELDS: [&str; 45] = [
+pub(super) const FIELDS: [&str; 47] = [
     "name",
     "configuration",
     "command",
@@ -45,6 +45,8 @@ pub(super) const FIELDS: [&str; 45] = [
     "preferred_hours",
     "avoid_hours",
     "first_run_within",
+    "description",
+    "contact",
     "labels",
     "params",
 ];
@@ -81,6 +83,53 @@ pub(super) const SCHEDULE_KINDS: [&str; 5] = ["every", "fresh", "cron", "at", "m
 
 /// The fields of which a job has exactly one: each is a kind of target.
 pub(super) const TARGET_KINDS: [&str; 3] = ["command", "http", "queue"];
+
+/// What other tools call something, and how it is said here.
+const ELSEWHERE: [(&str, &str); 24] = [
+    ("timeout", "write `max_allowed_duration`"),
+    ("max_duration", "write `max_allowed_duration`"),
+    ("max_runtime", "write `max_allowed_duration`"),
+    ("time_limit", "write `max_allowed_duration`"),
+    ("deadline", "write `finish_within`, or `fresh` for data that may not be older than this"),
+    ("retries", "write `retry = { delays = [\"5m\", \"1h\"] }`"),
+    ("max_retries", "write `retry = { delays = [\"5m\", \"1h\"] }`"),
+    ("retry_delay", "write `retry = { delays = [\"5m\"] }`"),
+    ("concurrency", "write `overlap = \"allow\"` with `max_parallel`"),
+    ("max_instances", "write `overlap = \"allow\"` with `max_parallel`"),
+    ("max_active_runs", "write `overlap = \"allow\"` with `max_parallel`"),
+    ("timezone", "write `tz`"),
+    ("time_zone", "write `tz`"),
+    ("tags", "write `labels = { team = \"prices\" }`"),
+    ("owner", "write `contact`, or a label"),
+    ("email", "write `contact`"),
+    ("disabled", "write `enabled = false`"),
+    ("catchup", "write `missed = \"once\"`, `\"skip\"` or `\"all\"`"),
+    ("depends_on", "jobs do not wait for each other; one job can run both commands in turn"),
+    ("after", "jobs do not wait for each other; one job can run both commands in turn"),
+    ("priority", "the job nearest to missing its deadline runs first: set `fresh` or `finish_within`"),
+    ("notify", "nobody is notified by a job itself; watch `evenbeat probe`, and write `contact` for people"),
+    ("user", "runs have the user of the node; start a second node for another one"),
+    ("run_as", "runs have the user of the node; start a second node for another one"),
+];
+
+/// What is part of `command`, and is often written beside it.
+const IN_COMMAND: [&str; 8] = ["argv", "args", "cwd", "env", "env_pass", "stdin", "shell", "grace"];
+
+/// The way out for a name that means something to people and nothing here.
+pub(super) fn way_out(written: &str) -> Option<String> {
+    let said = ELSEWHERE.iter().find(|(name, _)| *name == written).map(|(_, way_out)| (*way_out).to_owned());
+    said.or_else(|| match written {
+        "args" => Some("write the program and its arguments in one list: `command = [\"curl\", \"-f\"]`".to_owned()),
+        "shell" => Some(
+            "write it in the command: `command = { argv = \"…\", shell = true }` (the node needs `commands.allow_shell`)"
+                .to_owned(),
+        ),
+        name if IN_COMMAND.contains(&name) => {
+            Some(format!("write it in the command: `command = {{ argv = [\"…\"], {name} = … }}`"))
+        }
+        _ => None,
+    })
+}
 
 /// The fields that may also stand inside `schedule`.
 const IN_SCHEDULE: [&str; 15] = [

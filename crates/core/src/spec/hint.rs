@@ -2,6 +2,7 @@
 
 use super::SpecError;
 use crate::ids::NameError;
+use crate::nearest::shortened;
 use crate::schedule::Preset;
 use crate::schedule::cron::CronText;
 use crate::time::{Duration, DurationError, TimestampError};
@@ -10,6 +11,7 @@ impl SpecError {
     /// A way out that does not fit into the message.
     pub fn hint(&self) -> Option<String> {
         match self {
+            SpecError::UnknownField { way_out: Some(way_out), .. } => Some(way_out.clone()),
             SpecError::UnknownField { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))
             }
@@ -17,7 +19,8 @@ impl SpecError {
                 Some(format!("the fields of `{table}` are {}", listed(known, "and")))
             }
             SpecError::UnknownField { .. } => Some(
-                "what only the run needs goes into `params`, what only people need into `labels`".to_owned(),
+                "put what only the run needs into `params`, and what only people need into `labels` or `description`"
+                    .to_owned(),
             ),
             SpecError::NotInSchedule { field } => Some(format!("write `{field}` beside `schedule`")),
             SpecError::Computed { .. } => {
@@ -42,12 +45,14 @@ impl SpecError {
                  `at = \"2026-12-01T09:00:00Z\"` or `manual = true`"
                     .to_owned(),
             ),
+            SpecError::TextNeedsShell { text, .. } if needs_shell(text) => Some(format!(
+                "let a shell run it: `command = {{ argv = {:?}, shell = true }}`, which the node must allow with \
+                 `commands.allow_shell = true`",
+                shortened(text)
+            )),
             SpecError::TextNeedsShell { argv, .. } => {
                 let argv: Vec<String> = argv.iter().map(|word| format!("{word:?}")).collect();
-                Some(format!(
-                    "write the program and its arguments as a list, `[{}]`, or add `shell = true`",
-                    argv.join(", ")
-                ))
+                Some(format!("write the program and its arguments as a list: `[{}]`", argv.join(", ")))
             }
             SpecError::CronNever { .. } => {
                 Some("look at the day and the month together: does that date exist?".to_owned())
@@ -70,6 +75,7 @@ impl SpecError {
             SpecError::Empty { .. } => "nothing here",
             SpecError::Missing { .. } => "incomplete",
             SpecError::TooMany { .. } => "too many",
+            SpecError::TooLong { .. } => "too long",
             SpecError::TooDeep { .. } => "too deep",
             SpecError::NoName => "this job has no name",
             SpecError::NoTarget => "this job has no target",
@@ -127,6 +133,11 @@ impl SpecError {
                 | SpecError::OnlyWith { .. }
         )
     }
+}
+
+/// Whether a command line uses what only a shell understands.
+fn needs_shell(text: &str) -> bool {
+    text.contains(['|', '&', ';', '<', '>', '$', '`', '*', '(', '"', '\''])
 }
 
 fn expected_label(expected: &'static str) -> &'static str {

@@ -94,6 +94,8 @@ fn read(reader: &mut Reader<'_>, occasion: Occasion, zones: &mut Zones, want: Co
     let tenant = reader.name("tenant");
     let first_run_within = reader.duration("first_run_within");
     let next_run_hint = reader.field("next_run_at", scalar::instant_or_millis);
+    let description = policy::words(reader, "description");
+    let contact = policy::words(reader, "contact");
     let labels = policy::labels(reader);
     let params = policy::params(reader);
     Some(Job {
@@ -121,6 +123,8 @@ fn read(reader: &mut Reader<'_>, occasion: Occasion, zones: &mut Zones, want: Co
         first_run_within,
         next_run_hint,
         paused,
+        description,
+        contact,
         labels,
         params,
     })

@@ -3,17 +3,21 @@
 use super::JobSpec;
 use super::fields::{SCHEDULE_KINDS, TARGET_KINDS};
 use super::read::Subject;
-use crate::value::{Path, Step, Value};
+use crate::value::{Path, Step, Table, Value};
 
 /// Tables of which each entry is a choice of its own.
 const BY_ENTRY: [&str; 3] = ["labels", "params", "retry"];
+
+/// How a command runs, whichever it is.
+const OF_ANY_COMMAND: [&str; 5] = ["cwd", "env", "env_pass", "grace", "stdin"];
 
 impl JobSpec {
     /// The same, filled up from defaults.
     ///
     /// A field of the job wins over the same field of the defaults; `labels`, `params` and `retry`
-    /// are merged entry by entry. A job that chooses its schedule takes no part of another one from
-    /// the defaults, and a job that chooses its target no other target.
+    /// are merged entry by entry, and so is how commands run (`cwd`, `env`, `env_pass`, `grace`, `stdin`; `env` by
+    /// variable). A job that chooses its schedule takes no part of another one from the defaults, and a job that
+    /// chooses its target no other target.
     #[must_use]
     pub fn over(self, defaults: &JobSpec) -> JobSpec {
         let chooses_schedule = self.speaks_of(Subject::Schedule);
@@ -25,6 +29,9 @@ impl JobSpec {
             let of_other_schedule =
                 chooses_schedule && (SCHEDULE_KINDS.contains(&name) || name == "next_run_at");
             let of_other_target = chooses_target && TARGET_KINDS.contains(&name);
+            if name == "command" && own.contains_key(name) {
+                merged.take_command(value, defaults);
+            }
             if of_other_schedule || of_other_target {
                 continue;
             }
@@ -71,6 +78,43 @@ impl JobSpec {
         let below = |path: &Path| path.steps().first() == Some(&Step::Key(field.to_owned()));
         let places = defaults.places.iter().filter(|(path, _)| below(path));
         self.places.extend(places.map(|(path, place)| (path.clone(), place.clone())));
+    }
+
+    /// How the command of the defaults runs, for a job with a command of its own.
+    fn take_command(&mut self, value: &Value, defaults: &JobSpec) {
+        let Value::Table(theirs) = value else { return };
+        let shared: Table = theirs
+            .iter()
+            .filter(|(name, _)| OF_ANY_COMMAND.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let path = Path::root().key("command");
+        let Some(own) = self.table.get("command").filter(|_| !shared.is_empty()) else { return };
+        if !matches!(own, Value::Table(_)) {
+            // The short form: a list of words, or what will be refused as one.
+            let argv = own.clone();
+            self.places.insert(path.key("argv"), self.place_of(&path));
+            self.table.insert("command".to_owned(), Value::Table([("argv".to_owned(), argv)].into()));
+        }
+        let Some(Value::Table(own)) = self.table.get_mut("command") else { return };
+        for (entry, value) in shared {
+            match (own.get_mut(&entry), value) {
+                (None, value) => {
+                    own.insert(entry.clone(), value);
+                    self.places.insert(path.key(&entry), defaults.place_of(&path.key(&entry)));
+                }
+                (Some(Value::Table(own)), Value::Table(theirs)) if entry == "env" => {
+                    for (variable, value) in theirs {
+                        if !own.contains_key(&variable) {
+                            let path = path.key("env").key(&variable);
+                            self.places.insert(path.clone(), defaults.place_of(&path));
+                            own.insert(variable, value);
+                        }
+                    }
+                }
+                (Some(_), _) => {}
+            }
+        }
     }
 
     fn take_entries(&mut self, field: &str, value: &Value, defaults: &JobSpec) {

@@ -24,6 +24,9 @@ const MISSED_MAX_MAX: u32 = 1_000;
 const RETRY_DELAYS_MAX: usize = 32;
 const LABELS_MAX: usize = 64;
 
+/// Largest `description` or `contact`.
+const WORDS_BYTES_MAX: usize = 4_096;
+
 pub(super) fn pause(reader: &mut Reader<'_>) -> Option<Pause> {
     let words = [
         ("operator", PausedBy::Operator),
@@ -204,6 +207,17 @@ fn nodes(reader: &mut Reader<'_>, field: &'static str) -> Vec<NodeName> {
     let Some(node) = reader.get(field) else { return Vec::new() };
     let nodes = reader.list(&node, "a list of texts", LIST_MAX);
     nodes.iter().filter_map(|it| reader.read(it, scalar::parsed)).collect()
+}
+
+/// Words for people. Nothing at all is as good as nothing said.
+pub(super) fn words(reader: &mut Reader<'_>, field: &'static str) -> Option<String> {
+    let node = reader.get(field)?;
+    let text = reader.read(&node, scalar::text)?;
+    if WORDS_BYTES_MAX < text.len() {
+        let (field, n_found) = (reader.shown(&node.path()), text.len());
+        reader.fault(&node.path(), SpecError::TooLong { field, n_found, n_most: WORDS_BYTES_MAX });
+    }
+    Some(text.trim().to_owned()).filter(|it| !it.is_empty())
 }
 
 pub(super) fn labels(reader: &mut Reader<'_>) -> BTreeMap<String, String> {

@@ -381,12 +381,13 @@ impl Reading {
             Scope::Job => (None, fields::all_names().collect()),
             Scope::Schedule => (Some("schedule"), fields::schedule_names().collect()),
         };
-        let nearest = nearest(name, known.iter().copied());
-        // Whoever writes `comand` has not forgotten the target.
+        let way_out = fields::way_out(name).filter(|_| scope == Scope::Job);
+        let nearest = nearest(name, known.iter().copied()).filter(|_| way_out.is_none());
+        // A mistyped `comand` is not a forgotten target.
         self.spec.unclear.extend(nearest.and_then(subject_of));
         let field = crate::nearest::shortened(name);
         let nearest = nearest.map(str::to_owned);
-        self.fault(place, SpecError::UnknownField { field, inside, nearest, known });
+        self.fault(place, SpecError::UnknownField { field, inside, nearest, way_out, known });
     }
 
     fn unclear(&mut self, subject: Subject, place: Place, error: SpecError) {

@@ -161,7 +161,10 @@ impl<'a> Reader<'a> {
             let nearest = nearest(name, known.iter().copied()).map(str::to_owned);
             let field = crate::nearest::shortened(name);
             let (inside, known) = (Some(inside), known.to_vec());
-            self.fault(&node.path().key(name), SpecError::UnknownField { field, inside, nearest, known });
+            self.fault(
+                &node.path().key(name),
+                SpecError::UnknownField { field, inside, nearest, way_out: None, known },
+            );
         }
     }
 

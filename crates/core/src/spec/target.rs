@@ -29,13 +29,13 @@ pub(super) fn read(reader: &mut Reader<'_>, want: Completeness) -> Option<Target
         };
         reader.fault_between(&second.path(), &first.path(), error);
     }
-    let targets: Vec<Option<Target>> = kinds.iter().map(|kind| one(reader, kind)).collect();
+    let targets: Vec<Option<Target>> = kinds.iter().map(|kind| one(reader, kind, want)).collect();
     targets.into_iter().next().flatten()
 }
 
-fn one(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Target> {
+fn one(reader: &mut Reader<'_>, node: &Node<'_>, want: Completeness) -> Option<Target> {
     if node.is("command") {
-        command(reader, node).map(Target::Command)
+        command(reader, node, want).map(Target::Command)
     } else if node.is("http") {
         http(reader, node).map(Target::Http)
     } else {
@@ -43,7 +43,7 @@ fn one(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Target> {
     }
 }
 
-fn command(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<CommandTarget> {
+fn command(reader: &mut Reader<'_>, node: &Node<'_>, want: Completeness) -> Option<CommandTarget> {
     let Value::Table(table) = node.value else {
         let argv = argv(reader, node, Shell::No)?;
         return Some(CommandTarget { argv, ..CommandTarget::default() });
@@ -52,9 +52,12 @@ fn command(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<CommandTarget> {
     reader.known_only(node, table, "command", &known);
     let shell = node.get("shell").and_then(|it| reader.read(&it, scalar::truth)).unwrap_or(false);
     let way_out = "write the program and its arguments, such as `[\"curl\", \"https://example.org\"]`";
-    let argv = reader
-        .required(node, "argv", way_out)
-        .and_then(|it| argv(reader, &it, if shell { Shell::Yes } else { Shell::No }));
+    // Defaults may say how commands run and leave the commands to the jobs.
+    let argv = match want {
+        Completeness::Whole => reader.required(node, "argv", way_out),
+        Completeness::Part => node.get("argv"),
+    };
+    let argv = argv.and_then(|it| self::argv(reader, &it, if shell { Shell::Yes } else { Shell::No }));
     let cwd = node.get("cwd").and_then(|it| reader.read(&it, plain_text));
     let env = node.get("env").map(|it| env(reader, &it)).unwrap_or_default();
     let env_pass = node.get("env_pass").map(|it| env_pass(reader, &it)).unwrap_or_default();
@@ -77,7 +80,7 @@ fn argv(reader: &mut Reader<'_>, node: &Node<'_>, shell: Shell) -> Option<Vec<St
         (Value::Text(text), Shell::No) => {
             let field = reader.shown(&node.path());
             let argv = text.split_whitespace().map(shortened).collect();
-            reader.fault(&node.path(), SpecError::TextNeedsShell { field, argv });
+            reader.fault(&node.path(), SpecError::TextNeedsShell { field, text: text.clone(), argv });
             None
         }
         (Value::Text(_), Shell::Yes) => {

@@ -35,6 +35,8 @@ pub fn written(job: &Job) -> Table {
         first_run_within,
         next_run_hint,
         paused,
+        description,
+        contact,
         labels,
         params,
     } = job;
@@ -81,6 +83,8 @@ pub fn written(job: &Job) -> Table {
     fields.hours("avoid_hours", *avoid_hours);
     fields.maybe_text("first_run_within", *first_run_within);
     fields.maybe_text("next_run_at", *next_run_hint);
+    fields.maybe_text("description", description.as_ref());
+    fields.maybe_text("contact", contact.as_ref());
     fields.table_if_any("labels", texts(labels));
     fields.table_if_any("params", params.clone());
     fields.0

@@ -11,7 +11,7 @@ use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE};
 use super::{Exit, chart, source};
 use crate::api::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
-use crate::jobfile::{self, SourceText};
+use crate::jobfile::{self, Loaded, SourceText};
 use crate::printable;
 use crate::store::json::to_json;
 use anstyle::{AnsiColor, Style};
@@ -58,7 +58,7 @@ fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, E
             None => return Ok(Err(Exit::Usage)),
         }
     }
-    let loaded = match jobfile::load(&sources, desk.now, &mut Zones::new()) {
+    let loaded = match jobfile::load(&sources, desk.now, &mut Zones::new()).and_then(Loaded::supported) {
         Ok(loaded) => loaded,
         Err(diagnostics) => {
             write!(desk.err, "{}", diagnostics.render(true))?;

@@ -7,8 +7,9 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 use serde_json::{Value as Json, json};
 
-use super::source::read;
+use super::source::{not_a_crontab, read};
 use crate::cli::Exit;
+use crate::crontab::looks_like_crontab;
 use crate::jobfile::{Diagnostic, Diagnostics, Loaded, SourceText, load};
 
 /// Looks at all files together and says what there is to say: for people, faults and warnings to
@@ -49,20 +50,22 @@ impl Findings {
         let mut sources = Vec::new();
         for path in files {
             match read(path) {
+                Ok(source) if looks_like_crontab(&source.text) => {
+                    unread.push((path.display().to_string(), not_a_crontab(path)));
+                }
                 Ok(source) => sources.push(source),
                 Err(message) => unread.push((path.display().to_string(), message)),
             }
         }
         let mut zones = Zones::new();
         let mut faults = Diagnostics::default();
-        let good = load(&sources, now, &mut zones).unwrap_or_else(|found| {
+        let good = load(&sources, now, &mut zones).and_then(Loaded::supported).unwrap_or_else(|found| {
             // A bad file is no reason to be silent about the good ones.
             let is_good = |idx: &usize| found.iter().all(|fault| fault.file_idx != *idx);
             let good: Vec<SourceText> =
                 (0..sources.len()).filter(is_good).filter_map(|idx| sources.get(idx).cloned()).collect();
             faults = found;
-            load(&good, now, &mut zones)
-                .unwrap_or_else(|_| Loaded { files: Vec::new(), warnings: Diagnostics::default() })
+            load(&good, now, &mut zones).unwrap_or_default()
         });
         Findings { unread, faults, good }
     }

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::Exit;
 use super::show;
-use crate::config::{Asked, Fault, Flag, Loaded, Refused, check_files, diagnostics, load};
+use crate::config::{Asked, Fault, Flag, Loaded, Refused, diagnostics, load};
 use crate::jobfile::{Diagnostic, Diagnostics};
 
 /// The flags of every command that needs a configuration.
@@ -67,9 +67,12 @@ pub struct ConfigCommand {
 
 /// Prints it, or everything that is wrong with it.
 pub fn run(command: &ConfigCommand, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let found = if command.check { loaded(&command.config) } else { load(&command.config.asked()) };
-    match found {
+    match load(&command.config.asked()) {
         Ok(loaded) => {
+            for Fault { message, help, .. } in loaded.origins.ignored() {
+                let help = help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+                writeln!(err, "warning: {message}{help}")?;
+            }
             match (command.check, command.json) {
                 (true, true) => show::json(out, &json!({ "ok": true, "diagnostics": [] }))?,
                 (true, false) => writeln!(out, "{}: valid", name_of(&loaded))?,
@@ -87,16 +90,6 @@ pub fn run(command: &ConfigCommand, out: &mut dyn Write, err: &mut dyn Write) ->
             Ok(exit_of(&refused))
         }
     }
-}
-
-/// The configuration of a node that is about to serve: also the files that it names are good.
-pub fn loaded(args: &ConfigArgs) -> Result<Loaded, Refused> {
-    let loaded = load(&args.asked())?;
-    let faults = check_files(&loaded.config);
-    if faults.is_empty() {
-        return Ok(loaded);
-    }
-    Err(Refused { file: loaded.file, faults, is_unread: false })
 }
 
 /// Says for people why there is no configuration.

@@ -1,11 +1,13 @@
 //! The jobs of a job file or of a crontab, for commands that read either.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use evenbeat_core::job::Job;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::{Zone, Zones};
 
+use super::source;
 use crate::crontab::{self, CrontabForm, LeftOut};
 use crate::jobfile::{self, Diagnostics, SourceText};
 
@@ -57,6 +59,8 @@ pub(crate) struct Input {
     pub(crate) kind: InputKind,
     pub(crate) jobs: Vec<InputJob>,
     pub(crate) left_out: Vec<LeftOut>,
+    /// Lines of a crontab that could not be read.
+    pub(crate) bad_lines: Option<Diagnostics>,
     /// Whether its times are in UTC only because nothing was said about a zone.
     pub(crate) assumes_utc: bool,
 }
@@ -66,6 +70,8 @@ pub(crate) struct Input {
 pub(crate) struct InputJob {
     pub(crate) job: Job,
     pub(crate) line: usize,
+    /// Whether its time was pinned on purpose.
+    pub(crate) is_pinned: bool,
 }
 
 impl Input {
@@ -80,6 +86,22 @@ pub(crate) fn shared_zone<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Zone {
     let mut zones = jobs.into_iter().map(|job| &job.zone);
     let first = zones.next().cloned().unwrap_or_else(Zone::utc);
     if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
+}
+
+/// The text of a file that may be a crontab. Old crontabs have comments in other encodings, which is no reason not to
+/// read the rest; a job file must be UTF-8.
+pub(crate) fn read_or_say(
+    path: &Path,
+    kind: Option<InputKind>,
+    err: &mut dyn Write,
+) -> io::Result<Option<SourceText>> {
+    let read = source::read_bytes(path).and_then(|file| match file.text() {
+        Err(_) if kind.unwrap_or_else(|| kind_of(&file.lossy_text())) != InputKind::Jobs => {
+            Ok(file.lossy_text())
+        }
+        text => text,
+    });
+    source::or_say(read, path, err)
 }
 
 pub(crate) fn load(
@@ -98,20 +120,27 @@ pub(crate) fn load(
         CrontabForm::User => InputKind::Crontab,
         CrontabForm::System => InputKind::SystemCrontab,
     };
-    let jobs = crontab.entries.into_iter().map(|it| InputJob { job: it.job, line: it.line }).collect();
-    let assumes_utc = !crontab.names_zone;
-    Ok(Input { name: source.name.clone(), kind, jobs, left_out: crontab.left_out, assumes_utc })
+    let jobs = crontab.entries.into_iter();
+    Ok(Input {
+        name: source.name.clone(),
+        kind,
+        jobs: jobs.map(|it| InputJob { job: it.job, line: it.line, is_pinned: it.is_pinned }).collect(),
+        left_out: crontab.left_out,
+        bad_lines: crontab.bad_lines,
+        assumes_utc: !crontab.names_zone,
+    })
 }
 
 fn load_jobs(source: &SourceText, now: Timestamp, zones: &mut Zones) -> Result<Input, Diagnostics> {
     let loaded = jobfile::load(std::slice::from_ref(source), now, zones)?;
     let jobs = loaded.files.into_iter().flat_map(|file| file.jobs);
-    let jobs = jobs.map(|it| InputJob { job: it.job, line: it.line }).collect();
+    let jobs = jobs.map(|it| InputJob { job: it.job, line: it.line, is_pinned: false }).collect();
     Ok(Input {
         name: source.name.clone(),
         kind: InputKind::Jobs,
         jobs,
         left_out: Vec::new(),
+        bad_lines: None,
         assumes_utc: false,
     })
 }

@@ -8,8 +8,8 @@ use std::thread;
 use clap::Args;
 
 use super::Exit;
-use super::config::{ConfigArgs, exit_of, loaded, say};
-use crate::config::Config;
+use super::config::{ConfigArgs, exit_of, say};
+use crate::config::{Config, load};
 use crate::runtime::app::Stopped;
 use crate::serve::{ServeError, Server, Signals, start_logging};
 
@@ -22,14 +22,17 @@ pub(super) struct ServeArgs {
 
 /// Serves.
 pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
-    let config = match loaded(&args.config) {
-        Ok(loaded) => loaded.config,
+    let (config, origins) = match load(&args.config.asked()) {
+        Ok(loaded) => (loaded.config, loaded.origins),
         Err(refused) => {
             say(&refused, err)?;
             return Ok(exit_of(&refused));
         }
     };
     start_logging(&config.log);
+    for ignored in origins.ignored() {
+        tracing::warn!(reason = ignored.message, "environment variable ignored");
+    }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -11,11 +11,40 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 
 use super::Exit;
+use crate::crontab::looks_like_crontab;
 use crate::jobfile::{self, FILE_BYTES_MAX, SourceText};
+
+/// A file as it lies on the disk.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceBytes {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl SourceBytes {
+    /// Its text, which must be UTF-8.
+    pub(crate) fn text(&self) -> Result<SourceText, String> {
+        let text = str::from_utf8(&self.bytes).map_err(|error| {
+            let line = self.bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
+            format!("is not UTF-8 text (the first bad byte is on line {line}; save the file as UTF-8)")
+        })?;
+        Ok(SourceText { name: self.name.clone(), text: text.to_owned() })
+    }
+
+    /// Its text, with a sign in place of every byte that is not UTF-8.
+    pub(crate) fn lossy_text(&self) -> SourceText {
+        SourceText { name: self.name.clone(), text: String::from_utf8_lossy(&self.bytes).into_owned() }
+    }
+}
 
 /// The text of a file, or of standard input for `-`; or what is wrong with it, to be read after its
 /// name.
 pub(crate) fn read(path: &Path) -> Result<SourceText, String> {
+    read_bytes(path)?.text()
+}
+
+/// A file, or standard input for `-`, within the limit of its size.
+pub(crate) fn read_bytes(path: &Path) -> Result<SourceBytes, String> {
     let (name, input): (String, Box<dyn Read>) = if path == Path::new("-") {
         ("standard input".to_owned(), Box::new(io::stdin()))
     } else {
@@ -31,17 +60,21 @@ pub(crate) fn read(path: &Path) -> Result<SourceText, String> {
             "is larger than the {FILE_BYTES_MAX} bytes allowed (split it into several files)"
         ));
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let n_good = error.utf8_error().valid_up_to();
-        let line = error.as_bytes().iter().take(n_good).filter(|byte| **byte == b'\n').count() + 1;
-        format!("is not UTF-8 text (the first bad byte is on line {line}; save the file as UTF-8)")
-    })?;
-    Ok(SourceText { name, text })
+    Ok(SourceBytes { name, bytes })
 }
 
 /// The same for a command that needs this one file: what is wrong goes to `err`.
 pub(crate) fn read_or_say(path: &Path, err: &mut dyn Write) -> io::Result<Option<SourceText>> {
-    match read(path) {
+    or_say(read(path), path, err)
+}
+
+/// What was read; or nothing, after what is wrong with it went to `err`.
+pub(crate) fn or_say(
+    read: Result<SourceText, String>,
+    path: &Path,
+    err: &mut dyn Write,
+) -> io::Result<Option<SourceText>> {
+    match read {
         Ok(source) => Ok(Some(source)),
         Err(message) => {
             writeln!(err, "error: {} {message}", path.display())?;
@@ -58,6 +91,10 @@ pub(crate) fn jobs(
     err: &mut dyn Write,
 ) -> io::Result<Result<Vec<Job>, Exit>> {
     let Some(source) = read_or_say(file, err)? else { return Ok(Err(Exit::Usage)) };
+    if looks_like_crontab(&source.text) {
+        writeln!(err, "error: {} {}", file.display(), not_a_crontab(file))?;
+        return Ok(Err(Exit::Usage));
+    }
     let loaded = match jobfile::load(&[source], now, &mut Zones::new()) {
         Ok(loaded) => loaded,
         Err(diagnostics) => {
@@ -75,6 +112,11 @@ pub(crate) fn jobs(
         jobs.retain(|job| job.key == *wanted);
     }
     Ok(Ok(jobs))
+}
+
+/// What is wrong with a crontab where a job file was expected, to be read after its name.
+pub(crate) fn not_a_crontab(file: &Path) -> String {
+    format!("looks like a crontab, not like a job file (run `evenbeat analyze {}`)", file.display())
 }
 
 /// Says that there is no such job, and which one looks most like it.

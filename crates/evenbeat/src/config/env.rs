@@ -81,7 +81,7 @@ pub(super) fn meaning_of(name: &str) -> Option<Meaning> {
 
 /// Every variable that means something.
 pub(super) fn all_variables() -> Vec<String> {
-    let keys = KEYS.iter().map(|key| key.path).filter(|path| !path.contains(NAME));
+    let keys = table::effective_keys().map(|key| key.path).filter(|path| !path.contains(NAME));
     let names = keys.chain(table::named_tables()).map(variable_of);
     names.chain([CONFIG_VARIABLE.to_owned()]).collect()
 }

@@ -16,7 +16,7 @@ use super::kind::{Setting, Trouble, wrong_kind};
 use super::path::{KeyPath, check_name, quoted};
 use super::show::Origin;
 use super::sources::{Flag, Sources};
-use super::table::{self, KEYS, Key, NAME};
+use super::table::{self, Key, NAME};
 use super::toml_text::{self, Entry, Node};
 use super::voice::{Rank, Voice};
 use crate::jobfile::{FILE_BYTES_MAX, SourceText};
@@ -44,6 +44,9 @@ pub(super) struct Gathered {
     /// Whether the file could not be understood at all, so that nobody knows what it would have said.
     pub(super) is_file_lost: bool,
     pub(super) faults: Vec<Fault>,
+    /// Plain variables that are set and count for nothing. They may be meant for another program, so they never keep
+    /// anything from starting.
+    pub(super) ignored: Vec<Fault>,
 }
 
 pub(super) fn gather(sources: &Sources) -> Gathered {
@@ -100,23 +103,18 @@ impl Gathered {
         }
         let voice = Voice::Said { by: plain.name, toml: None, rank: Rank::PlainVariable };
         let Some(key) = table::find(plain.key) else { return };
-        let Some(text) = self.utf8(value, voice, Some(key)) else { return };
-        let value = match (plain.is_millis, text.parse::<u32>()) {
-            (true, Ok(millis)) => Value::Text(Duration::from_millis(i64::from(millis)).to_string()),
-            (true, Err(_)) => {
-                let message =
-                    format!("`{}` is `{}`, not a number of milliseconds", plain.name, shortened(text));
-                let help = format!("write `{}=5000` for five seconds", plain.name);
-                self.refuse(
-                    KeyPath::plain(key.path),
-                    voice.place(0..0),
-                    Trouble { message, label: None, help: Some(help) },
-                );
-                return;
+        match plain_setting(plain, key, value) {
+            Ok(setting) => self.written.push(Written {
+                path: KeyPath::plain(key.path),
+                setting,
+                place: voice.place(0..0),
+                origin: voice.origin(&(0..0)),
+                rank: voice.rank(),
+            }),
+            Err(trouble) => {
+                self.ignored.push(Fault::new(voice.place(0..0), Some(key.path.to_owned()), trouble));
             }
-            (false, _) => key.kind.value_of(text),
-        };
-        self.value(key, None, &value, 0..0, voice);
+        }
     }
 
     fn variable(&mut self, name: &str, value: &OsStr) {
@@ -187,7 +185,7 @@ impl Gathered {
         } else if let Some(table) = table::named_tables().find(|table| *table == written) {
             self.table_text(table, value, voice);
         } else if !self.faults.iter().any(|fault| fault.place == voice.place(0..0)) {
-            let names: Vec<&str> = KEYS.iter().map(|key| key.path).collect();
+            let names: Vec<&str> = table::effective_keys().map(|key| key.path).collect();
             let help = match nearest(written, names.iter().copied()) {
                 Some(near) => {
                     self.most_likely(KeyPath::plain(near));
@@ -344,6 +342,7 @@ impl Gathered {
         let table = name.map_or(pattern.to_owned(), |name| pattern.replace(NAME, &quoted(name)));
         let written = shortened(&entry.name);
         let inside = if table.is_empty() { String::new() } else { format!(" in `{table}`") };
+        let known = table::suggestions(pattern, known);
         let help = if let Some(near) = nearest(&entry.name, known.iter().copied()) {
             let below = if pattern.is_empty() { near.to_owned() } else { format!("{pattern}.{near}") };
             if let Some(key) = table::find(&below) {
@@ -377,6 +376,11 @@ impl Gathered {
         let path = KeyPath { pattern: key.path, name };
         let place = voice.place(span.clone());
         match key.kind.read(&path.to_string(), value) {
+            Ok(_) if !key.has_effect => {
+                let message = format!("`{path}` has no effect in this version");
+                let trouble = Trouble::new(message, "not supported yet", Some("remove it".to_owned()));
+                self.refuse(path, place, trouble);
+            }
             Ok(setting) => {
                 let (origin, rank) = (voice.origin(&span), voice.rank());
                 let before = self.written.iter().find(|it| it.path == path && it.rank == rank);
@@ -415,6 +419,34 @@ impl Gathered {
         }
         None
     }
+}
+
+/// What a plain variable says, or why it counts for nothing.
+fn plain_setting(plain: &env::PlainVariable, key: &'static Key, value: &OsStr) -> Result<Setting, Trouble> {
+    let ignored = |why: String, help: String| Trouble {
+        message: format!("`{}` is ignored: {why}", plain.name),
+        label: None,
+        help: Some(help),
+    };
+    if !key.has_effect {
+        return Err(ignored("it has no effect in this version".to_owned(), "unset it".to_owned()));
+    }
+    let help = if plain.is_millis {
+        format!("write milliseconds, such as `{}=5000` for five seconds, or unset it", plain.name)
+    } else {
+        format!("set it to a value that `{}` can have, or unset it", key.path)
+    };
+    let Some(text) = value.to_str() else {
+        return Err(ignored("its value is not UTF-8 text".to_owned(), help));
+    };
+    let value = match (plain.is_millis, text.parse::<u32>()) {
+        (true, Ok(millis)) => Value::Text(Duration::from_millis(i64::from(millis)).to_string()),
+        (true, Err(_)) => {
+            return Err(ignored(format!("`{}` is not a number of milliseconds", shortened(text)), help));
+        }
+        (false, _) => key.kind.value_of(text),
+    };
+    key.kind.read(plain.name, &value).map_err(|trouble| ignored(trouble.message, help))
 }
 
 /// Of a value on several lines only its name can be pointed at.

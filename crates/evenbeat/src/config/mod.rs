@@ -21,7 +21,6 @@
 
 mod env;
 mod fault;
-mod files;
 mod gather;
 mod hint;
 mod kind;
@@ -41,7 +40,6 @@ mod values;
 mod voice;
 
 pub use fault::{Fault, Place, diagnostics};
-pub use files::check_files;
 pub(crate) use load::machine;
 pub use load::{Asked, Loaded, Refused, load};
 pub use reference::reference;

@@ -33,9 +33,10 @@ impl Config {
             _ => return Err(resolved.gathered.faults),
         };
         let config = Values(&resolved).config(lease);
+        let ignored = std::mem::take(&mut resolved.gathered.ignored);
         let values = resolved.held.into_iter().map(|(path, held)| (path, held.setting, held.origin));
         let file = sources.file.as_ref().map(|file| file.name.clone());
-        Ok((config, Origins::new(file, values)))
+        Ok((config, Origins::new(file, values, ignored)))
     }
 }
 
@@ -55,10 +56,6 @@ impl Values<'_> {
                 other => bug("listen", other),
             },
             socket: self.text("socket").into(),
-            tokens_file: match self.plain("tokens_file") {
-                Setting::Nothing => None,
-                _ => Some(self.text("tokens_file").into()),
-            },
             node: self.node_name("node.name"),
             instance: self.node_name("node.instance"),
             pools: self.pools(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::env::{self, PLAIN};
-use super::table::{self, Default, KEYS, NAME};
+use super::table::{self, Default, KEYS, NAME, effective_keys};
 
 const INTRODUCTION: &str = "# Configuration
 
@@ -12,7 +12,7 @@ each value is from; `evenbeat config --check` only validates. All faults of all 
 
 The file is the first of these: `--config FILE`, `EVENBEAT_CONFIG`, `$XDG_CONFIG_HOME/evenbeat/evenbeat.toml` (without
 `XDG_CONFIG_HOME`, `~/.config/evenbeat/evenbeat.toml`), `/etc/evenbeat/evenbeat.toml`. The last two need not be there. It
-has 1 MiB at most, and nobody but its owner may be able to write to it; `tokens_file` may be read by its owner alone.
+has 1 MiB at most, and nobody but its owner may be able to write to it.
 
 Every key is a variable too: `EVENBEAT_` and the key in capitals, with `_` for each dot (`dispatch.late_share` is
 `EVENBEAT_DISPATCH_LATE_SHARE`). A list is written with commas or as in TOML. A table of names is one variable with an
@@ -30,7 +30,7 @@ A name that has dots needs quotes in a header: `[sites.\"shop.example\"]`.
 pub fn reference() -> String {
     let mut text = INTRODUCTION.to_owned();
     let mut table = None;
-    for key in KEYS {
+    for key in effective_keys() {
         let its_table = key.path.rsplit_once('.').map(|(table, _)| table);
         if its_table != table || key.path == KEYS[0].path {
             let header = its_table
@@ -47,10 +47,11 @@ pub fn reference() -> String {
         let _ = writeln!(text, "| `{path}` | {} | {default} | {} |", key.kind.describe(), key.meaning);
     }
     text.push_str(
-        "\n## Plain variables\n\nAnything else wins over these, also the file. An empty one is not set.\n\n",
+        "\n## Plain variables\n\nAnything else wins over these, also the file. An empty one is not set. One that this version \
+         can do nothing with is ignored with a warning.\n\n",
     );
     text.push_str("| Variable | Key |\n|---|---|\n");
-    for plain in PLAIN {
+    for plain in PLAIN.iter().filter(|plain| table::find(plain.key).is_some_and(|key| key.has_effect)) {
         let unit = if plain.is_millis { ", in milliseconds" } else { "" };
         let _ = writeln!(text, "| `{}` | `{}`{unit} |", plain.name, plain.key);
     }

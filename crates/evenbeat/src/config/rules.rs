@@ -18,7 +18,7 @@ const SOCKET_NAME_BYTES_MAX: usize = 64;
 
 /// Looks at everything; what depends on something broken is left out.
 pub(super) fn check(resolved: &mut Resolved) {
-    others_need_tokens(resolved);
+    only_this_machine(resolved);
     socket_name(resolved);
     for pool in resolved.names("pools") {
         pool_units(resolved, &pool);
@@ -30,22 +30,22 @@ pub(super) fn check(resolved: &mut Resolved) {
     unlimited_is(resolved);
 }
 
-fn others_need_tokens(resolved: &mut Resolved) {
-    let (listen, tokens) = (KeyPath::plain("listen"), KeyPath::plain("tokens_file"));
-    if resolved.is_any_broken(&[listen.clone(), tokens.clone()]) {
+/// Without tokens there is nothing to tell one caller from another.
+fn only_this_machine(resolved: &mut Resolved) {
+    let listen = KeyPath::plain("listen");
+    if resolved.is_any_broken(std::slice::from_ref(&listen)) {
         return;
     }
-    let (Some(Setting::Address(address)), Some(Setting::Nothing)) =
-        (resolved.get(&listen), resolved.get(&tokens))
-    else {
-        return;
-    };
+    let Some(Setting::Address(address)) = resolved.get(&listen) else { return };
     if address.ip().is_loopback() {
         return;
     }
     let message =
-        format!("other machines can reach `{address}`, and there are no tokens to tell who is there");
-    let help = format!("set `tokens_file`, or listen on `127.0.0.1:{}`", address.port());
+        format!("other machines can reach `{address}`, and this version has no tokens to keep them out");
+    let help = format!(
+        "listen on `127.0.0.1:{}`, and let a proxy that checks who is calling forward to it",
+        address.port()
+    );
     let place = resolved.place(&listen);
     resolved.fault(place, &listen, Trouble::new(message, "not only this machine", Some(help)));
 }

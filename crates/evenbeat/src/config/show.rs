@@ -5,6 +5,7 @@ use std::fmt;
 use evenbeat_core::value::Value;
 use serde_json::{Map, Value as Json, json};
 
+use super::fault::Fault;
 use super::kind::Setting;
 use super::path::KeyPath;
 use super::table::KEYS;
@@ -38,6 +39,7 @@ impl fmt::Display for Origin {
 pub struct Origins {
     file: Option<String>,
     lines: Vec<Line>,
+    ignored: Vec<Fault>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -51,11 +53,17 @@ impl Origins {
     pub(super) fn new(
         file: Option<String>,
         values: impl Iterator<Item = (KeyPath, Setting, Origin)>,
+        ignored: Vec<Fault>,
     ) -> Origins {
         let line = |(path, setting, origin)| Line { path, setting, origin };
-        let mut lines: Vec<Line> = values.map(line).collect();
+        let mut lines: Vec<Line> = values.map(line).filter(|line| line.path.key().has_effect).collect();
         lines.sort_by_cached_key(|line| turn_of(&line.path));
-        Origins { file, lines }
+        Origins { file, lines, ignored }
+    }
+
+    /// Variables that are set and count for nothing.
+    pub fn ignored(&self) -> &[Fault] {
+        &self.ignored
     }
 
     /// Where the value of a key is from; none if there is no such key.

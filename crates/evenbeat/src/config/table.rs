@@ -14,6 +14,9 @@ pub(super) struct Key {
     pub(super) default: Default,
     /// For the reference.
     pub(super) meaning: &'static str,
+    /// Whether this version does anything with it. A key without effect is refused and shown nowhere, so that nobody
+    /// relies on a limit or an alert that does not exist.
+    pub(super) has_effect: bool,
 }
 
 /// What holds where nothing is said.
@@ -38,11 +41,16 @@ const MAYBE_SIZE: Kind = Kind::Optional(&Kind::Size { min: 1 });
 const MAYBE_PATH: Kind = Kind::Optional(&Kind::Path);
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, kind, default: Default::Text(default), meaning }
+    Key { path, kind, default: Default::Text(default), meaning, has_effect: true }
 }
 
 const fn worked(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, kind, default: Default::Worked(default), meaning }
+    Key { path, kind, default: Default::Worked(default), meaning, has_effect: true }
+}
+
+/// A key whose feature this version does not have yet.
+const fn idle(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
+    Key { has_effect: false, ..key(path, kind, default, meaning) }
 }
 
 const fn timing(path: &'static str, meaning: &'static str) -> Key {
@@ -62,10 +70,10 @@ pub(super) static KEYS: &[Key] = &[
         "listen",
         Kind::Address,
         "127.0.0.1:8060",
-        "where the API and the pages are served; an address that other machines can reach needs `tokens_file`",
+        "where the API is served; only an address of this machine, since there are no tokens yet",
     ),
     worked("socket", Kind::Path, "`<data_dir>/evenbeat.sock`", "the Unix socket that the command line uses"),
-    key(
+    idle(
         "tokens_file",
         MAYBE_PATH,
         "none",
@@ -77,7 +85,7 @@ pub(super) static KEYS: &[Key] = &[
         "5s",
         "how often the store is looked at for changes, nudged or not",
     ),
-    key(
+    idle(
         "start_within",
         A_SECOND_OR_MORE,
         "5m",
@@ -199,44 +207,34 @@ pub(super) static KEYS: &[Key] = &[
         "none",
         "how long a run may take, whatever its job says; `free`: 10m",
     ),
-    key(
+    idle(
         "plans.<name>.max_pages_per_run",
         MAYBE_COUNT,
         "none",
-        "how many pages a run may process; `free`: 100. Not acted upon yet",
+        "how many pages a run may process; `free`: 100",
     ),
-    key(
+    idle(
         "plans.<name>.max_snapshots",
         MAYBE_COUNT,
         "none",
-        "how many snapshots a tenant may have; `free`: 1500. Not acted upon yet",
+        "how many snapshots a tenant may have; `free`: 1500",
     ),
-    key(
+    idle(
         "plans.<name>.max_db_bytes",
         MAYBE_SIZE,
         "none",
-        "how much a tenant may keep; jobs are paused at 90%. Not acted upon yet",
+        "how much a tenant may keep; jobs are paused at 90%",
     ),
     worked("tenants.<name>.plan", Kind::Text, "`default_plan`", "the tenant's plan"),
     key("quota.max_concurrent_jobs", MAYBE_COUNT, "none", "how many jobs run at a time, over all tenants"),
     key("quota.max_run_time", MAYBE_LENGTH, "none", "how long any run may take, whatever its job says"),
-    key(
-        "quota.max_pages_per_run",
-        MAYBE_COUNT,
-        "none",
-        "how many pages any run may process. Not acted upon yet",
-    ),
-    key(
-        "quota.max_snapshots",
-        MAYBE_COUNT,
-        "none",
-        "how many snapshots there may be, over all tenants. Not acted upon yet",
-    ),
-    key(
+    idle("quota.max_pages_per_run", MAYBE_COUNT, "none", "how many pages any run may process"),
+    idle("quota.max_snapshots", MAYBE_COUNT, "none", "how many snapshots there may be, over all tenants"),
+    idle(
         "quota.max_db_bytes",
         MAYBE_SIZE,
         "none",
-        "how much may be kept, over all tenants; jobs are paused at 90%. Not acted upon yet",
+        "how much may be kept, over all tenants; jobs are paused at 90%",
     ),
     key("commands.allow_shell", Kind::Truth, "false", "whether jobs may say `shell = true`"),
     key(
@@ -265,13 +263,13 @@ pub(super) static KEYS: &[Key] = &[
     key("retention.logs", AN_HOUR_OR_MORE, "14d", "how long the output of runs is kept"),
     key("retention.scores", AN_HOUR_OR_MORE, "30d", "how long the history of the distribution score is kept"),
     key("retention.audit", AN_HOUR_OR_MORE, "365d", "how long it is kept who changed what"),
-    key(
+    idle(
         "alerts.score_below",
         Kind::Share,
         "0.6",
         "an alert is sent when the distribution score falls below this",
     ),
-    key("queue.topic", Kind::Text, "job.start", "where start messages go, unless a job says otherwise"),
+    idle("queue.topic", Kind::Text, "job.start", "where start messages go, unless a job says otherwise"),
     key(
         "log.level",
         Kind::Word(&["error", "warn", "info", "debug", "trace"]),
@@ -285,6 +283,17 @@ pub(super) static KEYS: &[Key] = &[
         "how it is logged; `auto` is for people on a terminal and JSON elsewhere",
     ),
 ];
+
+/// The keys that this version does something with.
+pub(super) fn effective_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.has_effect)
+}
+
+/// Those of the names below a table that are worth suggesting.
+pub(super) fn suggestions(table: &str, names: &[&'static str]) -> Vec<&'static str> {
+    let path = |name: &str| if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
+    names.iter().copied().filter(|name| find(&path(name)).is_none_or(|key| key.has_effect)).collect()
+}
 
 /// The names that may stand below a table, the top being "".
 pub(super) fn children(table: &str) -> Vec<&'static str> {

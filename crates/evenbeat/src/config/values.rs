@@ -29,8 +29,6 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The Unix socket that the command line uses.
     pub socket: PathBuf,
-    /// The tokens that the API accepts.
-    pub tokens_file: Option<PathBuf>,
     /// The server that this node is.
     pub node: NodeName,
     /// Which of several nodes on it.

@@ -42,18 +42,28 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A name, `=` and a value that may be in quotes. No schedule begins like that.
+/// A name, `=` and a value; both may be in quotes. No schedule begins like that.
 fn assignment(line: Piece<'_>) -> Option<(&str, Piece<'_>)> {
     let (before, after) = line.split_at(line.text.find('=')?);
-    let name = before.trimmed().text;
+    let name = unquoted(before.trimmed()).text;
     let is_name = name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
         && name.bytes().next().is_some_and(|it| !it.is_ascii_digit());
-    let value = after.split_at(1).1.trimmed();
-    let quoted = ['"', '\'']
+    is_name.then_some((name, unquoted(after.split_at(1).1.trimmed())))
+}
+
+/// A text without the matching quotes around it, if it has them.
+fn unquoted(text: Piece<'_>) -> Piece<'_> {
+    let is_quoted = ['"', '\'']
         .into_iter()
-        .any(|quote| 2 <= value.text.len() && value.text.starts_with(quote) && value.text.ends_with(quote));
-    let value = if quoted { value.split_at(value.text.len() - 1).0.split_at(1).1 } else { value };
-    is_name.then_some((name, value))
+        .any(|quote| 2 <= text.text.len() && text.text.starts_with(quote) && text.text.ends_with(quote));
+    if is_quoted { text.split_at(text.text.len() - 1).0.split_at(1).1 } else { text }
+}
+
+/// Whether a command ends with the comment `# pin`, which keeps its time as it is written.
+pub(super) fn is_pinned(command: &str) -> bool {
+    command.rsplit_once('#').is_some_and(|(before, comment)| {
+        comment.trim_ascii() == "pin" && before.ends_with(|it: char| it.is_ascii_whitespace())
+    })
 }
 
 /// What cron hands to the shell: up to the first `%`, with each `\%` as a `%`.
@@ -93,6 +103,9 @@ mod tests {
         check("MAILTO=ops@example.org", "MAILTO := ops@example.org");
         check("CRON_TZ = \"Europe/Berlin\"", "CRON_TZ := Europe/Berlin");
         check("SHELL='/bin/sh'", "SHELL := /bin/sh");
+        check("\"QUOTED\"=\"x\"", "QUOTED := x");
+        check("'PATH' = /bin", "PATH := /bin");
+        check("\"HALF=x", "only 1 words");
         check("EMPTY=", "EMPTY := ");
         check("QUOTE=\"", "QUOTE := \"");
         check("0 3 * * * backup.sh", "0 3 * * * | backup.sh");
@@ -106,6 +119,19 @@ mod tests {
         check("9=x", "only 1 words");
         check("=x", "only 1 words");
         check("é=x", "only 1 words");
+    }
+
+    #[test]
+    fn a_comment_pins_a_line() {
+        for (command, expected) in [
+            ("open.sh # pin", true),
+            ("open.sh  #pin ", true),
+            ("open.sh # pinned", false),
+            ("open.sh#pin", false),
+            ("open.sh", false),
+        ] {
+            assert_eq!(is_pinned(command), expected, "{command}");
+        }
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use super::entry::Line;
 
-/// Users whose name before a command gives the system form away. None of them is also a program that
-/// people run from cron, as `git`, `mail` and `mysql` are.
+/// Users that are never programs: one of them before a command gives the system form away by itself.
+const SURE_USERS: [&str; 4] = ["root", "www-data", "nobody", "daemon"];
+
+/// Users whose name before a command may give the system form away. None of them is also a program that
+/// people usually run from cron, as `git`, `mail` and `mysql` are.
 pub const SYSTEM_USERS: [&str; 8] =
     ["root", "www-data", "nobody", "postgres", "daemon", "apache", "ubuntu", "deploy"];
 
@@ -19,17 +22,19 @@ pub enum CrontabForm {
 impl CrontabForm {
     /// The form that the lines of a file have.
     pub(super) fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> CrontabForm {
-        let mut any_known = false;
+        let (mut any_known, mut all_fit) = (false, true);
         for line in lines {
             let Line::Entry { rest, .. } = line else { continue };
             let (user, command) = rest.first_word();
-            let is_known = SYSTEM_USERS.contains(&user.text) && !command.text.is_empty();
-            if !is_known && !command.text.starts_with('/') {
-                return CrontabForm::User;
+            let is_one_of = |users: &[&str]| users.contains(&user.text) && !command.text.is_empty();
+            if is_one_of(&SURE_USERS) {
+                return CrontabForm::System;
             }
+            let is_known = is_one_of(&SYSTEM_USERS);
             any_known |= is_known;
+            all_fit &= is_known || command.text.starts_with('/');
         }
-        if any_known { CrontabForm::System } else { CrontabForm::User }
+        if any_known && all_fit { CrontabForm::System } else { CrontabForm::User }
     }
 }
 
@@ -52,7 +57,10 @@ mod tests {
         check("0 3 * * * root", User);
         check("0 3 * * * git gc", User);
         check("0 3 * * * backup.sh", User);
-        check("0 3 * * * root a\n0 4 * * * b c", User);
+        check("0 3 * * * root a\n0 4 * * * b c", System);
+        check("0 3 * * * munin if [ -x /m ]; then /m; fi\n0 4 * * * www-data php cron.php", System);
+        check("0 3 * * * deploy a\n0 4 * * * b c", User);
+        check("0 3 * * * deploy a\n0 4 * * * shop /srv/sync", System);
         check("0 3 * * * root a\n0 4 * * * shop /srv/shop/sync", System);
         // Only paths behind every first word: as likely an interpreter as a user.
         check("0 3 * * * bash /srv/a.sh\n0 4 * * * python3 /srv/b.py", User);

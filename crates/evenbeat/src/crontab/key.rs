@@ -4,29 +4,52 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::ids::JobKey;
 
-/// Programs that run another one, and how many words of their own they take after their options.
-const WRAPPERS: [(&str, usize); 16] = [
-    ("sudo", 0),
-    ("env", 0),
-    ("exec", 0),
-    ("nice", 0),
-    ("ionice", 0),
-    ("nohup", 0),
-    ("time", 0),
-    ("chronic", 0),
-    ("sh", 0),
-    ("bash", 0),
-    ("php", 0),
-    ("perl", 0),
-    ("ruby", 0),
-    ("node", 0),
-    ("timeout", 0),
-    ("flock", 1),
+/// A program that runs another one: its name, its options that take a value as a word of its own, and how many words
+/// of its own it takes after them.
+struct Wrapper(&'static str, &'static [&'static str], usize);
+
+const WRAPPERS: [Wrapper; 34] = [
+    Wrapper("sudo", &["-u", "-g", "-D", "-h", "-p"], 0),
+    Wrapper("doas", &["-u", "-C"], 0),
+    Wrapper("su", &["-s", "-g"], 1),
+    Wrapper("runuser", &["-u", "-g", "-s"], 0),
+    Wrapper("env", &["-u", "-C", "-S"], 0),
+    Wrapper("exec", &["-a"], 0),
+    Wrapper("nice", &["-n"], 0),
+    Wrapper("ionice", &["-c", "-n"], 0),
+    Wrapper("chrt", &[], 0),
+    Wrapper("taskset", &["-c"], 0),
+    Wrapper("nohup", &[], 0),
+    Wrapper("setsid", &[], 0),
+    Wrapper("stdbuf", &["-i", "-o", "-e"], 0),
+    Wrapper("time", &["-f", "-o"], 0),
+    Wrapper("timeout", &["-s", "-k"], 0),
+    Wrapper("chronic", &[], 0),
+    Wrapper("cronic", &[], 0),
+    Wrapper("run-one", &[], 0),
+    Wrapper("systemd-cat", &["-t", "-p"], 0),
+    Wrapper("flock", &["-w", "-E"], 1),
+    Wrapper("lckdo", &["-W"], 1),
+    Wrapper("setlock", &[], 1),
+    Wrapper("sh", &[], 0),
+    Wrapper("bash", &[], 0),
+    Wrapper("dash", &[], 0),
+    Wrapper("zsh", &[], 0),
+    Wrapper("php", &["-d", "-c"], 0),
+    Wrapper("perl", &[], 0),
+    Wrapper("ruby", &[], 0),
+    Wrapper("node", &["-r"], 0),
+    Wrapper("then", &[], 0),
+    Wrapper("else", &[], 0),
+    Wrapper("do", &[], 0),
+    Wrapper("!", &[], 0),
 ];
 
 /// What only prepares the real command, before a `&&`, `||` or `;`.
-const PREPARATIONS: [&str; 10] =
-    ["cd", "test", "[", "[[", "command", ".", "source", "export", "umask", "sleep"];
+const PREPARATIONS: [&str; 22] = [
+    "cd", "pushd", "test", "[", "[[", "command", "which", "type", ".", "source", "export", "set", "ulimit",
+    "umask", "sleep", "if", "elif", "while", "until", "for", "true", "mkdir",
+];
 
 /// How many plain words after the program belong to the name.
 const N_ARGUMENTS: usize = 2;
@@ -86,24 +109,32 @@ fn program_in(part: &str) -> Option<Vec<&str>> {
             words.remove(0);
             continue;
         }
-        let wrapper = WRAPPERS.iter().find(|(name, _)| *name == file_name(first));
-        let is_python = file_name(first).starts_with("python");
-        let n_own = match wrapper {
-            Some((_, n_own)) => *n_own,
-            None if is_python => 0,
-            None => return Some(words),
-        };
-        // Its options, and numbers that belong to them (`nice -n 10`, `timeout 5m`).
-        let is_number =
-            |word: &str| word.trim_end_matches(['s', 'm', 'h']).bytes().all(|it| it.is_ascii_digit());
-        let is_option = |word: &&str| word.starts_with('-') || is_number(word);
-        let n_options = words.iter().skip(1).take_while(|word| is_option(word)).count();
-        let n_skipped = 1 + n_options + n_own;
+        let (with_value, n_own): (&[&str], usize) =
+            match WRAPPERS.iter().find(|wrapper| wrapper.0 == file_name(first)) {
+                Some(Wrapper(_, with_value, n_own)) => (with_value, *n_own),
+                None if file_name(first).starts_with("python") => (&["-W", "-X"], 0),
+                None => return Some(words),
+            };
+        let mut n_skipped = 1 + n_options(words.get(1..)?, with_value) + n_own;
+        if 0 < n_own {
+            // Options may also follow its own words: `flock FILE -c 'COMMAND'`.
+            n_skipped += n_options(words.get(n_skipped..).unwrap_or_default(), with_value);
+        }
         if words.len() <= n_skipped {
             return Some(words);
         }
         words.drain(..n_skipped);
     }
+}
+
+/// How many words at the beginning are options, values of options, or numbers that belong to them (`timeout 5m`).
+fn n_options(words: &[&str], with_value: &[&str]) -> usize {
+    let is_number = |word: &str| word.trim_end_matches(['s', 'm', 'h']).bytes().all(|it| it.is_ascii_digit());
+    let mut n = 0;
+    while let Some(word) = words.get(n).filter(|word| word.starts_with('-') || is_number(word)) {
+        n += if with_value.contains(word) { 2 } else { 1 };
+    }
+    n.min(words.len())
 }
 
 fn file_name(path: &str) -> &str {
@@ -134,6 +165,12 @@ mod tests {
         check("[ -d /x ] && find /x -mtime +7 -delete", "find");
         check("LANG=C nice -n 10 /usr/bin/python3 /opt/etl/load.py orders", "load.py-orders");
         check("flock -n /tmp/sync.lock rsync -a /a /b", "rsync");
+        check("flock -n /tmp/x.lock -c '/srv/bin/locked.sh'", "locked.sh");
+        check("sudo -u www-data php /srv/app/cron.php", "cron.php");
+        check("su postgres -c \"pg_dump shop\"", "pg_dump-shop");
+        check("if [ -x /usr/bin/munin-cron ]; then /usr/bin/munin-cron; fi", "munin-cron");
+        check("command -v php >/dev/null && php /srv/sessionclean", "sessionclean");
+        check("set -e; cd /srv; ionice -c 3 nice -n 19 ./reindex all", "reindex-all");
         check("timeout 300 bash -lc '/srv/bin/sync all'", "sync-all");
         check("sleep 30; /srv/bin/ping.sh", "ping.sh");
         check("curl -fsS https://status.example/ping", "curl");

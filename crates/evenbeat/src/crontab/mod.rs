@@ -10,10 +10,12 @@
 //! - `NAME=value` sets a variable for the lines below; `CRON_TZ` and `TZ` set their zone, which is UTC
 //!   until then. Of the others nothing is kept.
 //! - The first `%` of a command ends it, and the rest would be its standard input; `\%` is a `%`.
-//! - `@reboot` names no time. Such entries are left out, and listed as left out.
+//! - `@reboot` names no time, and a date such as 31 February never comes. Such entries are left out, and listed.
+//! - A line that cannot be read is listed with its fault, and the others are read all the same.
+//! - A comment `# pin` at the end of a command keeps its time as it is written.
 //! - The system form (`/etc/crontab`) has a user between schedule and command. A file is taken for
-//!   one if some entry names a user of a short list ([`SYSTEM_USERS`]) and every entry either does so
-//!   too, or has a word there that an absolute path follows.
+//!   one if some entry names a user that is never a program, such as `root`; or if some entry names a user of a
+//!   short list ([`SYSTEM_USERS`]) and every other has a word there that an absolute path follows.
 //! - A job is named after its program and up to two plain words behind it: `backup.sh-daily`; a name
 //!   that is taken gets a number.
 
@@ -24,4 +26,4 @@ mod read;
 mod words;
 
 pub use form::{CrontabForm, SYSTEM_USERS};
-pub use read::{Crontab, CrontabEntry, LeftOut, read};
+pub use read::{Crontab, CrontabEntry, LeftOut, LeftOutReason, looks_like_crontab, read};

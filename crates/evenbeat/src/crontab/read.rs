@@ -1,4 +1,4 @@
-//! A whole crontab: every entry of it, or everything that is wrong with it.
+//! A whole crontab: every entry that can be read, and every line that cannot.
 
 use std::ops::Range;
 
@@ -6,12 +6,11 @@ use evenbeat_core::job::{CommandTarget, Job, Target};
 use evenbeat_core::nearest::shortened;
 use evenbeat_core::schedule::cron::{CronError, CronExpr};
 use evenbeat_core::schedule::{Cron, Schedule};
-use evenbeat_core::spec::SpecError;
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::{Zone, Zones};
 
 use super::CrontabForm;
-use super::entry::{Line, command_text};
+use super::entry::{Line, command_text, is_pinned};
 use super::key::Keys;
 use super::words::{Piece, lines};
 use crate::jobfile::{Diagnostic, Diagnostics, FILE_BYTES_MAX, Severity, SourceText};
@@ -26,8 +25,10 @@ pub struct Crontab {
     pub form: CrontabForm,
     /// Its entries, in order.
     pub entries: Vec<CrontabEntry>,
-    /// Entries that name no time.
+    /// Entries that never start by the clock.
     pub left_out: Vec<LeftOut>,
+    /// Lines that cron would not understand either. The others are read all the same, as cron does.
+    pub bad_lines: Option<Diagnostics>,
     /// Whether the file says for any of its entries which zone it is in.
     pub names_zone: bool,
 }
@@ -41,18 +42,41 @@ pub struct CrontabEntry {
     pub user: Option<String>,
     /// The line on which it stands.
     pub line: usize,
+    /// Whether a comment `# pin` keeps its time as it is written.
+    pub is_pinned: bool,
 }
 
-/// An entry that names no time: `@reboot`.
+/// An entry that never starts by the clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
+    pub why: LeftOutReason,
     /// What it would run.
     pub command: String,
     /// The line on which it stands.
     pub line: usize,
 }
 
-/// Reads a crontab; in the form that it seems to have, unless one is asked for.
+/// Why an entry never starts by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOutReason {
+    /// `@reboot`.
+    Reboot,
+    /// Its date does not exist, as in `0 0 31 2 *`: a usual way to switch a line off.
+    NoSuchDate,
+}
+
+impl LeftOutReason {
+    /// A stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            LeftOutReason::Reboot => "reboot",
+            LeftOutReason::NoSuchDate => "no_such_date",
+        }
+    }
+}
+
+/// Reads a crontab; in the form that it seems to have, unless one is asked for. Fails only if there is nothing in it
+/// that could be read; a bad line does not spoil the others.
 pub fn read(
     source: &SourceText,
     form: Option<CrontabForm>,
@@ -68,7 +92,8 @@ pub fn read(
     }
     let form = form.unwrap_or_else(|| CrontabForm::of(lines(&source.text).map(Line::of)));
     let mut reading = Reading { now, zones, zone: Zone::utc(), keys: Keys::default(), faults };
-    let mut crontab = Crontab { form, entries: Vec::new(), left_out: Vec::new(), names_zone: false };
+    let mut crontab =
+        Crontab { form, entries: Vec::new(), left_out: Vec::new(), bad_lines: None, names_zone: false };
     for (idx, line) in lines(&source.text).enumerate() {
         match Line::of(line) {
             Line::Nothing => {}
@@ -82,10 +107,27 @@ pub fn read(
             Line::TooShort { line, n_words } => reading.faults.too_short(line, n_words, form),
         }
     }
-    if reading.faults.0.is_empty() {
-        return Ok(crontab);
+    if !reading.faults.0.is_empty() {
+        let bad_lines = Diagnostics::new(std::slice::from_ref(source), reading.faults.0);
+        if crontab.entries.is_empty() && crontab.left_out.is_empty() {
+            return Err(bad_lines);
+        }
+        crontab.bad_lines = Some(bad_lines);
     }
-    Err(Diagnostics::new(std::slice::from_ref(source), reading.faults.0))
+    Ok(crontab)
+}
+
+/// Whether a text that is not a job file is most likely a crontab.
+pub fn looks_like_crontab(text: &str) -> bool {
+    let (mut n_entries, mut n_others) = (0_u32, 0_u32);
+    for line in lines(text) {
+        match Line::of(line) {
+            Line::Entry { schedule, .. } if CronExpr::parse(schedule.text).is_ok() => n_entries += 1,
+            Line::Entry { .. } | Line::TooShort { .. } => n_others += 1,
+            Line::Nothing | Line::Assignment { .. } => {}
+        }
+    }
+    n_others < n_entries
 }
 
 struct Reading<'z> {
@@ -121,48 +163,59 @@ impl Reading<'_> {
             }
         };
         let text = command_text(command.text);
+        let mut is_good = true;
         if text.is_empty() {
             self.faults.no_command(schedule, rest, crontab.form);
+            is_good = false;
         } else if command.first_word().0.text == "*" || command.first_word().0.text == "?" {
             self.faults.seconds(command.first_word().0);
+            is_good = false;
         }
         if schedule.text.eq_ignore_ascii_case("@reboot") {
-            crontab.left_out.push(LeftOut { command: text, line });
+            if is_good {
+                crontab.left_out.push(LeftOut { why: LeftOutReason::Reboot, command: text, line });
+            }
             return;
         }
-        let (Some(expr), Some(key)) = (self.expr(schedule), self.keys.next(&text, line)) else { return };
+        let Some(expr) = self.expr(schedule).filter(|_| is_good) else { return };
+        if !self.has_date(&expr) {
+            crontab.left_out.push(LeftOut { why: LeftOutReason::NoSuchDate, command: text, line });
+            return;
+        }
+        let Some(key) = self.keys.next(&text, line) else { return };
+        let is_pinned = is_pinned(&text);
         let target = CommandTarget { argv: vec![text], shell: true, ..CommandTarget::default() };
         let cron = Schedule::Cron(Cron::new(expr, None));
         let mut job = Job::new(key, Target::Command(target), cron);
         job.zone = self.zone.clone();
-        crontab.entries.push(CrontabEntry { job, user, line });
+        crontab.entries.push(CrontabEntry { job, user, line, is_pinned });
     }
 
     fn expr(&mut self, schedule: Piece<'_>) -> Option<CronExpr> {
-        let expr = match CronExpr::parse(schedule.text) {
-            Ok(expr) => expr,
+        match CronExpr::parse(schedule.text) {
+            Ok(expr) => Some(expr),
             Err(error) => {
                 let Range { start, end } = error.span();
                 let span = schedule.start + start..schedule.start + end;
-                let message = match &error {
-                    CronError::EveryNotCron { .. } => {
-                        "cron does not know `@every` (write fields such as `*/15 * * * *`)".to_owned()
-                    }
-                    error => error.to_string(),
-                };
-                self.faults.say(Some(span), message, None, None);
-                return None;
+                match &error {
+                    CronError::EveryNotCron { .. } => self.faults.say(
+                        Some(span),
+                        "cron does not know `@every`".to_owned(),
+                        None,
+                        Some("write fields such as `*/15 * * * *`; a job file takes `every = \"15m\"`"),
+                    ),
+                    error => self.faults.say(Some(span), error.to_string(), None, None),
+                }
+                None
             }
-        };
+        }
+    }
+
+    /// Whether its date comes within [`YEARS_MAX`].
+    fn has_date(&self, expr: &CronExpr) -> bool {
         let plan = expr.plan().unwrap_or_else(|| expr.provisional(0).0);
         let latest = self.now + Duration::from_days(366 * i64::from(YEARS_MAX));
-        if plan.next_after(&self.zone, self.now).is_some_and(|next| next <= latest) {
-            return Some(expr);
-        }
-        let error = SpecError::CronNever { text: shortened(schedule.text), years: YEARS_MAX };
-        let help = error.hint();
-        self.faults.say(Some(schedule.span()), error.to_string(), error.label(), help.as_deref());
-        None
+        plan.next_after(&self.zone, self.now).is_some_and(|next| next <= latest)
     }
 }
 
@@ -236,15 +289,19 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let crontab = crontab(text);
-        let entries = crontab.entries.iter().map(|CrontabEntry { job, user, line }| {
+        let entries = crontab.entries.iter().map(|CrontabEntry { job, user, line, is_pinned }| {
             let Target::Command(CommandTarget { argv, shell: true, .. }) = &job.target else {
                 panic!("{:?}", job.target)
             };
             let user = user.as_ref().map_or(String::new(), |user| format!("{user}: "));
-            format!("{line} {} | {} in {} | {user}{}", job.key, job.schedule, job.zone.name(), argv.join("+"))
+            let pin = if *is_pinned { " (pinned)" } else { "" };
+            let (zone, command) = (job.zone.name(), argv.join("+"));
+            format!("{line} {} | {} in {zone}{pin} | {user}{command}", job.key, job.schedule)
         });
-        let left_out = crontab.left_out.iter().map(|it| format!("{} left out | {}", it.line, it.command));
-        assert_eq!(entries.chain(left_out).collect::<Vec<_>>(), expected, "{text}");
+        let left_out =
+            crontab.left_out.iter().map(|it| format!("{} {} | {}", it.line, it.why.code(), it.command));
+        let bad = crontab.bad_lines.iter().flat_map(|it| it.iter().map(|it| format!("bad: {}", it.message)));
+        assert_eq!(entries.chain(left_out).chain(bad).collect::<Vec<_>>(), expected, "{text}");
     }
 
     #[test]
@@ -252,7 +309,7 @@ mod tests {
         check("", &[]);
         check(
             "\u{feff}# Nightly.\r\nMAILTO=ops\r\n\r\n0  3 * * *\tbackup.sh --all %in\r\n@reboot a b\r\n",
-            &["4 backup.sh | cron 0 3 * * * in UTC | backup.sh --all", "5 left out | a b"],
+            &["4 backup.sh | cron 0 3 * * * in UTC | backup.sh --all", "5 reboot | a b"],
         );
         check(
             "0 1 * * * a\nCRON_TZ=Europe/Berlin\n0 2 * * * a\nTZ=\n@weekly date +\\%F",
@@ -269,6 +326,30 @@ mod tests {
                 "2 tidy | cron @daily in UTC | shop: /srv/tidy",
             ],
         );
+    }
+
+    #[test]
+    fn a_bad_line_does_not_spoil_the_others() {
+        check(
+            "60 * * * * bad.sh\n0 0 31 2 * off.sh\n\"MAILTO\"=\"ops\"\n30 9 * * Mon-Fri open.sh # pin\n0 3 * *",
+            &[
+                "4 open.sh | cron 30 9 * * Mon-Fri in UTC (pinned) | open.sh # pin",
+                "2 no_such_date | off.sh",
+                "bad: `60` is out of range for the minute field (0 to 59)",
+                "bad: the line has 4 words, too few for five fields and a command",
+            ],
+        );
+        // What is bad throughout is not a crontab.
+        let source = SourceText { name: "crontab".to_owned(), text: "hello\nworld\n".to_owned() };
+        read(&source, None, Timestamp::UNIX_EPOCH, &mut Zones::new()).unwrap_err();
+    }
+
+    #[test]
+    fn a_crontab_is_told_from_a_job_file() {
+        assert!(looks_like_crontab("MAILTO=ops\n0 3 * * * backup.sh\n@daily tidy.sh\n60 * * * * bad.sh\n"));
+        assert!(!looks_like_crontab("[[job]]\nname = \"a\"\ncommand = [\"true\"]\nevery = \"6h\"\n"));
+        assert!(!looks_like_crontab("some words that are neither\n"));
+        assert!(!looks_like_crontab(""));
     }
 
     #[test]

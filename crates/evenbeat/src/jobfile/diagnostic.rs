@@ -91,6 +91,14 @@ impl Diagnostics {
         self.list.iter()
     }
 
+    /// How many lines they are about.
+    pub fn n_lines(&self) -> usize {
+        let mut lines: Vec<_> =
+            self.iter().map(|it| (it.file_idx, self.positions_of(it).map(|(start, _)| start.line))).collect();
+        lines.dedup();
+        lines.len()
+    }
+
     /// The file that one of them is about.
     pub fn source_of(&self, diagnostic: &Diagnostic) -> Option<&SourceText> {
         self.sources.get(diagnostic.file_idx).map(|(source, _)| source)

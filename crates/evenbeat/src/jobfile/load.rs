@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenbeat_core::job::Job;
+use evenbeat_core::job::{CommandTarget, Job, Target};
 use evenbeat_core::nearest::{nearest, shortened};
 use evenbeat_core::spec::{JobSpec, Origin, Place, SpecError, Warning};
 use evenbeat_core::time::Timestamp;
@@ -16,12 +16,21 @@ use super::source::{FILE_BYTES_MAX, Lines, SourceText};
 use super::tree::{self, About, Tree};
 
 /// Every job of some files.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
     /// The files, in the order in which they were given.
     pub files: Vec<JobFile>,
     /// What their owners should know.
     pub warnings: Diagnostics,
+    /// Jobs that this version cannot run, though their schedules can be looked at.
+    pub unsupported: Diagnostics,
+}
+
+impl Loaded {
+    /// The same, unless this version cannot run all of it.
+    pub fn supported(self) -> Result<Loaded, Diagnostics> {
+        if self.unsupported.is_empty() { Ok(self) } else { Err(self.unsupported) }
+    }
 }
 
 /// The jobs of one file.
@@ -48,13 +57,19 @@ pub struct LoadedJob {
 
 /// Reads job files together: two jobs of one key are found wherever they are.
 pub fn load(files: &[SourceText], now: Timestamp, zones: &mut Zones) -> Result<Loaded, Diagnostics> {
-    let mut loading = Loading { now, zones, keys: BTreeMap::new(), errors: Vec::new(), warnings: Vec::new() };
+    let keys = BTreeMap::new();
+    let (errors, warnings, unsupported) = (Vec::new(), Vec::new(), Vec::new());
+    let mut loading = Loading { now, zones, keys, errors, warnings, unsupported };
     let mut loaded = Vec::new();
     for (file_idx, file) in files.iter().enumerate() {
         loaded.push(JobFile { name: file.name.clone(), jobs: loading.file(file, file_idx) });
     }
     if loading.errors.is_empty() {
-        return Ok(Loaded { files: loaded, warnings: Diagnostics::new(files, loading.warnings) });
+        return Ok(Loaded {
+            files: loaded,
+            warnings: Diagnostics::new(files, loading.warnings),
+            unsupported: Diagnostics::new(files, loading.unsupported),
+        });
     }
     Err(Diagnostics::new(files, loading.errors))
 }
@@ -66,6 +81,7 @@ struct Loading<'z> {
     keys: BTreeMap<String, Note>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
+    unsupported: Vec<Diagnostic>,
 }
 
 impl Loading<'_> {
@@ -140,6 +156,7 @@ impl Loading<'_> {
             match spec.validate(self.now, self.zones) {
                 Ok(validated) => {
                     self.warnings.extend(validated.warnings.iter().map(|it| context.warning(it)));
+                    self.target(&validated.job.target, &spec, context);
                     jobs.push(LoadedJob {
                         job: validated.job,
                         spec,
@@ -157,6 +174,41 @@ impl Loading<'_> {
             }
         }
         jobs
+    }
+
+    /// Says what a node of this version will do with a target.
+    fn target(&mut self, target: &Target, spec: &JobSpec, context: Context<'_>) {
+        let about = |severity, path: Path, message: String, label: &str, help: &str| {
+            let place = spec.place_of(&path);
+            Diagnostic {
+                severity,
+                file_idx: context.file_idx,
+                span: Some(context.span(&place, true)),
+                message,
+                label: Some(label.to_owned()),
+                help: Some(help.to_owned()),
+                field: Some(context.field(&place)),
+                note: None,
+            }
+        };
+        let path = Path::root().key(target.kind());
+        match target {
+            Target::Command(CommandTarget { shell: false, .. }) => {}
+            Target::Command(_) => self.warnings.push(about(
+                Severity::Warning,
+                path.key("shell"),
+                "a node refuses `shell = true` unless its configuration allows it".to_owned(),
+                "needs a permission",
+                "set `commands.allow_shell = true` in the configuration, or write the command as a list",
+            )),
+            Target::Http(_) | Target::Queue(_) => self.unsupported.push(about(
+                Severity::Error,
+                path,
+                format!("`{}` targets are not supported by this version", target.kind()),
+                "not supported yet",
+                "write a `command` that makes the call, or remove the job",
+            )),
+        }
     }
 
     /// The template that a job picks; a fault if there is no such thing.

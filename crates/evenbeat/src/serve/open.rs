@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::api::SocketError;
 use crate::config::Config;
 use crate::intake::IntakeError;
-use crate::jobfile::{SourceText, load};
+use crate::jobfile::{Loaded, SourceText, load};
 use crate::runtime::clock;
 use crate::runtime::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
@@ -263,6 +263,7 @@ pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
 /// The jobs of texts.
 pub(super) fn jobs_in(texts: &[SourceText]) -> Result<Vec<Job>, ServeError> {
     let loaded = load(texts, clock::now(), &mut Zones::new())
+        .and_then(Loaded::supported)
         .map_err(|faults| ServeError::Jobs(faults.render(true)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
 }

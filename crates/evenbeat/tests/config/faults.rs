@@ -65,7 +65,7 @@ start_burst = 3
 rebuild_every = '2h'
 
 [plans.unlimited]
-max_snapshots = 1
+max_run_time = '1h'
 
 [lease]
 attempt = '6s'
@@ -123,6 +123,63 @@ fn nothing_is_concluded_from_what_could_not_be_read() {
 }
 
 #[test]
+fn what_has_no_effect_is_refused_wherever_it_is_said() {
+    let keys = [
+        "tokens_file",
+        "start_within",
+        "alerts.score_below",
+        "queue.topic",
+        "quota.max_pages_per_run",
+        "quota.max_snapshots",
+        "quota.max_db_bytes",
+    ];
+    let values = ["/t", "5m", "0.5", "crawl", "5", "5", "1GiB"];
+    for (key, value) in keys.into_iter().zip(values) {
+        let expected = format!("`{key}` has no effect in this version");
+        let in_file = if value.parse::<f64>().is_ok() { value.to_owned() } else { format!("'{value}'") };
+        let variable = format!("EVENBEAT_{}={value}", key.replace('.', "_").to_uppercase());
+        for sources in [
+            sources(&format!("{key} = {in_file}"), &[], &[]),
+            sources("", &[&variable], &[]),
+            sources("", &[], &[&format!("{key}={value}")]),
+        ] {
+            let faults = Config::read(&sources).unwrap_err();
+            let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+            assert_eq!(said, [expected.as_str()]);
+        }
+    }
+    let plan = sources("[plans.team]\nmax_pages_per_run = 5", &[], &[]);
+    assert_eq!(
+        Config::read(&plan).unwrap_err()[0].message,
+        "`plans.team.max_pages_per_run` has no effect in this version"
+    );
+}
+
+#[test]
+fn plain_variables_that_count_for_nothing_are_told_and_refuse_nothing() {
+    let variables = [
+        "JOB_START_QUEUE=crawl",
+        "MAX_PAGES_PER_RUN=50",
+        "MAX_CONCURRENT_JOBS=many",
+        "MAX_RUN_TIME_MS=10m",
+        "SCHEDULER_INTERVAL=1",
+    ];
+    let (config, origins) = Config::read(&sources("", &variables, &[])).unwrap();
+    assert_eq!(config.quota.max_concurrent_jobs, None);
+    let said: Vec<&str> = origins.ignored().iter().map(|fault| fault.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "`SCHEDULER_INTERVAL` is ignored: `SCHEDULER_INTERVAL` is 1ms, but must be at least 100ms",
+            "`JOB_START_QUEUE` is ignored: it has no effect in this version",
+            "`MAX_PAGES_PER_RUN` is ignored: it has no effect in this version",
+            "`MAX_CONCURRENT_JOBS` is ignored: `MAX_CONCURRENT_JOBS` must be a whole number, not the text `many`",
+            "`MAX_RUN_TIME_MS` is ignored: `10m` is not a number of milliseconds",
+        ]
+    );
+}
+
+#[test]
 fn a_mistyped_name_is_one_fault() {
     let check = |file: &str, variables: &[&str], flags: &[&str], expected: &str| {
         let sources = sources(file, variables, flags);
@@ -131,10 +188,9 @@ fn a_mistyped_name_is_one_fault() {
         assert_eq!(said, [expected]);
     };
     check("[pools.gpu]\ncapcity = 1", &[], &[], "unknown key `capcity` in `pools.gpu`");
-    check("listen = '0.0.0.0:1'\ntoken_file = '/t'", &[], &[], "unknown key `token_file`");
-    let listen = "listen = '0.0.0.0:1'";
-    check(listen, &["EVENBEAT_TOKEN_FILE=/t"], &[], "unknown variable `EVENBEAT_TOKEN_FILE`");
-    check(listen, &[], &["token_file=/t"], "unknown key `token_file`");
+    check("[balance]\nstratgy = 'none'", &[], &[], "unknown key `stratgy` in `balance`");
+    check("", &["EVENBEAT_LISTN=127.0.0.1:1"], &[], "unknown variable `EVENBEAT_LISTN`");
+    check("", &[], &["listn=127.0.0.1:1"], "unknown key `listn`");
     let tenant = "[tenants.acme]\nplan = 'team'";
     check(tenant, &["EVENBEAT_PLANS=3"], &[], "`plans` must be a table, not the number `3`");
     check(tenant, &["EVENBEAT_PLAN={}"], &[], "unknown variable `EVENBEAT_PLAN`");

@@ -26,8 +26,6 @@ fn plain_variables_rank_below_the_file() {
     check("scheduler_interval = '7s'", &[plain], &[], "scheduler_interval", "\"7s\" from evenbeat.toml:1");
     let ours = "EVENBEAT_SCHEDULER_INTERVAL=9s";
     check("", &[plain, ours], &[], "scheduler_interval", "\"9s\" from EVENBEAT_SCHEDULER_INTERVAL");
-    check("", &["JOB_START_QUEUE=crawl"], &[], "queue.topic", "\"crawl\" from JOB_START_QUEUE");
-    check("", &["MAX_PAGES_PER_RUN=50"], &[], "quota.max_pages_per_run", "50 from MAX_PAGES_PER_RUN");
     check("", &["MAX_CONCURRENT_JOBS=3"], &[], "quota.max_concurrent_jobs", "3 from MAX_CONCURRENT_JOBS");
     check("", &["MAX_RUN_TIME_MS=90000"], &[], "quota.max_run_time", "\"1m30s\" from MAX_RUN_TIME_MS");
     check("", &["MAX_RUN_TIME_MS="], &[], "quota.max_run_time", "null from default");
@@ -59,13 +57,6 @@ fn variables_have_lists_numbers_and_nothing() {
         &[],
         "dispatch.start_rate",
         "null from EVENBEAT_DISPATCH_START_RATE",
-    );
-    check(
-        "",
-        &["EVENBEAT_ALERTS_SCORE_BELOW=0.5"],
-        &[],
-        "alerts.score_below",
-        "0.5 from EVENBEAT_ALERTS_SCORE_BELOW",
     );
 }
 

@@ -17,7 +17,7 @@ fn any_line() -> impl Strategy<Value = (&'static str, String)> {
     let names = prop::collection::vec("[A-Z]{1,8}", 0..4).prop_map(|it| format!("{it:?}"));
     prop_oneof![
         keys(
-            &["retention.runs", "retention.logs", "commands.max_frozen", "commands.grace", "start_within"],
+            &["retention.runs", "retention.logs", "commands.max_frozen", "commands.grace"],
             length.clone().boxed()
         ),
         keys(
@@ -36,21 +36,17 @@ fn any_line() -> impl Strategy<Value = (&'static str, String)> {
         keys(
             &[
                 "dispatch.start_rate",
-                "quota.max_snapshots",
+                "quota.max_concurrent_jobs",
                 "commands.nofile",
                 "sites.a.max_concurrent",
-                "plans.free.max_snapshots",
-                "plans.team.max_pages_per_run"
+                "plans.free.max_concurrent_jobs",
+                "plans.team.max_concurrent_jobs"
             ],
             maybe(count.clone().boxed())
         ),
         keys(&["pools.default.capacity", "pools.gpu.capacity"], count.boxed()),
         keys(&["dispatch.late_share"], (0..=100_u32).prop_map(|n| n.to_string()).boxed()),
-        keys(&["alerts.score_below"], (0.0..=1.0_f64).prop_map(|n| format!("{n:?}")).boxed()),
-        keys(
-            &["quota.max_db_bytes", "plans.team.max_db_bytes"],
-            maybe((1_u64..1 << 50).prop_map(|n| format!("'{n}'")).boxed())
-        ),
+        keys(&["commands.output_max"], (1_u64 << 10..1 << 50).prop_map(|n| format!("'{n}'")).boxed()),
         keys(
             &["dispatch.lookahead", "commands.allow_shell"],
             any::<bool>().prop_map(|it| it.to_string()).boxed()
@@ -63,10 +59,7 @@ fn any_line() -> impl Strategy<Value = (&'static str, String)> {
         keys(&["default_plan", "tenants.acme.plan"], words(&["free", "unlimited"])),
         keys(&["listen"], (1..u16::MAX).prop_map(|port| format!("'127.0.0.1:{port}'")).boxed()),
         keys(&["store"], words(&["sqlite:a.db", "sqlite:/x/y z.db", "postgres://ann@db/beat"])),
-        keys(
-            &["data_dir", "socket", "queue.topic", "tokens_file"],
-            "[a-z /\"\\\\äß#=.]{0,12}x".prop_map(|it| format!("'{it}'")).boxed()
-        ),
+        keys(&["data_dir", "socket"], "[a-z /\"\\\\äß#=.]{0,12}x".prop_map(|it| format!("'{it}'")).boxed()),
         keys(&["commands.env_pass", "jobs"], names.boxed()),
     ]
 }

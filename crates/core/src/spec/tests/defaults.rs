@@ -45,6 +45,40 @@ fn a_job_that_chooses_takes_no_part_of_another_choice() {
 }
 
 #[test]
+fn how_commands_run_is_merged_into_a_command_of_a_jobs_own() {
+    let shared =
+        "command: {cwd: '/srv', env: {A: '1', B: '1'}, env_pass: ['HOME'], grace: '30s', stdin: {x: 1}}";
+    check_over(
+        "command: ['scrapy', 'crawl']",
+        shared,
+        "command: {argv: ['scrapy', 'crawl'], cwd: '/srv', env: {A: '1', B: '1'}, env_pass: ['HOME'], grace: '30s',
+                   stdin: {x: 1}}",
+    );
+    check_over(
+        "command: {argv: ['x'], cwd: '/own', env: {B: '2', C: '2'}}",
+        shared,
+        "command: {argv: ['x'], cwd: '/own', env: {A: '1', B: '2', C: '2'}, env_pass: ['HOME'], grace: '30s',
+                   stdin: {x: 1}}",
+    );
+    // The program itself is a choice of its own, and so is a shell.
+    check_over("command: ['x']", "command: {argv: 'y', shell: true}", "command: ['x']");
+    check_over("http: 'http://h'", shared, "http: 'http://h'");
+    // A template over defaults, and a job over both.
+    let template = JobSpec::read_from(Origin::Template("t".to_owned()), &table("command: {cwd: '/t'}"));
+    let defaults = JobSpec::read_from(Origin::Defaults, &table("command: {cwd: '/d', grace: '5s'}"));
+    let spec = JobSpec::read(&table("command: ['x']")).over(&template).over(&defaults);
+    assert_eq!(spec.table(), &table("command: {argv: ['x'], cwd: '/t', grace: '5s'}"));
+    // A fault still points to where it was written.
+    assert_eq!(
+        shown_faults(&over("name: 'a', manual: true, command: []", "command: {cwd: 1}")),
+        [
+            "command: `command` is empty (name the program to run)",
+            "defaults: command.cwd: `command.cwd` must be a text, not the number `1` (write `\"1\"`)",
+        ]
+    );
+}
+
+#[test]
 fn a_fault_in_a_default_points_to_the_default() {
     let spec = over(
         "name: 'a', command: ['x'], retry: {scale: 1}, labels: {b: 'x'}",
@@ -70,6 +104,7 @@ fn defaults_are_looked_at_even_if_nobody_uses_them() {
         spec.faults_as_defaults(now(), &mut Zones::new()).iter().map(shown_fault).collect()
     };
     assert_eq!(faults("pool: 'web', cooldown: '5m', max_parallel: 3"), [""; 0]);
+    assert_eq!(faults("command: {cwd: '/srv', env: {A: '1'}}"), [""; 0]);
     assert_eq!(
         faults("name: 'a', key: 'b', every: '1x'"),
         [

@@ -53,6 +53,10 @@ pub struct JobView {
     pub site: Option<String>,
     /// Whose quota it counts against.
     pub tenant: Option<String>,
+    /// What it is for, in words for people.
+    pub description: Option<String>,
+    /// Whom to ask about it.
+    pub contact: Option<String>,
     /// For people and filters.
     pub labels: BTreeMap<String, String>,
 
@@ -179,6 +183,8 @@ impl JobView {
             pool: job.place.pool.to_string(),
             site: job.site.as_ref().map(ToString::to_string),
             tenant: job.tenant.as_ref().map(ToString::to_string),
+            description: job.description.clone(),
+            contact: job.contact.clone(),
             labels: job.labels.clone(),
             status: status.as_str().into(),
             condition: it.condition().as_str().into(),

@@ -9,7 +9,7 @@ use evenbeat_core::zone::Zone;
 
 use super::placed::{Placed, as_it_is, proposed};
 use super::settle::settled;
-use crate::cli::input::Input;
+use crate::cli::input::{Input, InputKind};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -37,6 +37,33 @@ pub(super) struct Figures {
     pub(super) proposed: Side,
     /// Jobs that would get another time, in the order of the file.
     pub(super) changes: Vec<Change>,
+    /// What could be had beyond that by changing a job file.
+    pub(super) with_h: Option<Potential>,
+}
+
+/// What a job file would gain if `cron` minutes that look like a habit were written as `H`.
+#[derive(Debug)]
+pub(super) struct Potential {
+    pub(super) n_jobs: usize,
+    /// One of them, as it is written and as it could be.
+    pub(super) example: (String, String),
+    pub(super) side: Side,
+}
+
+impl Potential {
+    /// Nothing if it would not be better than what is proposed already.
+    fn of(
+        placed: &[Placed],
+        proposed: &Side,
+        window: TimeWindow,
+    ) -> Result<Option<Potential>, WindowHoursError> {
+        let mut habits = placed.iter().filter_map(Placed::opened_habit).peekable();
+        let Some(example) = habits.peek().cloned() else { return Ok(None) };
+        let hours = u32::try_from(proposed.distribution.hours.len()).unwrap_or(u32::MAX);
+        let side = Side::of(window.start(), hours, &super::placed::proposed(placed, |_| true, window))?;
+        let is_better = proposed.is_worse_than(&side) && !side.is_worse_than(proposed);
+        Ok(is_better.then(|| Potential { n_jobs: habits.count(), example, side }))
+    }
 }
 
 /// One of the two schedules.
@@ -93,8 +120,14 @@ impl Figures {
         let window = TimeWindow::starting_at(start, Duration::from_hours(hours.into()));
         let placed: Vec<Placed> = input.jobs.iter().map(|it| as_it_is(&it.job, window)).collect();
         let as_is = Side::of(start, hours, &placed)?;
-        let after = settled(&placed, proposed(&placed, input.kind, window), input.kind, &as_is)?;
+        let may_open =
+            |idx: usize| input.kind != InputKind::Jobs && input.jobs.get(idx).is_some_and(|it| !it.is_pinned);
+        let after = settled(&placed, proposed(&placed, may_open, window), input.kind, &as_is)?;
         let proposed = Side::of(start, hours, &after)?;
+        let with_h = match input.kind {
+            InputKind::Jobs => Potential::of(&placed, &proposed, window)?,
+            InputKind::Crontab | InputKind::SystemCrontab => None,
+        };
         let changes = input.jobs.iter().zip(placed.iter().zip(&after)).filter_map(|(it, (old, new))| {
             Some(Change { job: it.job.key.clone(), line: it.line, what: changed(old, new)? })
         });
@@ -107,6 +140,7 @@ impl Figures {
             zone,
             as_is,
             proposed,
+            with_h,
         })
     }
 

@@ -6,9 +6,13 @@ use serde_json::{Value as Json, json};
 
 use super::figures::{Change, Changed, Figures, Peak, Side};
 use crate::cli::input::Input;
+use crate::jobfile::Diagnostics;
 
 pub(super) fn document(input: &Input, figures: &Figures) -> Json {
-    let left_out = input.left_out.iter().map(|it| json!({"line": it.line, "command": it.command}));
+    let left_out = input
+        .left_out
+        .iter()
+        .map(|it| json!({"line": it.line, "command": it.command, "reason": it.why.code()}));
     let left_out: Vec<Json> = left_out.collect();
     json!({
         "file": input.name,
@@ -24,7 +28,14 @@ pub(super) fn document(input: &Input, figures: &Figures) -> Json {
         "proposed": side(&figures.proposed),
         "changes": figures.changes.iter().map(change).collect::<Vec<_>>(),
         "left_out": left_out,
+        "bad_lines": input.bad_lines.as_ref().map(bad_lines).unwrap_or_default(),
+        "with_h": figures.with_h.as_ref().map(|it| json!({"jobs": it.n_jobs, "side": side(&it.side)})),
     })
+}
+
+fn bad_lines(lines: &Diagnostics) -> Vec<Json> {
+    let line_of = |it| lines.positions_of(it).map(|(start, _)| start.line);
+    lines.iter().map(|it| json!({"line": line_of(it), "message": it.message})).collect()
 }
 
 fn side(side: &Side) -> Json {

@@ -20,7 +20,7 @@ pub(super) use figures::ScoreWord;
 
 pub use super::input::InputKind;
 
-use super::{Exit, input, source};
+use super::{Exit, input};
 use crate::jobfile::SourceText;
 
 /// The narrowest output.
@@ -52,7 +52,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    match source::read_or_say(file, err)? {
+    match input::read_or_say(file, wanted.kind, err)? {
         Some(source) => analyze(&source, wanted, out, err),
         None => Ok(Exit::Usage),
     }
@@ -72,6 +72,9 @@ pub fn analyze(
             return Ok(Exit::Failed);
         }
     };
+    if let Some(bad_lines) = &input.bad_lines {
+        write!(err, "{}", bad_lines.render(true))?;
+    }
     let figures = match figures::Figures::of(&input, wanted.at, wanted.hours) {
         Ok(figures) => figures,
         Err(error) => {
@@ -85,5 +88,6 @@ pub fn analyze(
         let width = wanted.width.clamp(WIDTH_MIN, WIDTH_MAX);
         write!(out, "{}", text::render(&input, &figures, width.into(), wanted.plan))?;
     }
-    Ok(Exit::Ok)
+    // What could be read is analysed; that some of it could not is an answer of its own.
+    Ok(if input.bad_lines.is_none() { Exit::Ok } else { Exit::Failed })
 }

@@ -10,7 +10,6 @@ use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::urgency::{self, Outlook};
 
 use super::habit::Habit;
-use crate::cli::input::InputKind;
 
 const TICK: Duration = Duration::from_millis(1);
 
@@ -28,6 +27,16 @@ impl Placed {
     fn new(job: Job, placement: Placement, window: TimeWindow) -> Placed {
         let load = load_of(&job, &placement, window);
         Placed { job, placement, load }
+    }
+
+    /// Its cron expression with `H` for the minute, if that looks like a habit.
+    pub(super) fn opened_habit(&self) -> Option<(String, String)> {
+        match &self.job.schedule {
+            Schedule::Cron(cron) if !cron.is_hashed() && self.load.is_some() => {
+                Some((cron.expr().to_string(), Habit::of(cron.expr())?.open.to_string()))
+            }
+            _ => None,
+        }
     }
 
     /// Its first occurrence.
@@ -70,15 +79,20 @@ pub(super) fn as_it_is(job: &Job, window: TimeWindow) -> Placed {
 }
 
 /// Where Evenbeat would place the same jobs, in the same order: first those whose time was chosen on
-/// purpose, then the others, most frequent first.
-pub(super) fn proposed(as_is: &[Placed], kind: InputKind, window: TimeWindow) -> Vec<Placed> {
+/// purpose, then the others, most frequent first. `may_open` says of a job whether its cron minute may move if it looks
+/// like a habit.
+pub(super) fn proposed(
+    as_is: &[Placed],
+    may_open: impl Fn(usize) -> bool,
+    window: TimeWindow,
+) -> Vec<Placed> {
     let start = window.start();
     let week = TimeWindow::starting_at(start, Duration::from_days(7));
     let mut placed: Vec<Placed> = as_is.to_vec();
     let mut ledger = Ledger::new(Balance::default(), start);
     let mut movable = Vec::new();
     for (idx, it) in as_is.iter().enumerate() {
-        match opened(&it.job, kind).filter(|_| it.load.is_some()) {
+        match opened(&it.job, may_open(idx)).filter(|_| it.load.is_some()) {
             Some(job) => movable.push((Reverse(it.n_starts(week)), job, idx)),
             None => put(&mut ledger, &it.job, &it.placement, start),
         }
@@ -97,12 +111,13 @@ pub(super) fn proposed(as_is: &[Placed], kind: InputKind, window: TimeWindow) ->
     placed
 }
 
-/// The job as placement may choose its time; none if its time was chosen on purpose.
-fn opened(job: &Job, kind: InputKind) -> Option<Job> {
+/// The job as placement may choose its time; none if its time was chosen on purpose. A minute that looks like a habit may
+/// be opened where the caller says so.
+fn opened(job: &Job, may_open: bool) -> Option<Job> {
     match &job.schedule {
         Schedule::Every { .. } => job.next_run_hint.is_none().then(|| job.clone()),
         Schedule::Cron(cron) if cron.is_hashed() => Some(job.clone()),
-        Schedule::Cron(cron) if kind != InputKind::Jobs => {
+        Schedule::Cron(cron) if may_open => {
             let open = Habit::of(cron.expr())?.open;
             let mut opened = job.clone();
             opened.schedule = Schedule::Cron(Cron::new(open, cron.finish_within));

@@ -1,9 +1,13 @@
 //! What an analysis says in sentences: the verdict, and the notes at the end.
 
-use super::figures::{Figures, Peak, ScoreWord};
+use super::figures::{Figures, Peak, Potential, ScoreWord};
 use crate::cli::chart::{counted, thousands, to_u64};
 use crate::cli::input::Input;
 use crate::cli::show::clock;
+use crate::crontab::LeftOutReason;
+
+/// How many line numbers a note names.
+const N_LINES: usize = 8;
 
 /// A blank at which no line ends: a word stays with its score.
 pub(super) const GLUE: char = '\u{a0}';
@@ -25,7 +29,8 @@ pub(super) fn verdict(figures: &Figures) -> String {
     if figures.changes.is_empty() {
         return match word {
             ScoreWord::Good => format!("{now}, busiest minute {busiest}. Evenbeat would leave it as it is."),
-            _ => format!("{now}, busiest minute {busiest}. No job would gain by another time."),
+            _ if figures.with_h.is_some() => format!("{now}, busiest minute {busiest}. Its times are fixed."),
+            _ => format!("{now}, busiest minute {busiest}. Other times would not help."),
         };
     }
     let still = if after.word() == word && word != ScoreWord::Good { "still " } else { "" };
@@ -40,6 +45,17 @@ pub(super) fn verdict(figures: &Figures) -> String {
 /// What else is worth knowing.
 pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
+    if let Some(Potential { n_jobs, example: (old, new), side }) = &figures.with_h {
+        let (jobs, have) = (counted(to_u64(*n_jobs), "job"), if *n_jobs == 1 { "has" } else { "have" });
+        notes.push(format!(
+            "{jobs} {have} a fixed minute and cannot move. With `H` (`{old}` → `{new}`) or `every` instead, Evenbeat \
+             would spread them: {}{GLUE}({}), busiest minute {} → {}.",
+            side.word().as_str(),
+            side.shown_score(),
+            thousands(figures.as_is.peak_minute.n_starts.into()),
+            thousands(side.peak_minute.n_starts.into()),
+        ));
+    }
     if figures.proposed.is_held_back_by_hours() {
         let Peak { at, n_starts } = figures.proposed.peak_hour;
         let total = figures.proposed.distribution.n_runs;
@@ -69,12 +85,18 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
         "never starts by itself: manual, paused, not enabled or over.",
         "never start by themselves: manual, paused, not enabled or over.",
     );
-    if let [one] = input.left_out.as_slice() {
-        notes.push(format!("@reboot on line {} is left out: it names no time.", one.line));
-    } else if let [_, _, ..] = input.left_out.as_slice() {
-        let shown: Vec<String> = input.left_out.iter().take(8).map(|it| it.line.to_string()).collect();
-        let more = if shown.len() < input.left_out.len() { ", …" } else { "" };
-        notes.push(format!("@reboot on lines {}{more} is left out: it names no time.", shown.join(", ")));
+    for (why, what) in [
+        (LeftOutReason::Reboot, "`@reboot` names no time"),
+        (LeftOutReason::NoSuchDate, "the date does not exist, so it never runs"),
+    ] {
+        let lines: Vec<usize> = input.left_out.iter().filter(|it| it.why == why).map(|it| it.line).collect();
+        if !lines.is_empty() {
+            notes.push(format!("{} left out: {what}.", numbered(&lines)));
+        }
+    }
+    if let Some(bad_lines) = &input.bad_lines {
+        let n = counted(to_u64(bad_lines.n_lines()), "line");
+        notes.push(format!("{n} left out that cron would not understand either (see the errors)."));
     }
     if input.assumes_utc && !input.jobs.is_empty() {
         notes.push(
@@ -82,4 +104,11 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
         );
     }
     notes
+}
+
+/// `line 3`, `lines 3, 5, …`.
+fn numbered(lines: &[usize]) -> String {
+    let shown: Vec<String> = lines.iter().take(N_LINES).map(ToString::to_string).collect();
+    let more = if shown.len() < lines.len() { ", …" } else { "" };
+    format!("Line{} {}{more}", if lines.len() == 1 { "" } else { "s" }, shown.join(", "))
 }

@@ -149,6 +149,14 @@ impl Page<'_> {
         }
         let most = sides.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
         let n_digits = thousands(most.into()).len();
+        if let [(_, counts)] = sides.as_slice()
+            && 1 < counts.len()
+            && counts.iter().all(|n| *n == most)
+        {
+            // Two dozen equal bars would say nothing more.
+            self.sheet.line(&format!("{} in every hour", thousands(most.into())));
+            return;
+        }
         let column = ((self.sheet.width - LABEL) / sides.len()).min(60) - GAP;
         let bar_width = column.saturating_sub(n_digits + 3);
         if 1 < sides.len() {

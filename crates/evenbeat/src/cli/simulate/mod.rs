@@ -25,7 +25,7 @@ pub use args::{
 
 use super::analyze::{InputKind, WIDTH_MAX, WIDTH_MIN};
 use super::live::{ServerArgs, at_desk};
-use super::{Exit, input, source};
+use super::{Exit, input};
 use crate::runtime::progress::Progress;
 use ask::Subject;
 use figures::Origin;
@@ -73,8 +73,8 @@ fn of_file(
     now: Timestamp,
     err: &mut dyn Write,
 ) -> io::Result<Result<Subject, Exit>> {
-    let Some(source) = source::read_or_say(file, err)? else { return Ok(Err(Exit::Usage)) };
     let kind = InputKind::said(args.crontab, args.system, args.jobs);
+    let Some(source) = input::read_or_say(file, kind, err)? else { return Ok(Err(Exit::Usage)) };
     let input = match input::load(&source, kind, args.from.unwrap_or(now)) {
         Ok(input) => input,
         Err(diagnostics) => {
@@ -82,13 +82,16 @@ fn of_file(
             return Ok(Err(Exit::Failed));
         }
     };
+    if let Some(bad_lines) = &input.bad_lines {
+        write!(err, "{}", bad_lines.render(true))?;
+    }
     Ok(Ok(Subject {
         zone: input.zone(),
         name: input.name,
         origin: Origin::File(input.kind),
         jobs: input.jobs.into_iter().map(|it| it.job).collect(),
         base: Setup::new(),
-        n_left_out: input.left_out.len(),
+        n_left_out: input.left_out.len() + input.bad_lines.as_ref().map_or(0, |it| it.n_lines()),
         assumes_utc: input.assumes_utc,
     }))
 }

@@ -246,8 +246,8 @@ pub(super) fn notes(figures: &Figures) -> Vec<String> {
         notes.push("The nodes are not alike: each is taken to carry what they carry on average.".to_owned());
     }
     if 0 < figures.n_left_out {
-        let lines = counted(to_u64(figures.n_left_out), "@reboot line");
-        notes.push(format!("{lines} left out: no time is named."));
+        let lines = counted(to_u64(figures.n_left_out), "line");
+        notes.push(format!("{lines} of the crontab left out: `@reboot`, no such date, or not understood."));
     }
     if figures.assumes_utc {
         notes.push(
