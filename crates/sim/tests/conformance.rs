@@ -67,6 +67,10 @@ fn a_store_without_one_of_its_rules_is_found_out() {
     check(Weakness::DeadMayBeat, "sessions::a_session_that_was_fenced_off_cannot_beat");
     check(Weakness::LateResultCounts, "ends::a_result_after_the_loss_is_superseded");
     check(Weakness::TombstoneForgetsFence, "jobs::a_job_that_comes_back_goes_on_from_its_tombstone");
+    check(
+        Weakness::TrimForgetsFence,
+        "housekeeping::a_key_whose_tombstone_was_trimmed_goes_on_with_greater_fences",
+    );
     check(Weakness::AdoptWithoutFencing, "sessions::a_restarted_node_takes_its_runs_over");
 }
 

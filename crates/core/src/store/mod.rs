@@ -137,8 +137,9 @@ pub trait Store {
     // Jobs.
 
     /// Writes jobs: new ones, edits, pauses, triggers, moves of a plan, removals. A removed job leaves its
-    /// fence behind, and the same key goes on from it. A request for a run that repeats an earlier one of the same job
-    /// writes nothing, whatever has become of the job.
+    /// fence behind, and the same key goes on from it. Once that row was trimmed too, every new row begins with the
+    /// greatest fence and version that were ever trimmed, so that neither repeats. A request for a run that repeats an
+    /// earlier one of the same job writes nothing, whatever has become of the job.
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown>;
 
     /// Asks the owners of runs to end them; they hear it at their next beat.
@@ -159,6 +160,6 @@ pub trait Store {
     /// Those messages have been published: their runs are `published`, and they are not sent again.
     fn published(&mut self, runs: &[(RunId, Fence)]) -> Result<(), StoreDown>;
 
-    /// Removes what is older than it need be.
+    /// Removes what is older than it need be, by the store's own clock.
     fn trim(&mut self, retention: &Retention) -> Result<Trimmed, StoreDown>;
 }

@@ -10,7 +10,7 @@ use evenbeat_core::lease::Timings;
 use evenbeat_core::placement::Balance;
 use evenbeat_core::rules::Rules;
 use evenbeat_core::store::{CounterLimit, Retention};
-use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::time::Duration;
 
 use crate::intake::{Allowed, Quota};
 use crate::store::place::StorePlace;
@@ -200,13 +200,10 @@ impl Config {
         self.balance
     }
 
-    /// What a store may forget now.
-    pub fn retention(&self, now: Timestamp) -> Retention {
-        Retention {
-            runs_before: now - self.retention.runs,
-            records_before: now - self.retention.records,
-            most: TRIM_MOST,
-        }
+    /// How long the store keeps what is over.
+    pub fn retention(&self) -> Retention {
+        let KeepFor { runs, records, audit, .. } = self.retention;
+        Retention::new(runs, records, audit, TRIM_MOST)
     }
 
     /// The limits of a tenant: those of its plan.

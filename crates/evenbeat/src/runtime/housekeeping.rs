@@ -8,22 +8,18 @@ use evenbeat_core::time::{Duration, Timestamp};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::app::App;
-use super::clock;
+use crate::config::TRIM_MOST;
 use crate::store::query::ScorePoint;
 use crate::target::command::Places;
 
-/// So many rows of a kind go in one transaction.
-const TRIM_MAX: usize = 1_000;
 const TRIM_EVERY: Length = Length::from_mins(10);
 const SCORE_EVERY: Length = Length::from_mins(5);
 
 /// What is kept for how long.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// Runs that are over.
-    pub runs: Duration,
-    /// Records of occurrences that got no run.
-    pub records: Duration,
+    /// What the store keeps.
+    pub retention: Retention,
     /// How even the fleet was.
     pub scores: Duration,
     /// What runs have written, where that is.
@@ -32,8 +28,8 @@ pub struct Keep {
 
 impl Default for Keep {
     fn default() -> Keep {
-        let month = Duration::from_days(30);
-        Keep { runs: month, records: month, scores: month, logs: None }
+        let (month, year) = (Duration::from_days(30), Duration::from_days(365));
+        Keep { retention: Retention::new(month, month, year, TRIM_MOST), scores: month, logs: None }
     }
 }
 
@@ -60,18 +56,13 @@ pub(super) async fn keep_house(app: App, keep: Keep) {
 }
 
 async fn trim(app: &App, keep: &Keep) -> Result<(), StoreDown> {
-    let now = clock::now();
     if let Some((places, keep_for)) = &keep.logs {
+        // By the fleet's time: this node's own clock may be wrong by weeks.
+        let now = app.intake.now().await;
         remove_logs(places.clone(), now - *keep_for).await;
     }
-    let retention =
-        Retention { runs_before: now - keep.runs, records_before: now - keep.records, most: TRIM_MAX };
-    loop {
-        let gone = app.store.trim(retention).await?;
-        if gone.n_runs.max(gone.n_records).max(gone.n_sessions) < TRIM_MAX {
-            return Ok(());
-        }
-    }
+    while keep.retention.most <= app.store.trim(keep.retention).await?.most() {}
+    Ok(())
 }
 
 /// Whole days go, so that nobody has to know which run wrote what.
@@ -101,7 +92,7 @@ fn remove_days(places: &Places, before: Timestamp) -> io::Result<usize> {
 }
 
 async fn note_score(app: &App, keep: &Keep) -> Result<(), StoreDown> {
-    let now = clock::now();
+    let now = app.intake.now().await;
     let Ok(day) = app.fleet.distribution(now, 24) else { return Ok(()) };
     let n_jobs = app.fleet.ledger().n_jobs() as u64;
     let point = ScorePoint { at: now, score: day.score(), peak: day.peak_slot().1.into(), n_jobs };

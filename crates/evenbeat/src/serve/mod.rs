@@ -67,8 +67,7 @@ impl Server {
             },
             allowed: config.allowed(),
             keep: Keep {
-                runs: config.retention.runs,
-                records: config.retention.records,
+                retention: config.retention(),
                 scores: config.retention.scores,
                 logs: Some((places.clone(), config.retention.logs)),
             },

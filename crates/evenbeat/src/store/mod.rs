@@ -9,6 +9,7 @@ pub mod any;
 pub mod check;
 pub mod columns;
 pub mod definition;
+mod floor;
 pub mod json;
 pub mod migrations;
 pub mod place;

@@ -217,10 +217,7 @@ fn nodes_that_start_at_once_migrate_once() {
     let mut steps: Vec<usize> = migrating.into_iter().map(|it| it.join().unwrap()).collect();
     steps.sort_unstable();
     assert!(steps[..3] == [0, 0, 0] && 0 < steps[3], "one of them takes all steps: {steps:?}");
-    let retention = Retention {
-        runs_before: evenbeat_core::time::Timestamp::UNIX_EPOCH,
-        records_before: evenbeat_core::time::Timestamp::UNIX_EPOCH,
-        most: 1,
-    };
+    let day = evenbeat_core::time::Duration::from_days(1);
+    let retention = Retention::new(day, day, day, 1);
     database.store(Way::Direct).trim(&retention).unwrap();
 }

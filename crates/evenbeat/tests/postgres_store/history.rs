@@ -8,6 +8,11 @@ use crate::fleet::{Fleet, end, run_end};
 use crate::support::postgres::runtime;
 
 const DAY: Duration = Duration::from_hours(24);
+const KEEP_ALL: Duration = Duration::from_days(36_525);
+
+fn keep_runs(length: Duration) -> Retention {
+    Retention { runs: length, ..Retention::new(KEEP_ALL, KEEP_ALL, KEEP_ALL, 1_000) }
+}
 
 fn set_clock(fleet: &Fleet, now: Timestamp) {
     let sql = format!(
@@ -43,9 +48,7 @@ fn days_are_made_ahead_and_dropped_whole() {
     let now: Timestamp = "2036-02-04T10:00:00Z".parse().unwrap();
     set_clock(&fleet, now);
     fleet.now = now;
-    let keep_all =
-        Retention { runs_before: Timestamp::UNIX_EPOCH, records_before: Timestamp::UNIX_EPOCH, most: 1_000 };
-    fleet.store.trim(&keep_all).unwrap();
+    fleet.store.trim(&keep_runs(KEEP_ALL)).unwrap();
     end_at(&mut fleet, "today", 1, now);
     end_at(&mut fleet, "week", 2, now + DAY * 7);
     end_at(&mut fleet, "year", 3, now + DAY * 365);
@@ -58,8 +61,8 @@ fn days_are_made_ahead_and_dropped_whole() {
     }
 
     set_clock(&fleet, now + DAY * 40);
-    let old = Retention { runs_before: now + DAY * 5, ..keep_all };
-    assert_eq!(fleet.store.trim(&old).unwrap(), Trimmed { n_runs: 3, ..Trimmed::default() });
+    let trimmed = fleet.store.trim(&keep_runs(DAY * 35)).unwrap();
+    assert_eq!(trimmed, Trimmed { n_runs: 3, ..Trimmed::default() });
     let left = tables(&fleet);
     assert!(!left.contains(&"run_day_024140".to_owned()), "{left:?}");
     assert!(left.contains(&"run_day_024147".to_owned()), "{left:?}");
@@ -77,9 +80,7 @@ fn a_day_that_came_too_early_stays_where_it_is() {
     fleet.now = now;
     end_at(&mut fleet, "today", 1, now);
     assert_eq!(table_of(&fleet, 1), "run_of_other_days");
-    let keep_all =
-        Retention { runs_before: Timestamp::UNIX_EPOCH, records_before: Timestamp::UNIX_EPOCH, most: 10 };
-    fleet.store.trim(&keep_all).unwrap();
+    fleet.store.trim(&keep_runs(KEEP_ALL)).unwrap();
     let left = tables(&fleet);
     assert!(
         !left.contains(&"run_day_024140".to_owned()) && left.contains(&"run_day_024141".to_owned()),

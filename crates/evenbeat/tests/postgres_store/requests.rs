@@ -4,6 +4,7 @@ use evenbeat::store::postgres::BlockingStore;
 use evenbeat_core::ids::{ExtraId, RunId, SessionId};
 use evenbeat_core::job::Extra;
 use evenbeat_core::store::{Idempotency, JobRow, PutAnswer, PutJob, Retention, RunRequest, Seen, Store};
+use evenbeat_core::time::Duration;
 
 use crate::fleet::{create, join, new_job};
 use crate::support::postgres::{Database, Way, runtime};
@@ -38,7 +39,8 @@ fn a_request_is_recognised_for_a_day_and_found_while_it_waits() {
     let day_passes = "UPDATE request SET requested_at = requested_at - 86400000 - 1";
     runtime().block_on(database.connect().batch_execute(day_passes)).unwrap();
     assert_eq!(runtime().block_on(store.store.request_by_key(7)), Ok(None));
-    store.trim(&Retention { runs_before: now, records_before: now, most: 100 }).unwrap();
+    let day = Duration::from_days(1);
+    store.trim(&Retention::new(day, day, day, 100)).unwrap();
     let is_known = |id: u128| {
         let found = runtime().block_on(store.store.request(ExtraId(id))).unwrap();
         found.is_some_and(|it| it.key.as_str() == "a")

@@ -20,8 +20,8 @@ fn asked(row: &JobRow, request: RunRequest) -> PutJob {
 }
 
 fn trim(store: &mut SqliteStore) {
-    let retention = Retention { runs_before: noon(), records_before: noon(), most: 100 };
-    store.trim(&retention).unwrap();
+    let week = Duration::from_days(7);
+    store.trim(&Retention::new(week, week, week, 100)).unwrap();
 }
 
 #[test]

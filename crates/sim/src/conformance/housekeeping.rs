@@ -3,28 +3,33 @@
 use evenbeat_core::ids::RunId;
 use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::run::Outcome;
-use evenbeat_core::store::{EndBy, PutJob, Retention, RunFilter, Store, Trimmed, Views};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::store::{AuditEntry, EndBy, PutJob, Retention, RunFilter, Store, Trimmed, Version, Views};
+use evenbeat_core::time::Duration;
 
 use super::Backend;
 use super::desk::{Desk, MANY};
-use super::sample::{HOUR, again, key, node, record, removed, run_end};
+use super::sample::{HOUR, NO_FENCE, again, key, new_job, node, record, removed, run_end};
 
-/// Everything that ended or was written before this may go.
-fn all_before(at: Timestamp) -> Retention {
-    Retention { runs_before: at, records_before: at, most: MANY }
+/// Keeps everything for so long.
+fn keep(length: Duration) -> Retention {
+    Retention { runs: length, records: length, audit: length, tombstones: length, most: MANY }
+}
+
+/// Keeps nothing: the cases do not wait, so what was written a moment ago must be old enough too.
+fn keep_nothing() -> Retention {
+    keep(-HOUR)
 }
 
 pub(super) fn old_runs_go_and_open_ones_stay<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let (old, young, open) = (desk.open("a"), desk.open("b"), desk.open("c"));
-    desk.end(&old, EndBy::Owner(run_end(Outcome::Succeeded, desk.now - HOUR)));
-    desk.end(&young, EndBy::Owner(run_end(Outcome::Failed, desk.now)));
-    let trimmed = desk.store.trim(&all_before(desk.now)).unwrap();
+    desk.end(&old, EndBy::Owner(run_end(Outcome::Succeeded, desk.now - HOUR * 3)));
+    desk.end(&young, EndBy::Owner(run_end(Outcome::Failed, desk.now - HOUR)));
+    let trimmed = desk.store.trim(&keep(HOUR * 2)).unwrap();
     assert_eq!(trimmed, Trimmed { n_runs: 1, ..Trimmed::default() });
     assert_eq!(desk.run(old.run), None);
-    assert!(desk.run(young.run).is_some(), "what ended at that instant did not end before it");
-    let trimmed = desk.store.trim(&all_before(desk.now + HOUR + HOUR)).unwrap();
+    assert!(desk.run(young.run).is_some(), "it ended an hour ago, and two are kept");
+    let trimmed = desk.store.trim(&keep_nothing()).unwrap();
     assert_eq!(trimmed.n_runs, 1);
     assert_eq!(desk.run(open.run), Some(open));
 }
@@ -34,24 +39,43 @@ pub(super) fn so_many_rows_go_at_most<B: Backend>(backend: &B) {
     for name in ["a", "b", "c"] {
         let run = desk.open(name);
         desk.succeed(&run);
-        desk.put(PutJob { records: vec![record(desk.now)], ..again(&desk.row(name)) });
+        let audit = Some(entry(name));
+        desk.put(PutJob { records: vec![record(desk.now)], audit, ..again(&desk.row(name)) });
+        let row = desk.create(&format!("removed-{name}"));
+        desk.put(removed(&row));
         let other = desk.join(&node(run.run.0 + 10, "n2"));
         assert!(desk.store.leave(other).unwrap());
     }
-    let retention = Retention { most: 2, ..all_before(desk.now + HOUR + HOUR) };
-    let trimmed = desk.store.trim(&retention).unwrap();
-    assert_eq!(trimmed, Trimmed { n_runs: 2, n_records: 2, n_sessions: 2 });
-    let trimmed = desk.store.trim(&retention).unwrap();
-    assert_eq!(trimmed, Trimmed { n_runs: 1, n_records: 1, n_sessions: 1 });
+    let all_kinds =
+        |n: usize| Trimmed { n_runs: n, n_records: n, n_audit: n, n_tombstones: n, n_sessions: n };
+    let retention = Retention { most: 2, ..keep_nothing() };
+    assert_eq!(desk.store.trim(&retention).unwrap(), all_kinds(2));
+    assert_eq!(desk.store.trim(&retention).unwrap(), all_kinds(1));
+    assert_eq!(desk.store.trim(&retention).unwrap(), all_kinds(0));
 }
 
 pub(super) fn old_records_go<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let row = desk.create("a");
-    desk.put(PutJob { records: vec![record(desk.now - HOUR)], ..again(&row) });
-    assert_eq!(desk.store.trim(&all_before(desk.now - HOUR)).unwrap().n_records, 0, "by when it was written");
-    assert_eq!(desk.store.trim(&all_before(desk.now + HOUR + HOUR)).unwrap().n_records, 1);
+    desk.put(PutJob { records: vec![record(desk.now - HOUR * 3)], ..again(&row) });
+    assert_eq!(desk.store.trim(&keep(HOUR)).unwrap().n_records, 0, "by when it was written");
+    assert_eq!(desk.store.trim(&keep_nothing()).unwrap().n_records, 1);
     assert_eq!(desk.records("a"), []);
+}
+
+pub(super) fn old_audit_entries_go<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.put(PutJob { audit: Some(entry("create")), ..new_job("a", desk.now) });
+    assert_eq!(desk.store.trim(&keep(HOUR)).unwrap().n_audit, 0);
+    assert_eq!(desk.store.audit(MANY).unwrap(), [entry("create")]);
+    assert_eq!(desk.store.trim(&keep_nothing()).unwrap().n_audit, 1);
+    assert_eq!(desk.store.audit(MANY).unwrap(), []);
+    desk.put(PutJob { audit: Some(entry("pause")), ..again(&row) });
+    assert_eq!(desk.store.audit(MANY).unwrap(), [entry("pause")]);
+}
+
+fn entry(action: &str) -> AuditEntry {
+    AuditEntry { actor: "ann".to_owned(), action: action.to_owned(), detail: String::new() }
 }
 
 pub(super) fn a_dead_session_goes_with_its_last_run<B: Backend>(backend: &B) {
@@ -60,26 +84,62 @@ pub(super) fn a_dead_session_goes_with_its_last_run<B: Backend>(backend: &B) {
     let (open, over) = (desk.open_as(other, "a"), desk.open_as(other, "b"));
     desk.succeed(&over);
     desk.kill(other);
-    let later = all_before(desk.now + HOUR + HOUR);
-    assert_eq!(desk.store.trim(&all_before(desk.now - HOUR)).unwrap(), Trimmed::default());
-    assert_eq!(desk.store.trim(&later).unwrap(), Trimmed { n_runs: 1, ..Trimmed::default() });
+    assert_eq!(desk.store.trim(&keep(HOUR)).unwrap(), Trimmed::default());
+    assert_eq!(desk.store.trim(&keep_nothing()).unwrap(), Trimmed { n_runs: 1, ..Trimmed::default() });
     assert!(desk.session(other).is_dead, "an open run still names it");
     desk.end(&open, desk.release(other));
-    assert_eq!(desk.store.trim(&later).unwrap(), Trimmed { n_runs: 1, n_records: 0, n_sessions: 1 });
+    let trimmed = desk.store.trim(&keep_nothing()).unwrap();
+    assert_eq!(trimmed, Trimmed { n_runs: 1, n_sessions: 1, ..Trimmed::default() });
     let left: Vec<_> = desk.store.sessions().unwrap().iter().map(|it| it.spec.id).collect();
     assert_eq!(left, [desk.me], "who lives stays");
 }
 
-pub(super) fn fences_stay_for_ever<B: Backend>(backend: &B) {
+pub(super) fn a_removed_job_goes_with_its_history<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let run = desk.open("a");
     let row = desk.succeed(&run);
-    let tombstone = desk.put(removed(&row));
-    desk.store.trim(&all_before(desk.now + HOUR + HOUR)).unwrap();
+    desk.put(PutJob { records: vec![record(desk.now)], ..removed(&row) });
+    let living = desk.create("b");
+    let at_once = |desk: &mut Desk<B::Store>, runs, records| {
+        let retention = Retention { runs, records, ..keep_nothing() };
+        desk.store.trim(&retention).unwrap().n_tombstones
+    };
+    let young = Retention { tombstones: HOUR, ..keep_nothing() };
+    assert_eq!(at_once(&mut desk, HOUR * 9, HOUR * 9), 0, "a run and a record are left");
+    assert_eq!(at_once(&mut desk, HOUR * 9, -HOUR), 0, "a run is left");
+    assert_eq!(desk.store.trim(&young).unwrap().n_tombstones, 0, "it was removed a moment ago");
+    assert_eq!(desk.row("a").fence, run.fence);
+    assert_eq!(at_once(&mut desk, -HOUR, -HOUR), 1);
+    assert_eq!(desk.store.job(&key("a")).unwrap(), None);
+    assert_eq!(desk.row("b"), living);
+    desk.put(again(&living));
+}
+
+pub(super) fn a_removed_job_with_an_open_run_stays<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let run = desk.open("a");
+    let tombstone = desk.put(removed(&desk.row("a")));
+    assert_eq!(desk.store.trim(&keep_nothing()).unwrap(), Trimmed::default());
     assert_eq!(desk.row("a"), tombstone);
-    let row = desk.create("a");
-    let bid = desk.bid(&row);
-    assert!(run.fence < desk.claim(bid).fence);
+    desk.succeed(&run);
+    assert_eq!(desk.store.trim(&keep_nothing()).unwrap().n_tombstones, 1);
+}
+
+pub(super) fn a_key_whose_tombstone_was_trimmed_goes_on_with_greater_fences<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let mut last = (NO_FENCE, Version(0));
+    for _ in 0..3 {
+        let row = desk.create("a");
+        assert!(last.1 < row.version, "no version comes again");
+        let bid = desk.bid(&row);
+        let run = desk.claim(bid);
+        assert!(last.0 < run.fence, "{:?} after {:?}", run.fence, last.0);
+        let row = desk.succeed(&run);
+        let tombstone = desk.put(removed(&row));
+        last = (tombstone.fence, tombstone.version);
+        assert_eq!(desk.store.trim(&keep_nothing()).unwrap().n_tombstones, 1);
+        assert_eq!(desk.store.job(&key("a")).unwrap(), None);
+    }
 }
 
 pub(super) fn runs_are_listed_latest_first<B: Backend>(backend: &B) {

@@ -190,8 +190,11 @@ macro_rules! every_case {
                 old_runs_go_and_open_ones_stay
                 so_many_rows_go_at_most
                 old_records_go
+                old_audit_entries_go
                 a_dead_session_goes_with_its_last_run
-                fences_stay_for_ever
+                a_removed_job_goes_with_its_history
+                a_removed_job_with_an_open_run_stays
+                a_key_whose_tombstone_was_trimmed_goes_on_with_greater_fences
                 runs_are_listed_latest_first
                 records_are_listed_latest_first
             }

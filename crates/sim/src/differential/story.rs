@@ -443,10 +443,12 @@ impl Story {
     }
 
     fn trim(&mut self) -> Request {
-        let before = |dice: &mut Dice, now: Timestamp| now - Duration::from_mins(dice.between(0, 300));
+        let mut length = || Duration::from_mins(self.dice.between(0, 300));
         Request::Trim(Retention {
-            runs_before: before(&mut self.dice, self.now),
-            records_before: before(&mut self.dice, self.now),
+            runs: length(),
+            records: length(),
+            audit: length(),
+            tombstones: length(),
             most: MANY,
         })
     }

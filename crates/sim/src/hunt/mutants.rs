@@ -114,6 +114,7 @@ fn noticed_in_store(weakness: Weakness) -> Noticed {
         | Weakness::NoSessionCheckOnClaim
         | Weakness::AdoptWithoutFencing
         | Weakness::VersionsRepeat
+        | Weakness::TrimForgetsFence
         | Weakness::ReleaseWithoutDeath => {
             ByTest("evenbeat-sim conformance a_store_without_one_of_its_rules_is_found_out")
         }

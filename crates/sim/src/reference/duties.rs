@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenbeat_core::ids::{Fence, RunId, SessionId};
+use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
     Beat, Cancelled, Changes, Claim, Claims, CounterKey, CounterRow, Cursor, End, EndAnswer, Fencing, Joined,
     Lives, Mark, MarkKind, OutboxRow, PutAnswer, PutJob, Retention, RunPhase, RunRow, SessionKind,
     SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
 };
+use evenbeat_core::time::{Duration, Timestamp};
 
 use super::{ReferenceStore, Weakness};
 
@@ -243,22 +244,20 @@ impl Store for ReferenceStore {
     }
 
     fn trim(&mut self, retention: &Retention) -> Result<Trimmed, StoreDown> {
-        let Retention { runs_before, records_before, most } = *retention;
+        let Retention { runs, records, audit, tombstones, most } = *retention;
+        let now = self.now;
+        let is_old = |at: Timestamp, keep_for: Duration| at < now - keep_for;
         let old_runs: BTreeSet<RunId> = self
             .over
             .values()
-            .filter(|run| run.ended.is_some_and(|it| it.ended_at < runs_before))
+            .filter(|run| run.ended.is_some_and(|it| is_old(it.ended_at, runs)))
             .map(|run| run.run)
             .take(most)
             .collect();
         self.over.retain(|run, _| !old_runs.contains(run));
-
-        let mut n_records = 0;
-        self.records.retain(|it| {
-            let goes = it.recorded_at < records_before && n_records < most;
-            n_records += usize::from(goes);
-            !goes
-        });
+        let n_records = drop_first(&mut self.records, most, |it| is_old(it.recorded_at, records));
+        let n_audit = drop_first(&mut self.audit, most, |(at, _)| is_old(*at, audit));
+        let n_tombstones = self.trim_tombstones(now - tombstones, most);
 
         let named: BTreeSet<SessionId> =
             self.open.values().chain(self.over.values()).map(|it| it.session).collect();
@@ -268,7 +267,7 @@ impl Store for ReferenceStore {
             n_sessions += usize::from(goes);
             !goes
         });
-        Ok(Trimmed { n_runs: old_runs.len(), n_records, n_sessions })
+        Ok(Trimmed { n_runs: old_runs.len(), n_records, n_audit, n_tombstones, n_sessions })
     }
 }
 
@@ -280,6 +279,35 @@ impl ReferenceStore {
         self.beaten_at.entry(spec.id).or_insert(self.now);
     }
 
+    /// Forgets jobs that were found removed before an instant, have not changed since, and have no history left.
+    fn trim_tombstones(&mut self, before: Timestamp, most: usize) -> usize {
+        let removed = self.jobs.iter().filter(|(_, it)| it.row.is_deleted);
+        let stamped = removed.map(|(key, it)| {
+            let known = self.tombstones.get(key).filter(|(version, _)| *version == it.row.version);
+            (key.clone(), known.copied().unwrap_or((it.row.version, self.now)))
+        });
+        self.tombstones = stamped.collect();
+
+        let mut named: BTreeSet<&JobKey> =
+            self.open.values().chain(self.over.values()).map(|run| &run.key).collect();
+        named.extend(self.records.iter().map(|it| &it.key));
+        let is_old = |(key, (_, since)): &(&JobKey, &(_, Timestamp))| *since < before && !named.contains(key);
+        let mut old: Vec<(Timestamp, JobKey)> =
+            self.tombstones.iter().filter(is_old).map(|(key, (_, since))| (*since, key.clone())).collect();
+        old.sort();
+        old.truncate(most);
+        for (_, key) in &old {
+            self.tombstones.remove(key);
+            let Some(gone) = self.jobs.remove(key) else { continue };
+            self.feed.remove(&gone.position);
+            if !self.is(Weakness::TrimForgetsFence) {
+                self.fence_floor = self.fence_floor.max(gone.row.fence);
+            }
+            self.version_floor = self.version_floor.max(gone.row.version);
+        }
+        old.len()
+    }
+
     /// The open run, if it is held under this lease.
     fn held(&mut self, run: RunId, fence: Fence) -> Option<&mut RunRow> {
         self.open.get_mut(&run).filter(|it| it.fence == fence)
@@ -288,4 +316,15 @@ impl ReferenceStore {
     fn open_runs_of(&self, session: SessionId) -> Vec<RunRow> {
         self.open.values().filter(|run| run.session == session).cloned().collect()
     }
+}
+
+/// Drops those that are old, at most so many, and says how many went.
+fn drop_first<T>(rows: &mut Vec<T>, most: usize, is_old: impl Fn(&T) -> bool) -> usize {
+    let mut n_gone = 0;
+    rows.retain(|it| {
+        let goes = n_gone < most && is_old(it);
+        n_gone += usize::from(goes);
+        !goes
+    });
+    n_gone
 }

@@ -44,9 +44,14 @@ pub struct ReferenceStore {
     counters: BTreeMap<CounterKey, Counter>,
     records: Vec<RecordRow>,
     outbox: Vec<OutboxRow>,
-    audit: Vec<AuditEntry>,
+    audit: Vec<(Timestamp, AuditEntry)>,
     /// Requests for runs that can be recognised when they are repeated, and when they were made.
     requests: BTreeMap<(JobKey, u128), (RunRequest, Timestamp)>,
+    /// Removed jobs as the last trim found them, and since when they have not changed.
+    tombstones: BTreeMap<JobKey, (Version, Timestamp)>,
+    /// The greatest fence and version of removed jobs whose rows are gone: a key that returns goes on from there.
+    fence_floor: Fence,
+    version_floor: Version,
 }
 
 #[derive(Clone, Debug)]
@@ -92,6 +97,9 @@ impl ReferenceStore {
             outbox: Vec::new(),
             audit: Vec::new(),
             requests: BTreeMap::new(),
+            tombstones: BTreeMap::new(),
+            fence_floor: Fence(0),
+            version_floor: Version(0),
         }
     }
 
@@ -194,8 +202,8 @@ impl ReferenceStore {
             job: put.job.clone(),
             state: put.state.clone(),
             revision: Revision(0),
-            version: Version(0),
-            fence: Fence(0),
+            version: self.version_floor,
+            fence: self.fence_floor,
             n_open: 0,
             is_deleted: false,
         });
@@ -209,7 +217,7 @@ impl ReferenceStore {
         row.state.owner = owner;
         row.revision.0 += u64::from(put.is_revision || is_born);
         row.is_deleted = put.is_deleted;
-        self.audit.extend(put.audit.clone());
+        self.audit.extend(put.audit.clone().map(|it| (self.now, it)));
         if let Some(request) = put.request
             && let Some(idempotency) = request.idempotency
         {

@@ -71,6 +71,6 @@ impl Views for ReferenceStore {
     }
 
     fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
-        Ok(self.audit.iter().take(most).cloned().collect())
+        Ok(self.audit.iter().take(most).map(|(_, entry)| entry.clone()).collect())
     }
 }

@@ -37,13 +37,15 @@ pub enum Weakness {
     LateResultCounts,
     /// A job that comes back begins with the first fence again.
     TombstoneForgetsFence,
+    /// A key whose tombstone was trimmed begins with the first fence again.
+    TrimForgetsFence,
     /// A node's earlier life goes on after its runs were taken over.
     AdoptWithoutFencing,
 }
 
 impl Weakness {
     /// All of them.
-    pub const ALL: [Weakness; 18] = [
+    pub const ALL: [Weakness; 19] = [
         Weakness::NoCompareAndSet,
         Weakness::NoFenceCheckOnEnd,
         Weakness::NoOwnerCheckOnEnd,
@@ -61,6 +63,7 @@ impl Weakness {
         Weakness::DeadMayBeat,
         Weakness::LateResultCounts,
         Weakness::TombstoneForgetsFence,
+        Weakness::TrimForgetsFence,
         Weakness::AdoptWithoutFencing,
     ];
 }

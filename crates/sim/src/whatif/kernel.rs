@@ -456,9 +456,11 @@ impl<'a> Kernel<'a> {
 
     fn trim(&mut self) {
         let retention = Retention {
-            runs_before: self.now - Duration::from_hours(1),
+            runs: Duration::from_hours(1),
             // Counted when they were made.
-            records_before: self.now,
+            records: Duration::ZERO,
+            audit: Duration::ZERO,
+            tombstones: Duration::from_hours(1),
             most: usize::MAX,
         };
         answered(self.store.trim(&retention));

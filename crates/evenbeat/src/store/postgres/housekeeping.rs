@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evenbeat_core::store::{CounterRow, Retention, StoreDown, Trimmed};
+use evenbeat_core::time::Timestamp;
 use tokio_postgres::types::Type;
 
 use super::PgStore;
@@ -11,6 +12,7 @@ use super::fail::Fail;
 use super::requests::OLD_REQUESTS;
 use super::rows::counter_row;
 use super::tx::{Query, Tx, transact};
+use crate::store::floor::Floor;
 
 /// Nobody waits for it.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -44,6 +46,53 @@ static OLD_RECORDS: Query = Query {
           SELECT count(*) FROM gone",
     types: &[Type::INT8, Type::INT8],
 };
+static OLD_AUDIT: Query = Query {
+    sql: "WITH gone AS (DELETE FROM audit WHERE no IN (\
+            SELECT no FROM audit WHERE at < $1 ORDER BY at, no LIMIT $2) RETURNING 1) \
+          SELECT count(*) FROM gone",
+    types: &[Type::INT8, Type::INT8],
+};
+static STAMP_TOMBSTONES: Query = Query {
+    sql: "INSERT INTO tombstone AS t (job_id, version, seen_at) \
+          SELECT j.id, m.version, $1 FROM job j JOIN memory m ON m.job_id = j.id WHERE j.is_deleted \
+          ON CONFLICT (job_id) DO UPDATE SET version = excluded.version, seen_at = excluded.seen_at \
+          WHERE t.version <> excluded.version",
+    types: &[Type::INT8],
+};
+static CLEAR_TOMBSTONES: Query = Query {
+    sql: "DELETE FROM tombstone t WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = t.job_id AND j.is_deleted)",
+    types: &[],
+};
+/// Removed jobs that may go. Locks them as edits do, in the order of their keys: one of them may be about to come back.
+static LOCK_TOMBSTONES: Query = Query {
+    sql: "SELECT j.id FROM job j JOIN memory m ON m.job_id = j.id WHERE j.id IN (\
+            SELECT t.job_id FROM tombstone t JOIN job o ON o.id = t.job_id WHERE t.seen_at < $1 \
+              AND NOT EXISTS (SELECT FROM open_run r WHERE r.job_id = t.job_id) \
+              AND NOT EXISTS (SELECT FROM run r WHERE r.job_id = t.job_id) \
+              AND NOT EXISTS (SELECT FROM record r WHERE r.job_id = t.job_id) \
+            ORDER BY t.seen_at, o.key LIMIT $2) \
+          ORDER BY j.key FOR UPDATE OF m",
+    types: &[Type::INT8, Type::INT8],
+};
+/// Removes those that are still as they were seen, by a later look than the lock's, and tells their numbers.
+static DROP_TOMBSTONES: Query = Query {
+    sql: "WITH old AS (\
+            SELECT t.job_id FROM tombstone t JOIN job j ON j.id = t.job_id JOIN memory m ON m.job_id = t.job_id \
+            WHERE t.job_id = ANY($1) AND j.is_deleted AND m.version = t.version AND m.n_open = 0), \
+          stamps AS (DELETE FROM tombstone t USING old WHERE t.job_id = old.job_id), \
+          labels AS (DELETE FROM label l USING old WHERE l.job_id = old.job_id), \
+          jobs AS (DELETE FROM job j USING old WHERE j.id = old.job_id) \
+          DELETE FROM memory m USING old WHERE m.job_id = old.job_id RETURNING m.fence, m.version",
+    types: &[Type::INT8_ARRAY],
+};
+static SET_FLOOR: Query = Query {
+    sql: "INSERT INTO setting (name, value) VALUES ($1, $2) \
+          ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    types: &[Type::TEXT, Type::TEXT],
+};
+/// What every new job begins with.
+pub(super) static FLOOR: Query =
+    Query { sql: "SELECT value FROM setting WHERE name = 'job_floor'", types: &[] };
 static OLD_SESSIONS: Query = Query {
     sql: "WITH gone AS (DELETE FROM session WHERE id IN (\
             SELECT s.id FROM session s WHERE s.is_dead \
@@ -78,13 +127,16 @@ impl PgStore {
         transact!(self, Lane::Pool, |tx| recount(&tx))
     }
 
-    /// Removes what is older than it need be, and makes room for the days to come.
+    /// Removes what is older than it need be by the server's clock, and makes room for the days to come.
     pub async fn trim(&self, retention: &Retention) -> Result<Trimmed, StoreDown> {
         self.within(DEADLINE, async {
-            let n_dropped = self.drop_partitions(retention.runs_before).await?;
+            let now = self.clock().await?;
+            let n_dropped = self.drop_partitions(now, now - retention.runs).await?;
             let tx = Tx::new(self, Lane::Pool).await?;
-            let mut trimmed = trim(&tx, retention).await?;
+            let mut trimmed = trim(&tx, now, retention).await?;
             trimmed.n_runs += n_dropped;
+            let before = now - retention.tombstones;
+            trimmed.n_tombstones = trim_tombstones(&tx, now, before, retention.most).await?;
             tx.give_back();
             while !self.trim_changes().await? {}
             self.make_partitions().await?;
@@ -123,14 +175,14 @@ async fn recount(tx: &Tx) -> Result<Vec<CounterRow>, Fail> {
     Ok(wrong)
 }
 
-async fn trim(tx: &Tx, retention: &Retention) -> Result<Trimmed, Fail> {
+async fn trim(tx: &Tx, now: Timestamp, retention: &Retention) -> Result<Trimmed, Fail> {
     let most = i64::try_from(retention.most).unwrap_or(i64::MAX);
-    let runs_before = retention.runs_before.as_millis();
-    let records_before = retention.records_before.as_millis();
+    let before = |keep_for: evenbeat_core::time::Duration| (now - keep_for).as_millis();
     tx.begin().await?;
     tx.execute("SET LOCAL statement_timeout = 60000").await?;
-    let runs = tx.query(&OLD_RUNS, [&runs_before, &most]).await?;
-    let records = tx.query(&OLD_RECORDS, [&records_before, &most]).await?;
+    let runs = tx.query(&OLD_RUNS, [&before(retention.runs), &most]).await?;
+    let records = tx.query(&OLD_RECORDS, [&before(retention.records), &most]).await?;
+    let audit = tx.query(&OLD_AUDIT, [&before(retention.audit), &most]).await?;
     let sessions = tx.query(&OLD_SESSIONS, [&most]).await?;
     tx.query(&OLD_DOUBTS, []).await?;
     tx.query(&OLD_REQUESTS, [&most]).await?;
@@ -139,5 +191,39 @@ async fn trim(tx: &Tx, retention: &Retention) -> Result<Trimmed, Fail> {
         let n: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
         Ok(usize::try_from(n).unwrap_or(0))
     };
-    Ok(Trimmed { n_runs: n(&runs)?, n_records: n(&records)?, n_sessions: n(&sessions)? })
+    Ok(Trimmed {
+        n_runs: n(&runs)?,
+        n_records: n(&records)?,
+        n_audit: n(&audit)?,
+        n_tombstones: 0,
+        n_sessions: n(&sessions)?,
+    })
+}
+
+/// In a transaction of its own: it locks jobs as edits do, and nothing else may be locked before them.
+async fn trim_tombstones(tx: &Tx, now: Timestamp, before: Timestamp, most: usize) -> Result<usize, Fail> {
+    let (now, before, most) = (now.as_millis(), before.as_millis(), i64::try_from(most).unwrap_or(i64::MAX));
+    tx.begin().await?;
+    tx.execute("SET LOCAL statement_timeout = 60000").await?;
+    // Two nodes that trim at once would stamp the same rows in different orders.
+    tx.execute("SELECT pg_advisory_xact_lock(7310597164892486)").await?;
+    tx.query(&STAMP_TOMBSTONES, [&now]).await?;
+    tx.query(&CLEAR_TOMBSTONES, []).await?;
+    let locked = tx.query(&LOCK_TOMBSTONES, [&before, &most]).await?;
+    let ids: Vec<i64> = locked.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let gone = if ids.is_empty() { Vec::new() } else { tx.query(&DROP_TOMBSTONES, [&ids]).await? };
+    if !gone.is_empty() {
+        let mut floor = read_floor(&tx.query(&FLOOR, []).await?)?;
+        for row in &gone {
+            floor = floor.raised(&Floor::of_stored(row.try_get(0)?, row.try_get(1)?));
+        }
+        tx.query(&SET_FLOOR, [&Floor::SETTING, &floor.to_text()]).await?;
+    }
+    tx.commit().await?;
+    Ok(gone.len())
+}
+
+pub(super) fn read_floor(rows: &[tokio_postgres::Row]) -> Result<Floor, Fail> {
+    let text: Option<&str> = rows.first().map(|row| row.try_get(0)).transpose()?;
+    Ok(text.map(Floor::from_text).unwrap_or_default())
 }

@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         name: "requests_and_doubts",
         sql: include_str!("migrations/0002_requests_and_doubts.sql"),
     },
+    Migration { no: 3, name: "retention", sql: include_str!("migrations/0003_retention.sql") },
 ];
 
 /// Tables of a large fleet are not altered within a heartbeat.

@@ -50,12 +50,19 @@ async fn days(tx: &Tx) -> Result<Vec<i64>, Fail> {
 }
 
 impl PgStore {
+    /// What time it is for everybody who uses this database.
+    pub(super) async fn clock(&self) -> Result<Timestamp, Fail> {
+        let tx = Tx::new(self, Lane::Pool).await?;
+        let now = tx.query(&NOW, []).await?;
+        tx.give_back();
+        Ok(Timestamp::from_millis(now.first().ok_or(Fail::Again)?.try_get(0)?))
+    }
+
     /// Makes tables for the days to come. Each by itself and without insisting: who cannot get the lock at once comes
     /// back later, and until then runs go where other days go.
     pub(super) async fn make_partitions(&self) -> Result<(), Fail> {
+        let today = day_of(self.clock().await?);
         let tx = Tx::new(self, Lane::Pool).await?;
-        let now = tx.query(&NOW, []).await?;
-        let today = day_of(Timestamp::from_millis(now.first().ok_or(Fail::Again)?.try_get(0)?));
         let there = days(&tx).await?;
         tx.give_back();
         for day in (today - N_BACK..=today + N_AHEAD).filter(|day| !there.contains(day)) {
@@ -71,10 +78,8 @@ impl PgStore {
 
     /// Drops days that are wholly older, and says how many runs went with them. Yesterday and later always stays:
     /// runs are still written there. Who is in the way is left alone until the next time.
-    pub(super) async fn drop_partitions(&self, before: Timestamp) -> Result<usize, Fail> {
+    pub(super) async fn drop_partitions(&self, now: Timestamp, before: Timestamp) -> Result<usize, Fail> {
         let tx = Tx::new(self, Lane::Pool).await?;
-        let now = tx.query(&NOW, []).await?;
-        let now = Timestamp::from_millis(now.first().ok_or(Fail::Again)?.try_get(0)?);
         let there = days(&tx).await?;
         tx.give_back();
         let last = day_of(before).min(day_of(now) - N_BACK);

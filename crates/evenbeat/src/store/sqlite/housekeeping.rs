@@ -1,23 +1,32 @@
 //! What need not be kept for ever goes, a little at a time.
 
 use evenbeat_core::store::{Retention, Trimmed};
+use evenbeat_core::time::Duration;
 use rusqlite::{OptionalExtension, Result, params};
 
 use super::desk::Desk;
 use super::feed::{CHANGES_KEPT_FOR, limit};
+use super::reader::Reader;
+use crate::store::floor::Floor;
 
 impl Desk<'_> {
     pub(super) fn do_trim(&mut self, retention: &Retention) -> Result<Trimmed> {
-        let Retention { runs_before, records_before, most } = *retention;
+        let Retention { runs, records, audit, tombstones, most } = *retention;
+        let before = |keep_for: Duration| (self.now - keep_for).as_millis();
         let n_runs = self.run(
             "DELETE FROM run WHERE id IN (SELECT id FROM run WHERE ended_at < ?1 ORDER BY ended_at, id LIMIT ?2)",
-            params![runs_before.as_millis(), limit(most)],
+            params![before(runs), limit(most)],
         )?;
         let n_records = self.run(
             "DELETE FROM record WHERE id IN
              (SELECT id FROM record WHERE recorded_at < ?1 ORDER BY recorded_at, id LIMIT ?2)",
-            params![records_before.as_millis(), limit(most)],
+            params![before(records), limit(most)],
         )?;
+        let n_audit = self.run(
+            "DELETE FROM audit WHERE no IN (SELECT no FROM audit WHERE at < ?1 ORDER BY at, no LIMIT ?2)",
+            params![before(audit), limit(most)],
+        )?;
+        let n_tombstones = self.trim_tombstones(before(tombstones), most)?;
         let n_sessions = self.run(
             "DELETE FROM session WHERE id IN (SELECT id FROM session s WHERE is_dead = 1
              AND NOT EXISTS (SELECT 1 FROM open_run WHERE session_id = s.id)
@@ -27,7 +36,50 @@ impl Desk<'_> {
         self.run("DELETE FROM doubt WHERE session_id NOT IN (SELECT id FROM session)", [])?;
         self.trim_requests(most)?;
         self.forget_changes(most)?;
-        Ok(Trimmed { n_runs, n_records, n_sessions })
+        Ok(Trimmed { n_runs, n_records, n_audit, n_tombstones, n_sessions })
+    }
+
+    /// Removes the rows of jobs that were found removed before an instant, have not changed since, and have no history
+    /// left. What keeps their fences and versions from coming again stays.
+    fn trim_tombstones(&mut self, before: i64, most: usize) -> Result<usize> {
+        self.run(
+            "INSERT INTO tombstone (job_id, version, seen_at)
+             SELECT j.id, m.version, ?1 FROM job j JOIN memory m ON m.job_id = j.id WHERE j.is_deleted = 1
+             ON CONFLICT (job_id) DO UPDATE SET version = excluded.version, seen_at = excluded.seen_at
+             WHERE version <> excluded.version",
+            [self.now.as_millis()],
+        )?;
+        self.run(
+            "DELETE FROM tombstone WHERE NOT EXISTS (SELECT 1 FROM job WHERE id = job_id AND is_deleted = 1)",
+            [],
+        )?;
+        let old: Vec<(i64, i64, i64)> = self.look.many(
+            "SELECT t.job_id, m.fence, m.version FROM tombstone t
+             JOIN memory m ON m.job_id = t.job_id JOIN job j ON j.id = t.job_id
+             WHERE t.seen_at < ?1 AND m.n_open = 0
+             AND NOT EXISTS (SELECT 1 FROM open_run WHERE job_id = t.job_id)
+             AND NOT EXISTS (SELECT 1 FROM run WHERE job_id = t.job_id)
+             AND NOT EXISTS (SELECT 1 FROM record WHERE job_id = t.job_id)
+             ORDER BY t.seen_at, j.key LIMIT ?2",
+            params![before, limit(most)],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        let greatest = |of: fn(&(i64, i64, i64)) -> i64| old.iter().map(of).max();
+        if let (Some(fence), Some(version)) = (greatest(|it| it.1), greatest(|it| it.2)) {
+            let floor = self.look.floor()?.raised(&Floor::of_stored(fence, version));
+            self.run(
+                "INSERT INTO setting (name, value) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                params![Floor::SETTING, floor.to_text()],
+            )?;
+        }
+        for (id, ..) in &old {
+            self.run("DELETE FROM tombstone WHERE job_id = ?1", [id])?;
+            self.run("DELETE FROM memory WHERE job_id = ?1", [id])?;
+            self.run("DELETE FROM label WHERE job_id = ?1", [id])?;
+            self.run("DELETE FROM job WHERE id = ?1", [id])?;
+        }
+        Ok(old.len())
     }
 
     /// Drops about so many changes that no reader can need any more. The last one always stays: it says where the
@@ -40,5 +92,14 @@ impl Desk<'_> {
             self.run("DELETE FROM change WHERE position < ?1", [position])?;
         }
         Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// What every new job begins with.
+    pub(super) fn floor(&self) -> Result<Floor> {
+        let sql = "SELECT value FROM setting WHERE name = ?1";
+        let found: Option<String> = self.one(sql, [Floor::SETTING], |row| row.get(0)).optional()?;
+        Ok(found.as_deref().map(Floor::from_text).unwrap_or_default())
     }
 }

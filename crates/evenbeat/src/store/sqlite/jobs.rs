@@ -1,9 +1,9 @@
 //! How jobs are written: by people, and by time alone.
 
-use evenbeat_core::ids::{Fence, SessionId, Site, Tenant};
+use evenbeat_core::ids::{SessionId, Site, Tenant};
 use evenbeat_core::job::Job;
 use evenbeat_core::lease::Epoch;
-use evenbeat_core::store::{JobRow, PutAnswer, PutJob, Revision, Seen, Settle, SettleAnswer, Version};
+use evenbeat_core::store::{JobRow, PutAnswer, PutJob, Revision, Seen, Settle, SettleAnswer};
 use rusqlite::{Result, params};
 
 use super::desk::{Desk, Write};
@@ -44,12 +44,13 @@ impl Desk<'_> {
     }
 
     fn create(&mut self, put: &PutJob) -> Result<JobRow> {
+        let floor = self.look.floor()?;
         let mut row = JobRow {
             job: put.job.clone(),
             state: put.state.clone(),
             revision: Revision(1),
-            version: Version(0),
-            fence: Fence(0),
+            version: floor.version,
+            fence: floor.fence,
             n_open: 0,
             is_deleted: put.is_deleted,
         };

@@ -6,13 +6,14 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 use crate::store::migrations::{Applied, Migration, MigrationFault, missing};
 
 /// All steps, in order.
-pub(super) const MIGRATIONS: [Migration; 2] = [
+pub(super) const MIGRATIONS: [Migration; 3] = [
     Migration { no: 1, name: "begin", sql: include_str!("migrations/0001_begin.sql") },
     Migration {
         no: 2,
         name: "requests_and_doubts",
         sql: include_str!("migrations/0002_requests_and_doubts.sql"),
     },
+    Migration { no: 3, name: "retention", sql: include_str!("migrations/0003_retention.sql") },
 ];
 
 /// Why a file was not taken there.

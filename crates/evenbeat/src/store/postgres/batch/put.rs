@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenbeat_core::ids::{Fence, JobKey};
-use evenbeat_core::store::{
-    AuditEntry, JobRow, PutAnswer, PutJob, Revision, RunRequest, Seen, StoreDown, Version,
-};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::store::{AuditEntry, JobRow, PutAnswer, PutJob, Revision, RunRequest, Seen, StoreDown};
 
 use super::records::{WRITE_RECORDS, write_records};
 use super::written::{ADD_JOBS, ADD_LABELS, AUDIT, CLEAR_LABELS, WRITE_DEFINITIONS, Written, audit};
 use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
+use crate::store::floor::Floor;
 use crate::store::postgres::PgStore;
 use crate::store::postgres::connect::Lane;
 use crate::store::postgres::epoch::{REIGN, reign};
 use crate::store::postgres::fail::Fail;
+use crate::store::postgres::housekeeping::{FLOOR, read_floor};
 use crate::store::postgres::requests::{self, KEEP_REQUESTS, REQUESTS_BY_KEY, keep_requests, keys_of};
 use crate::store::postgres::rows::Reader;
 use crate::store::postgres::tx::{Tx, transact};
@@ -28,23 +28,26 @@ impl PgStore {
 async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>, Fail> {
     let keys = keys(puts.iter().map(|it| &it.job.key));
     tx.ready(&[&LOCK_JOBS, &READ_JOBS, &REIGN, &WRITE_JOBS, &ADD_JOBS, &WRITE_DEFINITIONS]).await?;
-    tx.ready(&[&CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT]).await?;
+    tx.ready(&[&CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT, &FLOOR]).await?;
     let (by_key, is_request) = (keys_of(puts), puts.iter().any(|it| it.request.is_some()));
     if is_request {
         tx.ready(&[&REQUESTS_BY_KEY, &KEEP_REQUESTS]).await?;
     }
-    let ((), _, rows, requests, reigning) = tokio::try_join!(
+    let ((), _, rows, requests, floor, reigning) = tokio::try_join!(
         biased;
         tx.begin(),
         tx.query(&LOCK_JOBS, [&keys]),
         tx.query(&READ_JOBS, [&keys]),
         // Under the lock of the job, so that of two requests with one key the second finds the first.
         tx.query_if(!by_key.is_empty(), &REQUESTS_BY_KEY, [&by_key]),
+        // After the locks were waited for: a trim may have removed one of these jobs meanwhile.
+        tx.query(&FLOOR, []),
         tx.query(&REIGN, []),
     )?;
     let jobs = Jobs::read(reader, &rows, &reign(&reigning)?)?;
     let mut batch = Batch {
         jobs,
+        floor: read_floor(&floor)?,
         known: requests::by_key(&requests)?,
         defined: BTreeSet::new(),
         audit: Vec::new(),
@@ -67,6 +70,7 @@ async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>
 
 struct Batch {
     jobs: Jobs,
+    floor: Floor,
     /// Whose cold row is to be written; a move or a pause leaves it alone.
     defined: BTreeSet<JobKey>,
     audit: Vec<AuditEntry>,
@@ -101,8 +105,8 @@ impl Batch {
             job: put.job.clone(),
             state: put.state.clone(),
             revision: Revision(0),
-            version: Version(0),
-            fence: Fence(0),
+            version: self.floor.version,
+            fence: self.floor.fence,
             n_open: 0,
             is_deleted: false,
         });
