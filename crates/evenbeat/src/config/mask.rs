@@ -36,7 +36,42 @@ fn masked_line(line: &str) -> String {
         let inside = stars(shown.get(from..to).unwrap_or_default());
         shown.replace_range(from..to, &inside);
     }
+    mask_named_values(shown)
+}
+
+/// Hides the values of secrets inside a value, as in `host=db password=secret`.
+fn mask_named_values(mut shown: String) -> String {
+    let mut from = 0;
+    while let Some(equals) = shown.get(from..).and_then(|rest| rest.find('=')).map(|at| from + at) {
+        let before = shown.get(..equals).unwrap_or_default().trim_end();
+        let name = before.rsplit([' ', '\t', '"', '\'', '&', '?', '=', '{', ',']).next().unwrap_or_default();
+        let rest = shown.get(equals + 1..).unwrap_or_default();
+        let start = equals + 1 + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
+        from = start;
+        if names_a_secret(name) {
+            let end = start + value_len(shown.get(start..).unwrap_or_default());
+            let hidden = stars(shown.get(start..end).unwrap_or_default());
+            shown.replace_range(start..end, &hidden);
+            from = end;
+        }
+    }
     shown
+}
+
+/// How long a value is: up to its closing quote, or up to the next space or quote.
+fn value_len(text: &str) -> usize {
+    let Some(quoted) = text.strip_prefix('\'') else {
+        return text.find([' ', '\t', '"', '\'', '&', '\n', '\r']).unwrap_or(text.len());
+    };
+    let mut is_escaped = false;
+    for (at, letter) in quoted.char_indices() {
+        match letter {
+            '\'' if !is_escaped => return 1 + at + 1,
+            '\n' | '\r' => return 1 + at,
+            _ => is_escaped = letter == '\\' && !is_escaped,
+        }
+    }
+    text.len()
 }
 
 /// As many stars as there are bytes; the end of a line stays one.
@@ -62,6 +97,15 @@ mod tests {
         check("store = postgres://ann:p@w@db/b\r\n", "store = postgres://*******@db/b\r\n");
         check("store = 'postgres://db/b?password=x' # ä", "store = 'postgres://db/b?**********' # ä");
         check("store = 'postgres://ä:ö@db'", "store = 'postgres://*****@db'");
+    }
+
+    #[test]
+    fn passwords_among_named_values_are_hidden() {
+        check("store = \"host=db password=pw user=ann\"\n", "store = \"host=db password=** user=ann\"\n");
+        check("store = \"host=db Password = pw\"", "store = \"host=db Password = **\"");
+        check("store = \"password='p\\'w x' host=db\"", "store = \"password=******** host=db\"");
+        check("store = 'sslpassword=pw'", "store = 'sslpassword=**'");
+        check("store = 'password='\n", "store = 'password='\n");
     }
 
     #[test]

@@ -41,6 +41,13 @@ impl FromStr for StorePlace {
         }
         // Whatever stands before an `@` may be a password, and so may parameters.
         let shown = text.rsplit_once('@').map_or(text.to_owned(), |(_, rest)| format!("…@{rest}"));
+        // An address as `host=… password=…`: only the names are shown, whatever the values are.
+        if text.contains('=') && !text.contains("://") {
+            let named =
+                |it: &str| it.split_once('=').map_or("…".to_owned(), |(name, _)| format!("{name}=…"));
+            let shown: Vec<String> = text.split_whitespace().map(named).collect();
+            return Err(PlaceError::Unknown(shown.join(" ")));
+        }
         let shown = match shown.split_once('?') {
             Some((before, _)) => format!("{before}?…"),
             None => shown,
@@ -97,6 +104,9 @@ mod tests {
         check("evenbeat.db", &format!("`evenbeat.db` {way_out}"));
         check("mysql://ann:secret@db/beat", &format!("`…@db/beat` {way_out}"));
         check("mysql://ann@db/beat?password=secret", &format!("`…@db/beat?…` {way_out}"));
+        check("host=db password=secret user=ann", &format!("`host=… password=… user=…` {way_out}"));
+        check("password='two words'", &format!("`password=… …` {way_out}"));
+        check("user=a@b password=secret", &format!("`user=… password=…` {way_out}"));
         check("mysql://db/beat?password=secret", &format!("`mysql://db/beat?…` {way_out}"));
     }
 }
