@@ -25,6 +25,8 @@ mod history;
 mod hygiene;
 #[path = "postgres_store/listing.rs"]
 mod listing;
+#[path = "postgres_store/marks.rs"]
+mod marks;
 #[path = "postgres_store/proxy.rs"]
 mod proxy;
 #[path = "postgres_store/requests.rs"]

@@ -20,11 +20,14 @@ use super::tx::{Query, Tx, transact};
 use crate::store::columns::{number, stored_number};
 use crate::store::word::Word;
 
+/// The runs are joined with what is said of them where they are locked, each by its id: a join behind the lock would
+/// compare all with all.
 static MARK: Query = Query {
-    sql: "WITH held AS (SELECT id FROM open_run WHERE id = ANY($1) ORDER BY id FOR UPDATE) \
-          UPDATE open_run o SET phase = 'running', started_at = coalesce(o.started_at, u.started_at) \
-          FROM held, unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS u(id, fence, started_at) \
-          WHERE o.id = held.id AND o.id = u.id AND o.fence = u.fence RETURNING o.id, o.fence",
+    sql: "WITH held AS (\
+            SELECT o.id, u.started_at FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS u(id, fence, started_at) \
+              JOIN open_run o ON o.id = u.id AND o.fence = u.fence ORDER BY o.id FOR UPDATE OF o) \
+          UPDATE open_run o SET phase = 'running', started_at = coalesce(o.started_at, held.started_at) \
+          FROM held WHERE o.id = held.id RETURNING o.id, o.fence",
     types: &[Type::UUID_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY],
 };
 
@@ -78,6 +81,12 @@ impl PgStore {
     /// Takes note of how far runs have come; false for those that are not open with that fence.
     pub async fn mark(&self, marks: &[Mark]) -> Result<Vec<bool>, StoreDown> {
         transact!(self, Lane::Pool, |tx| mark(&tx, marks))
+    }
+
+    /// The statement that marks runs, for whoever wants to see how the server goes about it.
+    #[doc(hidden)]
+    pub fn mark_statement() -> &'static str {
+        MARK.sql
     }
 
     /// Asks the owners of runs to end them; they hear it at their next beat.
