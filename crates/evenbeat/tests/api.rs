@@ -21,6 +21,8 @@ mod limits;
 mod paths;
 #[path = "api/problems.rs"]
 mod problems;
+#[path = "api/rebalance.rs"]
+mod rebalance;
 #[path = "api/routes.rs"]
 mod routes;
 #[path = "api/runs.rs"]

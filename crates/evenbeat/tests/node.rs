@@ -49,6 +49,7 @@ fn start(folder: &Path, takes: Length) -> (App, Running) {
             node: node.clone(),
             instance: "main".to_owned(),
             boot_id: 1,
+            home: 1,
             pools: BTreeMap::from([(Pool::default_pool(), 8)]),
         },
         settings: Settings::new(node, None, 8),
@@ -233,7 +234,7 @@ async fn a_plan_is_applied_as_it_was_shown_and_only_once() {
         .map(|n| Job { next_run_hint: Some(at), ..job(&format!("j{n:02}"), r#"every = "6h""#) })
         .collect();
     app.intake.apply(&people(), clustered, ApplyOptions::default()).await.unwrap();
-    let shown = app.intake.plan_rebalance().await.unwrap();
+    let shown = app.intake.plan_rebalance(&people()).await.unwrap();
     assert!(30 <= shown.plan.moves.len(), "{:?}", shown.plan.moves);
     let done = app.intake.rebalance(&people(), shown.id).await.unwrap();
     assert_eq!(done.moved, shown.plan.moves);
@@ -243,10 +244,14 @@ async fn a_plan_is_applied_as_it_was_shown_and_only_once() {
         assert_eq!(row.state.next_run_at, Some(it.new_time));
     }
     // What was moved a moment ago rests.
-    let next = app.intake.plan_rebalance().await.unwrap();
+    let next = app.intake.plan_rebalance(&people()).await.unwrap();
     assert_eq!(next.plan.moves, []);
     let again = app.intake.rebalance(&people(), shown.id).await.unwrap_err();
-    assert_eq!(again.to_string(), format!("the plan `{}` is not current any more; make a new one", shown.id));
+    let expected = format!(
+        "there is no rebalance plan `{}` (plans are kept for 1 h and applied once); make a new plan",
+        shown.id
+    );
+    assert_eq!(again.to_string(), expected);
     running.stop(DRAIN, pending()).await.unwrap();
 }
 

@@ -27,14 +27,21 @@ mod hygiene;
 mod listing;
 #[path = "postgres_store/marks.rs"]
 mod marks;
+#[path = "postgres_store/plans.rs"]
+mod plans;
 #[path = "postgres_store/proxy.rs"]
 mod proxy;
+#[path = "chaos/programs.rs"]
+#[expect(dead_code, reason = "one of the programs is enough here")]
+mod programs;
 #[path = "postgres_store/requests.rs"]
 mod requests;
 #[path = "postgres_store/schema.rs"]
 mod schema;
 #[path = "postgres_store/races.rs"]
 mod races;
+#[path = "postgres_store/servers.rs"]
+mod servers;
 #[path = "postgres_store/tls.rs"]
 mod tls;
 #[path = "postgres_store/walks.rs"]

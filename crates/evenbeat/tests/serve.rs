@@ -19,3 +19,5 @@ mod quotas;
 mod refused;
 #[path = "serve/store.rs"]
 mod store;
+#[path = "serve/shared_file.rs"]
+mod shared_file;

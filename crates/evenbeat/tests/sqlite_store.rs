@@ -24,6 +24,8 @@ mod lists;
 mod marked;
 #[path = "sqlite_store/nth_write.rs"]
 mod nth_write;
+#[path = "sqlite_store/plans.rs"]
+mod plans;
 #[path = "sqlite_store/requests.rs"]
 mod requests;
 #[path = "support/stories.rs"]

@@ -71,6 +71,7 @@ fn a_store_without_one_of_its_rules_is_found_out() {
         Weakness::TrimForgetsFence,
         "housekeeping::a_key_whose_tombstone_was_trimmed_goes_on_with_greater_fences",
     );
+    check(Weakness::PlanInPieces, "plans::a_plan_that_meets_another_version_changes_nothing");
     check(Weakness::AdoptWithoutFencing, "sessions::a_restarted_node_takes_its_runs_over");
 }
 

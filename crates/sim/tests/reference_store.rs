@@ -30,8 +30,10 @@ fn session(no: u8) -> SessionSpec {
         node: format!("n{}", no % 2).parse().unwrap(),
         name: "main".to_owned(),
         boot_id: 1,
+        home: 0,
         kind: SessionKind::Node,
         pools: BTreeMap::new(),
+        zone_data: String::new(),
     }
 }
 

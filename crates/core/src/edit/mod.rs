@@ -14,9 +14,9 @@ use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
 use crate::occurrence::{self, Asked, Due, Step};
 use crate::placement::{KeptReason, Move};
 use crate::repair;
-use crate::schedule::Placement;
+use crate::schedule::{Placement, Schedule};
 use crate::store::{JobRow, PutJob, RunRequest, Seen};
-use crate::time::Timestamp;
+use crate::time::{Duration, Timestamp};
 
 /// Why a job stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,8 +60,8 @@ pub enum Refusal {
     /// A rebalance must not move it now.
     #[error("the job is not moved: {0}")]
     Kept(KeptReason),
-    /// The plan was made for another state of things.
-    #[error("the job's next run is not the one that the plan moves; make a new plan")]
+    /// The job has no next run that could be moved.
+    #[error("the job has no next run that could be moved; make a new plan")]
     PlanIsOld,
 }
 
@@ -213,21 +213,45 @@ pub fn remove(row: &JobRow) -> Result<PutJob, Refusal> {
     Ok(put)
 }
 
-/// One move of a rebalance, if the job may still be moved and is where the plan has seen it.
+/// One move of a rebalance, if the job may be moved now. It may have run since the plan was made: then its next
+/// occurrence is the one of the planned phase that follows.
 pub fn apply_move(row: &JobRow, it: &Move, now: Timestamp) -> Result<PutJob, Refusal> {
     let mut put = put_again(row)?;
     if 0 < row.n_open {
         return Err(Refusal::Kept(KeptReason::JobRunning));
     }
-    if row.state.next_run_at != Some(it.old_time) || it.new_time <= now {
-        return Err(Refusal::PlanIsOld);
-    }
-    if let Some(reason) = KeptReason::of(&row.job, &row.state, it.old_time, now) {
+    let next_run_at = row.state.next_run_at.ok_or(Refusal::PlanIsOld)?;
+    if let Some(reason) = KeptReason::of(&row.job, &row.state, next_run_at, now) {
         return Err(Refusal::Kept(reason));
     }
-    put.state.place(&row.job, it.placement.clone());
+    let placement = placement_of(row, it, next_run_at, now)?;
+    put.state.place(&row.job, placement);
     put.is_revision = true;
     Ok(put)
+}
+
+/// The planned phase, set down at its first occurrence that keeps within half an interval and one and a half from the
+/// last start (A10).
+fn placement_of(
+    row: &JobRow,
+    it: &Move,
+    next_run_at: Timestamp,
+    now: Timestamp,
+) -> Result<Placement, Refusal> {
+    let (mut after, mut latest) = (now, Timestamp::MAX);
+    if let Schedule::Every { interval, .. } = row.job.schedule {
+        let last_start = row.state.last_start_at.unwrap_or(next_run_at - interval);
+        let half = Duration::from_millis(interval.as_millis() / 2);
+        after = after.max(last_start + half - Duration::from_millis(1));
+        latest = last_start + interval + half;
+    }
+    let rhythm = row.job.schedule.rhythm(&it.placement, row.job.bounds, &row.job.zone);
+    let anchor_at = rhythm.next_after(after).ok_or(Refusal::PlanIsOld)?;
+    if latest < anchor_at {
+        // Its new time has passed while the plan waited, and the next one is too far away.
+        return Err(Refusal::Kept(KeptReason::ProtectionWindow));
+    }
+    Ok(Placement { anchor_at, placed_at: now, choices: it.placement.choices.clone() })
 }
 
 /// The row as it is, to be written again.

@@ -479,9 +479,34 @@ fn what_is_running_or_protected_stays() {
 }
 
 #[test]
-fn an_old_plan_moves_nothing() {
-    let old = "the job's next run is not the one that the plan moves; make a new plan";
-    let ran_since = |row: &mut JobRow| row.state.next_run_at = Some(instant("2026-02-05T06:00:00Z"));
-    check_move("every 12h", ran_since, "12:05", old);
-    check_move("every 12h", as_it_is, "19:15", old);
+fn a_job_that_ran_since_is_moved_to_the_planned_phase() {
+    let ran_at = |start: &'static str, next: &'static str| {
+        move |row: &mut JobRow| {
+            row.state.last_start_at = Some(instant(start));
+            row.state.next_run_at = Some(instant(next));
+        }
+    };
+    // Half an interval after the start at 18:00 is midnight; the phase comes around at 07:15.
+    let once = ran_at("18:00", "2026-02-05T06:00:00Z");
+    check_move("every 12h", once, "18:30", "next 07:15, revised");
+    // Three hours later its planned time has passed.
+    let once = ran_at("18:00", "2026-02-05T06:00:00Z");
+    check_move("every 12h", once, "21:30", "next 07:15, revised");
+}
+
+#[test]
+fn a_job_whose_planned_time_has_passed_stays() {
+    let waits = |row: &mut JobRow| {
+        row.state.last_start_at = Some(instant("06:00"));
+        row.state.next_run_at = Some(instant("2026-02-05T06:00:00Z"));
+    };
+    check_move("every 12h", waits, "19:20", "the job is not moved: protection_window");
+    check_move("every 12h", as_it_is, "19:15", "the job is not moved: protection_window");
+}
+
+#[test]
+fn a_job_without_a_next_run_is_not_moved() {
+    let is_over = |row: &mut JobRow| row.state.next_run_at = None;
+    let old = "the job has no next run that could be moved; make a new plan";
+    check_move("every 12h", is_over, "12:05", old);
 }

@@ -31,6 +31,16 @@ pub enum KeptReason {
 }
 
 impl KeptReason {
+    /// All of them, in the order in which they are asked.
+    pub const ALL: [KeptReason; 6] = [
+        KeptReason::JobRunning,
+        KeptReason::ProtectionWindow,
+        KeptReason::PlacementCooldown,
+        KeptReason::PinnedSchedule,
+        KeptReason::Paused,
+        KeptReason::Waiting,
+    ];
+
     /// The code on the wire and in logs.
     pub fn as_str(self) -> &'static str {
         match self {

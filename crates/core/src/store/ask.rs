@@ -28,8 +28,8 @@ pub enum Joined {
 /// Which lives are over, besides those that are fenced off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lives {
-    /// Those of the asker's node on this boot of its machine: it holds its node's lock. What an earlier boot
-    /// left behind, others see fall silent.
+    /// Those of the asker's node in its data directory, on this boot of its machine: it holds the directory's lock. What
+    /// an earlier boot left behind, others see fall silent.
     OfThisBoot,
     /// Those of all nodes: the store has one process at a time, and the asker is it. Nobody else watches.
     OfAllNodes,

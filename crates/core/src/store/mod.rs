@@ -35,6 +35,7 @@
 //! is whenever they beat. No lease looks at it.
 
 mod ask;
+mod plans;
 mod rows;
 mod trim;
 mod views;
@@ -43,6 +44,7 @@ pub use ask::{
     Beat, Bid, Cancelled, Changes, Claim, ClaimAnswer, Claims, Cursor, End, EndAnswer, EndBy, Fencing,
     Joined, Lives, Mark, MarkKind, PutAnswer, PutJob, Seen, Settle, SettleAnswer, Take, Watch, WorkerStart,
 };
+pub use plans::{ApplyPlan, NewPlan, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER, PlanAnswer, PlanId, PlanRow};
 pub use rows::{
     AuditEntry, CounterKey, CounterLimit, CounterRow, IDEMPOTENCY_KEPT_FOR, Idempotency, JobNews, JobRow,
     LateResult, OutboxRow, OwnerPing, RecordRow, Revision, RunEnded, RunPhase, RunRequest, RunRow,
@@ -141,6 +143,12 @@ pub trait Store {
     /// greatest fence and version that were ever trimmed, so that neither repeats. A request for a run that repeats an
     /// earlier one of the same job writes nothing, whatever has become of the job.
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown>;
+
+    /// Keeps a plan for [`PLAN_LIFE`]; of one caller the last [`PLANS_PER_CALLER`], of all the last [`PLANS_MAX`].
+    fn put_plan(&mut self, plan: &NewPlan) -> Result<(), StoreDown>;
+
+    /// Writes the jobs of a plan as [`Store::put_jobs`] does, but all of them or none. A plan is applied once.
+    fn apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown>;
 
     /// Asks the owners of runs to end them; they hear it at their next beat.
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown>;

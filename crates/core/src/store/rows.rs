@@ -180,8 +180,13 @@ pub struct SessionSpec {
     pub boot_id: u128,
     /// What it is.
     pub kind: SessionKind,
+    /// The data directory that it works in and holds the lock of. Only one process at a time has it, so a session with
+    /// the same one on the same boot is an earlier life of the same node.
+    pub home: u128,
     /// What it can carry, in cost units.
     pub pools: BTreeMap<Pool, u32>,
+    /// The release of its zone data, such as `2026e`. For people; no decision reads it.
+    pub zone_data: String,
 }
 
 /// A session as it is stored.

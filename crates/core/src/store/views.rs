@@ -1,6 +1,8 @@
 //! The reading side: rows for pages, answers and checks. Nothing here changes anything.
 
-use super::{AuditEntry, CounterRow, JobRow, OwnerPing, RecordRow, RunRow, SessionRow, StoreDown};
+use super::{
+    AuditEntry, CounterRow, JobRow, OwnerPing, PlanId, PlanRow, RecordRow, RunRow, SessionRow, StoreDown,
+};
 use crate::ids::{JobKey, RunId};
 use crate::time::Timestamp;
 
@@ -41,6 +43,9 @@ pub trait Views {
 
     /// All counters that were ever used.
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown>;
+
+    /// A plan that can still be applied.
+    fn plan(&self, id: PlanId) -> Result<Option<PlanRow>, StoreDown>;
 
     /// Who changed what, oldest first.
     fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown>;

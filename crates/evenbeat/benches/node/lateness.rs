@@ -162,6 +162,7 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
             node: node.clone(),
             instance: "main".to_owned(),
             boot_id: 1,
+            home: 1,
             pools: BTreeMap::from([(Pool::default_pool(), capacity)]),
         },
         settings: Settings::new(node, lease, capacity),

@@ -122,8 +122,10 @@ pub(crate) fn join(store: &mut (impl Store + ?Sized)) -> Epoch {
         node: "n1".parse().expect("a node"),
         name: "main".to_owned(),
         boot_id: 1,
+        home: 0,
         kind: SessionKind::Node,
         pools: [("default".parse().expect("a pool"), 4)].into(),
+        zone_data: String::new(),
     };
     let timings = Timings::new(TimingsSpec::DEFAULT).expect("timings");
     match store.join(&session, &timings).expect("the store answers") {

@@ -206,7 +206,7 @@ impl From<IntakeError> for Problem {
             IntakeError::NoSuchNode { .. } => Code::NoSuchNode,
             IntakeError::Refused { refusal, .. } => code_of(refusal),
             IntakeError::OtherRevision { .. } => Code::OtherRevision,
-            IntakeError::PlanIsOld { .. } => Code::PlanIsOld,
+            IntakeError::PlanIsOld { .. } | IntakeError::NoSuchPlan { .. } => Code::PlanIsOld,
             IntakeError::ShellNotAllowed { .. } => Code::ShellNotAllowed,
             IntakeError::TargetNotSupported { .. } => Code::TargetNotSupported,
             IntakeError::OverQuota { .. } => Code::OverQuota,

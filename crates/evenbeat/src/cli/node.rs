@@ -68,6 +68,7 @@ fn table(page: &Page<NodeView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
                 Cell::plain(it.open_runs.to_string()),
                 Cell::plain(pools.join(" ")),
                 Cell::plain(&*it.kind),
+                Cell::plain(&it.zone_data),
                 Cell::styled(&it.session, DIM),
             ]
         })
@@ -79,6 +80,7 @@ fn table(page: &Page<NodeView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("RUNS", Fit::Drop),
         ("POOLS", Fit::Drop),
         ("KIND", Fit::Drop),
+        ("TZDATA", Fit::Drop),
         ("SESSION", Fit::Drop),
     ];
     let lines = words(&columns, &rows, desk.table_width);

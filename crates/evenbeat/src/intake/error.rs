@@ -2,7 +2,7 @@
 
 use evenbeat_core::edit::Refusal;
 use evenbeat_core::ids::{JobKey, NodeName};
-use evenbeat_core::store::{Revision, RunRequest, StoreDown};
+use evenbeat_core::store::{PlanId, Revision, RunRequest, StoreDown};
 use evenbeat_core::time::Duration;
 
 /// Why something was not done. Nothing was changed.
@@ -36,11 +36,17 @@ pub enum IntakeError {
         /// What it is.
         is: Revision,
     },
-    /// The schedule has changed since the plan was made.
-    #[error("the plan `{plan}` is not current any more; make a new one")]
+    /// A definition, a pause or a phase has changed since the plan was made.
+    #[error("jobs were changed since the rebalance plan `{plan}` was made; make a new plan")]
     PlanIsOld {
         /// Which.
-        plan: String,
+        plan: PlanId,
+    },
+    /// The plan was applied, has expired or never was.
+    #[error("there is no rebalance plan `{plan}` (plans are kept for 1 h and applied once); make a new plan")]
+    NoSuchPlan {
+        /// Which.
+        plan: PlanId,
     },
     /// A shell is not allowed.
     #[error(

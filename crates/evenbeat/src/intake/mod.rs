@@ -8,6 +8,7 @@ mod allowed;
 mod apply;
 mod error;
 mod in_flight;
+mod plan_text;
 mod rebalance;
 
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ use evenbeat_core::value::Value;
 pub use allowed::{Allowed, Quota};
 pub use apply::{Applied, ApplyOptions, Change};
 pub use error::IntakeError;
-pub use rebalance::{PlanId, Rebalanced, StoredPlan};
+pub use rebalance::{Rebalanced, StoredPlan};
 
 use crate::fleet::Fleet;
 use crate::runtime::clock;
@@ -39,7 +40,6 @@ use crate::runtime::node::NodeHandle;
 use crate::runtime::telemetry::Telemetry;
 use crate::store::any::AnyStore;
 use in_flight::InFlight;
-use rebalance::Plans;
 
 /// How often a change is worked out anew because others were quicker.
 const N_TRIES: u32 = 10;
@@ -64,7 +64,6 @@ struct Inner {
     node: NodeHandle,
     telemetry: Telemetry,
     allowed: Allowed,
-    plans: Plans,
     in_flight: InFlight,
 }
 
@@ -89,15 +88,7 @@ impl Intake {
         telemetry: Telemetry,
         allowed: Allowed,
     ) -> Intake {
-        let inner = Inner {
-            store,
-            fleet,
-            node,
-            telemetry,
-            allowed,
-            plans: Plans::default(),
-            in_flight: InFlight::default(),
-        };
+        let inner = Inner { store, fleet, node, telemetry, allowed, in_flight: InFlight::default() };
         Intake { inner: Arc::new(inner) }
     }
 

@@ -1,35 +1,25 @@
 //! Levelling the fleet: a plan that people look at, and exactly that plan applied (A8 to A10).
+//!
+//! A plan lives in the store, so that any node can apply it. It is refused when a definition, a pause or a phase has
+//! changed since; runs do not matter to it. All of its moves are written at once or none of them is.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use evenbeat_core::edit::{self, Refusal};
-use evenbeat_core::ids::JobKey;
 use evenbeat_core::notice::Notice;
-use evenbeat_core::placement::{Kept, KeptReason, Move, RebalancePlan, plan_rebalance};
-use evenbeat_core::store::{BATCH_MAX, JobRow, PutAnswer, PutJob};
-use evenbeat_core::time::Duration;
+use evenbeat_core::placement::{Kept, Move, RebalancePlan, plan_rebalance};
+use evenbeat_core::store::{
+    ApplyPlan, BATCH_MAX, JobRow, NewPlan, PlanAnswer, PlanId, PutJob, Revision, StoreDown,
+};
+use evenbeat_core::time::Timestamp;
 
-use super::{Actor, Intake, IntakeError, audit};
+use super::plan_text::{self, ReadPlan};
+use super::{Actor, Intake, IntakeError, N_TRIES, audit};
 use crate::runtime::clock;
 use crate::runtime::ids::mint;
 
-/// So many plans are remembered.
-const PLANS_MAX: usize = 16;
-
-/// So long a plan is good for; then the protection windows that it has looked at are others.
-const PLAN_LIFE: Duration = Duration::from_mins(10);
-
-/// Which plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanId(pub u128);
-
-impl fmt::Display for PlanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        uuid::Uuid::from_u128(self.0).fmt(f)
-    }
-}
+/// How often a plan is made anew that is applied in the same step, because somebody changed a job meanwhile.
+const N_PLANS: u32 = 3;
 
 /// A plan, and under which name it can be applied.
 #[derive(Clone, Debug)]
@@ -53,95 +43,89 @@ pub struct Rebalanced {
     pub new_score: f64,
 }
 
-/// The plans that were shown to people.
-#[derive(Debug, Default)]
-pub(super) struct Plans(Mutex<VecDeque<StoredPlan>>);
-
-impl Plans {
-    fn keep(&self, plan: RebalancePlan) -> StoredPlan {
-        let stored = StoredPlan { id: PlanId(mint(clock::now())), plan: Arc::new(plan) };
-        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        plans.truncate(PLANS_MAX - 1);
-        plans.push_front(stored.clone());
-        stored
-    }
-
-    /// A plan is applied once.
-    fn take(&self, id: PlanId) -> Option<Arc<RebalancePlan>> {
-        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let idx = plans.iter().position(|it| it.id == id)?;
-        plans.remove(idx).map(|it| it.plan)
-    }
+/// A move that is about to be written.
+struct Pending {
+    /// As the plan has it.
+    planned: Move,
+    /// As it is made.
+    made: Move,
+    revision: Revision,
+    put: PutJob,
 }
 
 impl Intake {
-    /// What a rebalance would do now. Changes nothing.
-    pub async fn plan_rebalance(&self) -> Result<StoredPlan, IntakeError> {
+    /// What a rebalance would do now. Changes nothing but the list of plans.
+    pub async fn plan_rebalance(&self, actor: &Actor) -> Result<StoredPlan, IntakeError> {
         let rows = self.all_rows().await?;
         let (now, balance) = (self.now().await, self.inner.fleet.ledger().balance());
-        let planned = tokio::task::spawn_blocking(move || {
+        let (plan, text) = beside(move || {
             let jobs: Vec<_> = rows.iter().map(|row| (&*row.job, &row.state)).collect();
-            plan_rebalance(balance, now, &jobs)
-        });
-        let plan = planned.await.map_err(|error| {
-            evenbeat_core::store::StoreDown(format!("the plan could not be worked out: {error}"))
-        })?;
-        Ok(self.inner.plans.keep(plan))
+            let plan = plan_rebalance(balance, now, &jobs);
+            let text = plan_text::write(&plan, plan_text::fleet_of(&rows));
+            (plan, text)
+        })
+        .await?;
+        let id = PlanId(mint(clock::now()));
+        let stored = NewPlan { id, caller: actor.0.clone(), text: text.into() };
+        self.inner.store.put_plan(stored).await?;
+        Ok(StoredPlan { id, plan: Arc::new(plan) })
     }
 
-    /// Applies exactly that plan. Jobs that run, or may not be moved any more, stay where they are and are told of.
+    /// Makes a plan and applies it in one step.
+    pub async fn rebalance_now(&self, actor: &Actor) -> Result<Rebalanced, IntakeError> {
+        let mut n_plans = 0;
+        loop {
+            n_plans += 1;
+            let plan = self.plan_rebalance(actor).await?;
+            match self.rebalance(actor, plan.id).await {
+                Err(IntakeError::PlanIsOld { .. }) if n_plans < N_PLANS => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Applies exactly that plan. Jobs that run, or may not be moved now, stay where they are and are reported.
     pub async fn rebalance(&self, actor: &Actor, id: PlanId) -> Result<Rebalanced, IntakeError> {
-        let old = || IntakeError::PlanIsOld { plan: id.to_string() };
-        let plan = self.inner.plans.take(id).ok_or_else(old)?;
-        let now = self.now().await;
-        if plan.made_at + PLAN_LIFE < now {
-            return Err(old());
-        }
-        let mut moved = Vec::with_capacity(plan.moves.len());
+        let stored = self.inner.store.plan(id).await?;
+        let plan = stored.and_then(|it| plan_text::read(&it.text));
+        let plan = plan.ok_or(IntakeError::NoSuchPlan { plan: id })?;
+        let old = || IntakeError::PlanIsOld { plan: id };
+        let (rows, now) = (self.all_rows().await?, self.now().await);
         let mut skipped = plan.kept.clone();
-        // Nothing is written before it is known that the schedule is the one that the plan was made for.
-        let mut batches: Vec<Vec<(Move, PutJob)>> = Vec::new();
-        for moves in plan.moves.chunks(BATCH_MAX) {
-            let keys: Arc<[JobKey]> = moves.iter().map(|it| it.key.clone()).collect();
-            let rows = self.inner.store.jobs_of(keys).await?;
-            let mut batch = Vec::with_capacity(moves.len());
-            for it in moves {
-                let row: Option<&JobRow> = rows.iter().find(|row| row.job.key == it.key);
-                match row.map(|row| edit::apply_move(row, it, now)) {
-                    Some(Ok(mut put)) => {
-                        let detail = format!("{} to {}", it.old_time, it.new_time);
-                        put.audit = Some(audit(actor, "rebalance", &it.key, &detail));
-                        batch.push((it.clone(), put));
+        let (by, scores) = (actor.clone(), (plan.old_score, plan.new_score));
+        let worked_out = beside(move || work_out(plan, &rows, &by, now)).await?;
+        let (mut pending, kept) = worked_out.ok_or_else(old)?;
+        skipped.extend(kept);
+        for _ in 0..N_TRIES {
+            let puts = pending.iter().map(|it| it.put.clone()).collect();
+            match self.inner.store.apply_plan(ApplyPlan { id, puts }).await? {
+                PlanAnswer::Applied(rows) => {
+                    for row in &rows {
+                        self.note(&row.job.key, Some(row));
                     }
-                    Some(Err(Refusal::Kept(reason))) => skipped.push(Kept { key: it.key.clone(), reason }),
-                    Some(Err(_)) | None => return Err(old()),
+                    self.inner.node.nudge();
+                    let moved = pending.into_iter().map(|it| it.made).collect();
+                    return Ok(self.tell_of_rebalance(scores, moved, skipped));
                 }
-            }
-            batches.push(batch);
-        }
-        for batch in batches {
-            let (moves, puts): (Vec<Move>, Vec<PutJob>) = batch.into_iter().unzip();
-            let answers = self.inner.store.put_jobs(puts).await?;
-            for (it, answer) in moves.into_iter().zip(answers) {
-                match answer {
-                    PutAnswer::Put(row) => {
-                        self.note(&it.key, Some(&row));
-                        moved.push(it);
-                    }
-                    // A run of it began, or somebody edited it, in this very moment.
-                    PutAnswer::Stale(_) | PutAnswer::Gone | PutAnswer::Repeated(_) => {
-                        skipped.push(Kept { key: it.key.clone(), reason: KeptReason::JobRunning });
+                PlanAnswer::Gone => return Err(IntakeError::NoSuchPlan { plan: id }),
+                PlanAnswer::Stale(rows) if rows.is_empty() => return Err(old()),
+                // A run of theirs began or ended in this very moment.
+                PlanAnswer::Stale(rows) => {
+                    let now = self.now().await;
+                    for row in rows {
+                        let again = rework(&mut pending, &row, actor, now).ok_or_else(old)?;
+                        skipped.extend(again);
                     }
                 }
             }
         }
-        self.inner.node.nudge();
-        Ok(self.tell_of_rebalance(&plan, moved, skipped))
+        Err(StoreDown("jobs of the plan changed again and again; apply it once more".to_owned()).into())
     }
 
-    fn tell_of_rebalance(&self, plan: &RebalancePlan, moved: Vec<Move>, skipped: Vec<Kept>) -> Rebalanced {
+    fn tell_of_rebalance(&self, scores: (f64, f64), moved: Vec<Move>, skipped: Vec<Kept>) -> Rebalanced {
+        let (old_score, planned_score) = scores;
         let day = self.inner.fleet.distribution(clock::now(), 24);
-        let (old_score, new_score) = (plan.before.score(), day.map_or(plan.after.score(), |day| day.score()));
+        let new_score = day.map_or(planned_score, |day| day.score());
         for kept in &skipped {
             let notice = Notice::SkippedByRebalance { key: kept.key.clone(), reason: kept.reason };
             self.inner.telemetry.notice(&notice);
@@ -162,4 +146,69 @@ impl Intake {
             rows.extend(page);
         }
     }
+}
+
+/// What is to be written for a plan, and which of its jobs cannot be moved now; none if the fleet is another than the
+/// plan was made for. Rows and moves are in the order of their keys.
+fn work_out(
+    plan: ReadPlan,
+    rows: &[JobRow],
+    actor: &Actor,
+    now: Timestamp,
+) -> Option<(Vec<Pending>, Vec<Kept>)> {
+    if plan_text::fleet_of(rows) != plan.fleet {
+        return None;
+    }
+    let (mut pending, mut kept) = (Vec::with_capacity(plan.moves.len()), Vec::new());
+    for planned in plan.moves {
+        let idx = rows.binary_search_by(|row| row.job.key.cmp(&planned.key)).ok()?;
+        match pend(rows.get(idx)?, planned, actor, now)? {
+            Ok(it) => pending.push(it),
+            Err(it) => kept.push(it),
+        }
+    }
+    Some((pending, kept))
+}
+
+/// A move as it can be made now, or why it cannot; none if it can never be made again.
+fn pend(row: &JobRow, planned: Move, actor: &Actor, now: Timestamp) -> Option<Result<Pending, Kept>> {
+    match edit::apply_move(row, &planned, now) {
+        Ok(mut put) => {
+            let (old_time, new_time) = (row.state.next_run_at?, put.state.next_run_at?);
+            let last_start = row.state.last_start_at.unwrap_or(planned.new_time - planned.gap);
+            let gap = new_time - last_start;
+            let made = Move { old_time, new_time, gap, ..planned.clone() };
+            let detail = format!("{old_time} to {new_time}");
+            put.audit = Some(audit(actor, "rebalance", &row.job.key, &detail));
+            Some(Ok(Pending { planned, made, revision: row.revision, put }))
+        }
+        Err(Refusal::Kept(reason)) => Some(Err(Kept { key: row.job.key.clone(), reason })),
+        Err(_) => None,
+    }
+}
+
+/// Works one move out again from a row that has changed, and returns the job if it cannot be moved now; none if a person
+/// changed it. The moves are in the order of their keys.
+fn rework(pending: &mut Vec<Pending>, row: &JobRow, actor: &Actor, now: Timestamp) -> Option<Vec<Kept>> {
+    let idx = pending.binary_search_by(|it| it.planned.key.cmp(&row.job.key)).ok()?;
+    let it = pending.get_mut(idx)?;
+    if it.revision != row.revision || row.is_deleted {
+        return None;
+    }
+    match pend(row, it.planned.clone(), actor, now)? {
+        Ok(again) => {
+            *it = again;
+            Some(Vec::new())
+        }
+        Err(kept) => {
+            pending.remove(idx);
+            Some(vec![kept])
+        }
+    }
+}
+
+/// Runs what takes long beside everything else.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreDown> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StoreDown(format!("the plan could not be worked out: {error}")))
 }

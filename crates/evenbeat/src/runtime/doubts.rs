@@ -54,8 +54,10 @@ mod tests {
             node: "n1".parse().unwrap(),
             name: "main".to_owned(),
             boot_id: 1,
+            home: 1,
             kind: SessionKind::Node,
             pools: BTreeMap::new(),
+            zone_data: String::new(),
         };
         SessionRow { spec, beat, is_dead: false, is_draining: false }
     }

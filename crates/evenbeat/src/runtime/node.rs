@@ -55,6 +55,8 @@ pub struct NodeIdentity {
     pub instance: String,
     /// Which boot of the machine.
     pub boot_id: u128,
+    /// Which data directory, as long as this process holds its lock.
+    pub home: u128,
     /// What it can carry, in cost units.
     pub pools: BTreeMap<Pool, u32>,
 }

@@ -12,6 +12,7 @@ use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
     Claim, End, EndAnswer, EndBy, Joined, RunPhase, SessionKind, SessionSpec, StoreDown, Version,
 };
+use evenbeat_core::zone::Zone;
 use tokio::sync::mpsc;
 
 use super::clock;
@@ -298,8 +299,10 @@ impl NodeIdentity {
             node: self.node.clone(),
             name: self.instance.clone(),
             boot_id: self.boot_id,
+            home: self.home,
             kind: SessionKind::Node,
             pools: self.pools.clone(),
+            zone_data: Zone::data_version().to_owned(),
         }
     }
 }

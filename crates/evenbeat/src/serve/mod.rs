@@ -1,6 +1,7 @@
 //! `evenbeat serve`: one process, from its configuration to its end.
 
 mod doors;
+mod home;
 mod logging;
 mod open;
 mod signals;
@@ -12,6 +13,7 @@ use evenbeat_core::time::Duration;
 
 pub use doors::Doors;
 use doors::{Listening, Unopened};
+use home::Home;
 pub use logging::start_logging;
 pub use open::ServeError;
 pub use signals::{Signal, Signals};
@@ -52,13 +54,15 @@ impl Server {
         let unopened = Unopened::bind(config).await?;
         let jobs = open::jobs(&config.jobs)?;
         point("serve.bound");
-        let store = open::store(config).await?;
+        let home = Home::open(&places, &places.root().join(open::NODE_LOCK))?;
+        let store = open::store(config, &home).await?;
         point("serve.opened");
         let token_key = open::token_key(&places)?;
         let (settings, shims) = open::commands(config, &places, token_key);
+        let identity = open::identity(config, &home, &store).await?;
         let parts = AppParts {
             store,
-            identity: open::identity(config),
+            identity,
             settings: config.settings(),
             balance: config.balance(),
             agenda: AgendaSettings {

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration as Length;
 
 use evenbeat_core::job::Job;
-use evenbeat_core::store::StoreDown;
+use evenbeat_core::store::{SessionKind, SessionRow, StoreDown};
 use evenbeat_core::zone::Zones;
 use rustix::fs::{FlockOperation, flock};
 use uuid::Uuid;
 
+use super::home::Home;
 use crate::api::SocketError;
 use crate::config::Config;
 use crate::intake::IntakeError;
@@ -22,7 +23,7 @@ use crate::runtime::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::place::StorePlace;
 use crate::store::postgres::{PgConfig, PgStore};
-use crate::store::sqlite::{OpenError, Options, Reader, SqliteStore};
+use crate::store::sqlite::{OpenError, Options, Owner, Reader, SqliteStore};
 use crate::target::command::{
     Bounds, CommandSettings, Limits, Places, PlacesError, ShimOptions, TokenKey, boot, find_cgroup,
 };
@@ -57,6 +58,12 @@ pub enum ServeError {
     /// A file holds what it should not.
     #[error("`{}` is no key of 32 bytes; remove it, and a new one is made", path.display())]
     BadKey {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The file that says which data directory this is holds something else.
+    #[error("`{}` does not hold the id of a data directory; remove it, and a new one is made", path.display())]
+    BadId {
         /// Which.
         path: PathBuf,
     },
@@ -117,6 +124,9 @@ pub enum ServeError {
     Node(#[from] NodeError),
 }
 
+/// The file in a data directory that the node which works there holds a lock on.
+pub(super) const NODE_LOCK: &str = "node.lock";
+
 /// Says that one node works in a folder, for as long as it lives.
 #[derive(Debug)]
 pub(super) struct NodeLock {
@@ -131,7 +141,7 @@ impl NodeLock {
     /// A node that was killed while it started a process leaves its lock to that, for the moment until it becomes
     /// another program. So whoever holds it is given a second.
     pub(super) async fn take(places: &Places) -> Result<NodeLock, ServeError> {
-        let lock = places.root().join("node.lock");
+        let lock = places.root().join(NODE_LOCK);
         let file = own_file(&lock).map_err(|source| ServeError::File { path: lock.clone(), source })?;
         for _ in 0..N_LOCK_TRIES {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -148,11 +158,13 @@ fn own_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-pub(super) async fn store(config: &Config) -> Result<AnyStore, ServeError> {
+pub(super) async fn store(config: &Config, home: &Home) -> Result<AnyStore, ServeError> {
     match &config.store {
         StorePlace::Sqlite(path) => {
             let path = path.clone();
-            let opened = tokio::task::spawn_blocking(move || SqliteStore::open(path, Options::default()));
+            let owner = Owner { id: home.id, folder: home.folder.clone() };
+            let options = Options { owner: Some(owner), ..Options::default() };
+            let opened = tokio::task::spawn_blocking(move || SqliteStore::open(path, options));
             let opened = opened.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
             let store = opened?;
             // Whatever the clock says now, time had come so far when this store was last used.
@@ -195,14 +207,41 @@ pub(super) fn token_key(places: &Places) -> Result<TokenKey, ServeError> {
     Ok(TokenKey::new(bytes))
 }
 
-pub(super) fn identity(config: &Config) -> NodeIdentity {
+/// Who the node is. An instance whose name a living node of another data directory has already is called something else:
+/// two nodes of one machine may be set up alike, and people must be able to tell them apart.
+pub(super) async fn identity(
+    config: &Config,
+    home: &Home,
+    store: &AnyStore,
+) -> Result<NodeIdentity, ServeError> {
     let boot_id = boot::id();
-    NodeIdentity {
-        node: config.node.clone(),
-        instance: config.instance.to_string(),
-        boot_id: Uuid::parse_str(&boot_id).map_or(0, |it| it.as_u128()),
-        pools: config.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
+    let mut instance = config.instance.to_string();
+    if let AnyStore::Postgres(_) = store {
+        let sessions = store.sessions().await;
+        let sessions =
+            sessions.map_err(|source| ServeError::Store { place: config.store.clone(), source })?;
+        let is_taken = |it: &SessionRow| {
+            let has_name = it.spec.node == config.node && it.spec.name == instance;
+            !it.is_dead && it.spec.kind == SessionKind::Node && has_name && it.spec.home != home.key()
+        };
+        if sessions.iter().any(is_taken) {
+            let renamed = format!("{instance}-{}", home.short());
+            tracing::warn!(
+                node = %config.node,
+                instance,
+                renamed,
+                "instance name in use by another data directory; set `node.instance` to choose one"
+            );
+            instance = renamed;
+        }
     }
+    Ok(NodeIdentity {
+        node: config.node.clone(),
+        instance,
+        boot_id: Uuid::parse_str(&boot_id).map_or(0, |it| it.as_u128()),
+        home: home.key(),
+        pools: config.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
+    })
 }
 
 pub(super) fn commands(

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use evenbeat_core::ids::{ExtraId, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
-    AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, JobRow,
-    Joined, Lives, Mark, OwnerPing, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRequest, RunRow,
-    SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch,
+    ApplyPlan, AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer,
+    Fencing, JobRow, Joined, Lives, Mark, NewPlan, OwnerPing, PlanAnswer, PlanId, PlanRow, PutAnswer, PutJob,
+    RecordRow, Retention, RunFilter, RunRequest, RunRow, SessionRow, SessionSpec, Settle, SettleAnswer,
+    Store, StoreDown, Trimmed, Views, Watch,
 };
 use evenbeat_core::time::Timestamp;
 
@@ -144,6 +145,16 @@ impl AnyStore {
         write!(self, |desk| desk.put_jobs(&puts), |server| server.put_jobs(&puts))
     }
 
+    /// Keeps a rebalance plan for a while.
+    pub async fn put_plan(&self, plan: NewPlan) -> Result<(), StoreDown> {
+        write!(self, |desk| desk.put_plan(&plan), |server| server.put_plan(&plan))
+    }
+
+    /// Writes the jobs of a plan, all of them or none.
+    pub async fn apply_plan(&self, plan: ApplyPlan) -> Result<PlanAnswer, StoreDown> {
+        write!(self, |desk| desk.apply_plan(&plan), |server| server.apply_plan(&plan))
+    }
+
     /// Asks the owners of runs to end them.
     pub async fn cancel(&self, runs: Vec<RunId>) -> Result<Vec<Cancelled>, StoreDown> {
         write!(self, |desk| desk.cancel(&runs), |server| server.cancel(&runs))
@@ -241,6 +252,11 @@ impl AnyStore {
     /// All counters.
     pub async fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         look!(self, |reader| reader.counters(), |server| server.counters())
+    }
+
+    /// A rebalance plan that can still be applied.
+    pub async fn plan(&self, id: PlanId) -> Result<Option<PlanRow>, StoreDown> {
+        look!(self, |reader| reader.plan(id), |server| server.plan(id))
     }
 
     /// Who changed what.

@@ -87,8 +87,10 @@ fn mixed_day(store: &mut impl Store, now: Timestamp) -> Vec<String> {
         node: "n1".parse().unwrap(),
         name: "main".to_owned(),
         boot_id: 1,
+        home: 0,
         kind: SessionKind::Node,
         pools: [("default".parse().unwrap(), 4)].into(),
+        zone_data: String::new(),
     };
     let mut heard = Vec::new();
     let Joined::Welcome { epoch, .. } =

@@ -84,8 +84,10 @@ pub(crate) fn join(store: &mut BlockingStore, id: SessionId) -> (Epoch, Timestam
         node: format!("n{}", id.0).parse().unwrap(),
         name: "main".to_owned(),
         boot_id: id.0,
+        home: 0,
         kind: SessionKind::Node,
         pools: [("default".parse().unwrap(), 4)].into(),
+        zone_data: String::new(),
     };
     let timings = Timings::new(TimingsSpec::DEFAULT).unwrap();
     match store.join(&session, &timings).unwrap() {

@@ -14,7 +14,7 @@ fn keep_runs(length: Duration) -> Retention {
     Retention { runs: length, ..Retention::new(KEEP_ALL, KEEP_ALL, KEEP_ALL, 1_000) }
 }
 
-fn set_clock(fleet: &Fleet, now: Timestamp) {
+pub(crate) fn set_clock(fleet: &Fleet, now: Timestamp) {
     let sql = format!(
         "CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE RETURN {}::bigint",
         now.as_millis()

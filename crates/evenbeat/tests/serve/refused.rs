@@ -190,6 +190,12 @@ fn doors_that_cannot_be_opened() {
     insta::assert_snapshot!(story.text);
 }
 
+/// The text without the number of the last migration, which grows with the program.
+fn without_step(text: &str) -> String {
+    let (before, after) = text.split_once("this program knows ").expect("a store of a newer program");
+    format!("{before}this program knows <step>{}", after.trim_start_matches(|it: char| it.is_ascii_digit()))
+}
+
 #[test]
 fn stores_that_cannot_be_used() {
     let mut story = Story::new();
@@ -235,7 +241,7 @@ fn stores_that_cannot_be_used() {
     story.told("in a folder that is closed", &["--data-dir", "data", "--store", "sqlite:closed/a.db"]);
     story.mode("closed", 0o700);
     assert!(!story.text.contains("secret"), "{}", story.text);
-    insta::assert_snapshot!(story.text);
+    insta::assert_snapshot!(without_step(&story.text));
 }
 
 #[test]

@@ -134,8 +134,10 @@ pub(crate) fn node(id: u128) -> SessionSpec {
         node: "n1".parse().unwrap(),
         name: "main".to_owned(),
         boot_id: 1,
+        home: 0,
         kind: SessionKind::Node,
         pools: [("default".parse().unwrap(), 4)].into(),
+        zone_data: String::new(),
     }
 }
 

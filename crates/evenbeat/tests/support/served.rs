@@ -193,6 +193,7 @@ fn app_with(folder: &Folder, takes: Length, run_time: RunTime, options: Options)
             node: node.clone(),
             instance: "main".to_owned(),
             boot_id: 1,
+            home: 1,
             pools: BTreeMap::from([(Pool::default_pool(), 8)]),
         },
         settings: Settings { run_time, ..Settings::new(node, None, 8) },

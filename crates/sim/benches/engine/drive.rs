@@ -94,8 +94,10 @@ impl Driver<'_> {
                     node: "n1".parse().expect("a name"),
                     name: "n1".to_owned(),
                     boot_id: 1,
+                    home: 0,
                     kind: SessionKind::Node,
                     pools: std::collections::BTreeMap::new(),
+                    zone_data: String::new(),
                 };
                 let joined = self.store.join(&spec, &Timings::default()).expect("an answer");
                 let Joined::Welcome { epoch, is_open, now: store_now } = joined else {

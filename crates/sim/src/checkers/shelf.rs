@@ -10,8 +10,8 @@ use evenbeat_core::occurrence::{Due, Record, RecordKind, Serves};
 use evenbeat_core::run::Trigger;
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
-    AuditEntry, CounterKey, CounterRow, JobRow, OwnerPing, RecordRow, Revision, RunFilter, RunPhase, RunRow,
-    SessionKind, SessionRow, SessionSpec, StoreDown, Version, Views,
+    AuditEntry, CounterKey, CounterRow, JobRow, OwnerPing, PlanId, PlanRow, RecordRow, Revision, RunFilter,
+    RunPhase, RunRow, SessionKind, SessionRow, SessionSpec, StoreDown, Version, Views,
 };
 use evenbeat_core::time::Timestamp;
 
@@ -109,8 +109,10 @@ impl Shelf {
             node: "n1".parse().unwrap(),
             name: "n1".to_owned(),
             boot_id: 1,
+            home: 0,
             kind: SessionKind::Node,
             pools: BTreeMap::new(),
+            zone_data: String::new(),
         };
         self.sessions.push(SessionRow { spec, beat: 1, is_dead, is_draining: false });
         self
@@ -174,6 +176,10 @@ impl Views for Shelf {
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         Ok(self.counters.clone())
+    }
+
+    fn plan(&self, _id: PlanId) -> Result<Option<PlanRow>, StoreDown> {
+        Ok(None)
     }
 
     fn audit(&self, _most: usize) -> Result<Vec<AuditEntry>, StoreDown> {

@@ -15,6 +15,7 @@ mod epochs;
 mod housekeeping;
 mod jobs;
 mod limits;
+mod plans;
 mod sample;
 mod sessions;
 mod workers;
@@ -160,6 +161,14 @@ macro_rules! every_case {
                 settling_from_an_old_version_is_stale
                 settling_what_is_not_there
                 the_dead_settle_nothing_and_nobody_does_in_another_epoch
+            }
+            plans {
+                a_plan_is_kept_as_it_was_written
+                nobody_pushes_out_the_plans_of_others
+                so_many_plans_are_kept
+                a_plan_is_applied_as_a_whole_and_once
+                a_plan_that_meets_another_version_changes_nothing
+                a_plan_for_a_job_that_is_not_there_changes_nothing
             }
             changes {
                 without_a_cursor_there_are_all_rows

@@ -168,8 +168,10 @@ pub(super) fn node(id: u128, name: &str) -> SessionSpec {
         node: name.parse().unwrap(),
         name: "main".to_owned(),
         boot_id: 1,
+        home: 0,
         kind: SessionKind::Node,
         pools: [("default".parse().unwrap(), 4)].into(),
+        zone_data: "2026e".to_owned(),
     }
 }
 

@@ -179,8 +179,9 @@ pub(super) fn adoption_leaves_everybody_else_alone<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let other_boot = SessionSpec { boot_id: 2, ..node(2, "n1") };
     let other_kind = SessionSpec { kind: SessionKind::Worker, ..node(3, "n1") };
-    let others = [other_boot, other_kind, node(4, "n2")];
-    for (other, name) in others.iter().zip(["a", "b", "c"]) {
+    let other_home = SessionSpec { home: 9, ..node(5, "n1") };
+    let others = [other_boot, other_kind, node(4, "n2"), other_home];
+    for (other, name) in others.iter().zip(["a", "b", "c", "d"]) {
         desk.join(other);
         desk.open_as(other.id, name);
     }

@@ -3,12 +3,13 @@
 use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
-    Beat, Changes, Claim, Cursor, End, Lives, Mark, PutJob, Retention, RunFilter, RunRow, SessionSpec,
-    Settle, Store, Views,
+    ApplyPlan, Beat, Changes, Claim, Cursor, End, Lives, Mark, NewPlan, PutJob, Retention, RunFilter, RunRow,
+    SessionSpec, Settle, Store, Views,
 };
 use evenbeat_core::time::Timestamp;
 
 use super::Held;
+use super::story::PLANS;
 
 const MANY: usize = 1_000_000;
 
@@ -32,6 +33,8 @@ pub enum Request {
     Settle(SessionId, Epoch, Vec<Settle>),
     StartOnWorker(RunId, Fence, SessionSpec),
     Put(Vec<PutJob>),
+    PutPlan(NewPlan),
+    ApplyPlan(ApplyPlan),
     Cancel(Vec<RunId>),
     /// What has changed since this was asked last, in pages of so many.
     Changes(usize),
@@ -91,6 +94,8 @@ impl Asker {
                 held.store().start_on_worker(*run, *fence, worker).map(text)
             }
             Request::Put(puts) => held.store().put_jobs(puts).map(text),
+            Request::PutPlan(plan) => held.store().put_plan(plan).map(text),
+            Request::ApplyPlan(plan) => held.store().apply_plan(plan).map(text),
             Request::Cancel(runs) => held.store().cancel(runs).map(text),
             Request::Changes(most) => Ok(self.changes(held.store(), *most)),
             Request::Recount => held.store().recount().map(text),
@@ -149,6 +154,7 @@ pub(super) fn shown<S: Views>(store: &S) -> Vec<String> {
         them
     })));
     shown.push(text(store.audit(MANY)));
+    shown.extend(PLANS.map(|id| text(store.plan(id))));
     for row in jobs.into_iter().flatten() {
         let key: &JobKey = &row.job.key;
         shown.push(text(store.job(key)));

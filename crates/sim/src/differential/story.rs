@@ -15,8 +15,9 @@ use evenbeat_core::occurrence::{Due, Record, RecordKind, Serves};
 use evenbeat_core::run::{Outcome, RunReport, Trigger};
 use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::{
-    AuditEntry, Bid, Claim, CounterKey, CounterLimit, End, EndBy, JobRow, Lives, Mark, MarkKind, PutJob,
-    Retention, RunFilter, RunRow, Seen, SessionKind, SessionRow, SessionSpec, Settle, Take, Views,
+    ApplyPlan, AuditEntry, Bid, Claim, CounterKey, CounterLimit, End, EndBy, JobRow, Lives, Mark, MarkKind,
+    NewPlan, PlanId, PutJob, Retention, RunFilter, RunRow, Seen, SessionKind, SessionRow, SessionSpec,
+    Settle, Take, Views,
 };
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::value::Value;
@@ -110,7 +111,8 @@ impl Story {
             56..70 => self.end(store),
             70..74 => self.settle(store, &sessions),
             74..77 => self.start_on_worker(store),
-            77..88 => self.put(store),
+            77..85 => self.put(store),
+            85..88 => self.plan(store),
             88..90 => Request::Cancel(vec![self.run(store).map_or(RunId(99), |run| run.run)]),
             90..94 => Request::Changes(*self.dice.pick(&[1, 2, 1_000])),
             94 => Request::Recount,
@@ -145,8 +147,10 @@ impl Story {
             node: self.dice.pick(&["n1", "n2"]).parse().unwrap_or_else(|_| unreachable!("a name")),
             name: format!("life {id}"),
             boot_id: u128::from(self.dice.chance(30)),
+            home: id % 2,
             kind,
             pools: BTreeMap::from([(evenbeat_core::ids::Pool::default_pool(), 4)]),
+            zone_data: format!("2026{id}"),
         }
     }
 
@@ -343,6 +347,16 @@ impl Story {
         Request::Put(puts)
     }
 
+    fn plan(&mut self, store: &ReferenceStore) -> Request {
+        let id = *self.dice.pick(&PLANS);
+        if self.dice.chance(50) {
+            let caller = (*self.dice.pick(&["ann", "bob"])).to_owned();
+            return Request::PutPlan(NewPlan { id, caller, text: format!("at {}", self.now).into() });
+        }
+        let n_puts = 1 + self.dice.below(3);
+        Request::ApplyPlan(ApplyPlan { id, puts: (0..n_puts).map(|_| self.one_put(store)).collect() })
+    }
+
     fn one_put(&mut self, store: &ReferenceStore) -> PutJob {
         let row = self.row(store).filter(|_| self.dice.chance(60));
         let seen = row.as_ref().map_or(Seen::Nothing, |row| Seen::Version(row.version));
@@ -454,6 +468,9 @@ impl Story {
     }
 }
 
+/// The plans that stories speak of.
+pub(super) const PLANS: [PlanId; 3] = [PlanId(1), PlanId(2), PlanId(3)];
+
 fn key(no: usize) -> JobKey {
     format!("job{no}@c").parse().unwrap_or_else(|_| unreachable!("a key"))
 }
@@ -481,7 +498,7 @@ mod tests {
                 story.hear(&store);
             }
         }
-        assert_eq!(asked.len(), 22, "{asked:?}");
+        assert_eq!(asked.len(), 24, "{asked:?}");
         assert!(200 < n_granted && 100 < n_ended, "{n_granted} runs were opened, {n_ended} ended");
     }
 }

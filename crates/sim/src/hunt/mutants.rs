@@ -115,6 +115,7 @@ fn noticed_in_store(weakness: Weakness) -> Noticed {
         | Weakness::AdoptWithoutFencing
         | Weakness::VersionsRepeat
         | Weakness::TrimForgetsFence
+        | Weakness::PlanInPieces
         | Weakness::ReleaseWithoutDeath => {
             ByTest("evenbeat-sim conformance a_store_without_one_of_its_rules_is_found_out")
         }

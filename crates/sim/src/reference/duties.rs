@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
-    Beat, Cancelled, Changes, Claim, Claims, CounterKey, CounterRow, Cursor, End, EndAnswer, Fencing, Joined,
-    Lives, Mark, MarkKind, OutboxRow, PutAnswer, PutJob, Retention, RunPhase, RunRow, SessionKind,
-    SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
+    ApplyPlan, Beat, Cancelled, Changes, Claim, Claims, CounterKey, CounterRow, Cursor, End, EndAnswer,
+    Fencing, Joined, Lives, Mark, MarkKind, NewPlan, OutboxRow, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER,
+    PlanAnswer, PlanRow, PutAnswer, PutJob, Retention, RunPhase, RunRow, SessionKind, SessionRow,
+    SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
 };
 use evenbeat_core::time::{Duration, Timestamp};
 
@@ -26,9 +27,9 @@ impl Store for ReferenceStore {
     fn adopt(&mut self, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, StoreDown> {
         let Some(mine) = self.living(me).map(|it| it.spec.clone()) else { return Ok(Vec::new()) };
         let is_earlier_life = |it: &SessionRow| {
-            let SessionSpec { id, node, boot_id, kind, .. } = &it.spec;
+            let SessionSpec { id, node, boot_id, home, kind, .. } = &it.spec;
             let is_over = match lives {
-                Lives::OfThisBoot => (node, boot_id) == (&mine.node, &mine.boot_id),
+                Lives::OfThisBoot => (node, boot_id, home) == (&mine.node, &mine.boot_id, &mine.home),
                 Lives::OfAllNodes => true,
             };
             !it.is_dead && *id != me && *kind == SessionKind::Node && is_over
@@ -185,6 +186,46 @@ impl Store for ReferenceStore {
 
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
         Ok(puts.iter().map(|put| self.put_job(put)).collect())
+    }
+
+    fn put_plan(&mut self, plan: &NewPlan) -> Result<(), StoreDown> {
+        let NewPlan { id, caller, text } = plan.clone();
+        let made_at = self.now;
+        self.plans.retain(|it| it.id != id && made_at < it.made_at + PLAN_LIFE);
+        self.plans.push(PlanRow { id, caller: caller.clone(), made_at, text });
+        let n_callers = self.plans.iter().filter(|it| it.caller == caller).count();
+        let mut n_over = n_callers.saturating_sub(PLANS_PER_CALLER);
+        self.plans.retain(|it| {
+            let goes = it.caller == caller && 0 < n_over;
+            n_over -= usize::from(goes);
+            !goes
+        });
+        let n_over = self.plans.len().saturating_sub(PLANS_MAX);
+        self.plans.drain(..n_over);
+        Ok(())
+    }
+
+    fn apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
+        if self.live_plan(plan.id).is_none() {
+            return Ok(PlanAnswer::Gone);
+        }
+        let mut after = self.clone();
+        let answers: Vec<PutAnswer> = plan.puts.iter().map(|put| after.put_job(put)).collect();
+        let is_whole = answers.iter().all(|it| matches!(it, PutAnswer::Put(_)));
+        if !is_whole && !self.is(Weakness::PlanInPieces) {
+            let stale = answers.into_iter().filter_map(|it| match it {
+                PutAnswer::Stale(row) => Some(row),
+                PutAnswer::Put(_) | PutAnswer::Gone | PutAnswer::Repeated(_) => None,
+            });
+            return Ok(PlanAnswer::Stale(stale.collect()));
+        }
+        *self = after;
+        self.plans.retain(|it| it.id != plan.id);
+        let rows = answers.into_iter().filter_map(|it| match it {
+            PutAnswer::Put(row) => Some(row),
+            PutAnswer::Stale(_) | PutAnswer::Gone | PutAnswer::Repeated(_) => None,
+        });
+        Ok(PlanAnswer::Applied(rows.collect()))
     }
 
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown> {

@@ -15,8 +15,8 @@ use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Timings};
 use evenbeat_core::occurrence::Record;
 use evenbeat_core::store::{
-    AuditEntry, CounterKey, CounterRow, IDEMPOTENCY_KEPT_FOR, JobRow, OutboxRow, PutAnswer, PutJob,
-    RecordRow, Revision, RunRequest, RunRow, Seen, SessionRow, Version,
+    AuditEntry, CounterKey, CounterRow, IDEMPOTENCY_KEPT_FOR, JobRow, OutboxRow, PLAN_LIFE, PlanId, PlanRow,
+    PutAnswer, PutJob, RecordRow, Revision, RunRequest, RunRow, Seen, SessionRow, Version,
 };
 use evenbeat_core::time::Timestamp;
 
@@ -44,6 +44,8 @@ pub struct ReferenceStore {
     counters: BTreeMap<CounterKey, Counter>,
     records: Vec<RecordRow>,
     outbox: Vec<OutboxRow>,
+    /// Oldest first.
+    plans: Vec<PlanRow>,
     audit: Vec<(Timestamp, AuditEntry)>,
     /// Requests for runs that can be recognised when they are repeated, and when they were made.
     requests: BTreeMap<(JobKey, u128), (RunRequest, Timestamp)>,
@@ -95,6 +97,7 @@ impl ReferenceStore {
             counters: BTreeMap::new(),
             records: Vec::new(),
             outbox: Vec::new(),
+            plans: Vec::new(),
             audit: Vec::new(),
             requests: BTreeMap::new(),
             tombstones: BTreeMap::new(),
@@ -182,6 +185,11 @@ impl ReferenceStore {
             recorded_at,
         }));
         row
+    }
+
+    /// A plan that can still be applied.
+    fn live_plan(&self, id: PlanId) -> Option<&PlanRow> {
+        self.plans.iter().find(|it| it.id == id && self.now < it.made_at + PLAN_LIFE)
     }
 
     fn put_job(&mut self, put: &PutJob) -> PutAnswer {

@@ -2,7 +2,8 @@
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{
-    AuditEntry, CounterRow, JobRow, OwnerPing, RecordRow, RunFilter, RunRow, SessionRow, StoreDown, Views,
+    AuditEntry, CounterRow, JobRow, OwnerPing, PlanId, PlanRow, RecordRow, RunFilter, RunRow, SessionRow,
+    StoreDown, Views,
 };
 use evenbeat_core::time::Timestamp;
 
@@ -68,6 +69,10 @@ impl Views for ReferenceStore {
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         let row = |(counter, it): (&_, &super::Counter)| it.row(counter);
         Ok(self.counters.iter().map(row).collect())
+    }
+
+    fn plan(&self, id: PlanId) -> Result<Option<PlanRow>, StoreDown> {
+        Ok(self.live_plan(id).cloned())
     }
 
     fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {

@@ -39,13 +39,15 @@ pub enum Weakness {
     TombstoneForgetsFence,
     /// A key whose tombstone was trimmed begins with the first fence again.
     TrimForgetsFence,
+    /// A plan is applied as far as it goes.
+    PlanInPieces,
     /// A node's earlier life goes on after its runs were taken over.
     AdoptWithoutFencing,
 }
 
 impl Weakness {
     /// All of them.
-    pub const ALL: [Weakness; 19] = [
+    pub const ALL: [Weakness; 20] = [
         Weakness::NoCompareAndSet,
         Weakness::NoFenceCheckOnEnd,
         Weakness::NoOwnerCheckOnEnd,
@@ -64,6 +66,7 @@ impl Weakness {
         Weakness::LateResultCounts,
         Weakness::TombstoneForgetsFence,
         Weakness::TrimForgetsFence,
+        Weakness::PlanInPieces,
         Weakness::AdoptWithoutFencing,
     ];
 }

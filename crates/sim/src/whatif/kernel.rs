@@ -397,8 +397,10 @@ impl<'a> Kernel<'a> {
             node: node.settings.node.clone(),
             name: node.settings.node.to_string(),
             boot_id: node.boot_id,
+            home: 0,
             kind: SessionKind::Node,
             pools: node.settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
+            zone_data: String::new(),
         };
         let timings = node.settings.lease.unwrap_or_default();
         // A node that is alone takes over whatever an earlier boot left behind: nobody else watches.

@@ -251,8 +251,10 @@ impl World {
             node: it.name.clone(),
             name: format!("{}-{}", it.name, it.n_lives),
             boot_id: it.boot_id,
+            home: 0,
             kind: SessionKind::Node,
             pools: it.settings().pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
+            zone_data: String::new(),
         };
         self.ask(node, Request::Join(spec), Asked::Join(id));
     }

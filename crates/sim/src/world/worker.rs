@@ -206,8 +206,10 @@ impl World {
             node: it.name.clone(),
             name: format!("{}-{}", it.name, it.life),
             boot_id: it.boot_id,
+            home: 0,
             kind: SessionKind::Worker,
             pools: BTreeMap::new(),
+            zone_data: String::new(),
         };
         let Some(held) = it.runs.get_mut(&run) else { return };
         let Stage::Asking { n_tries } = &mut held.stage else { return };

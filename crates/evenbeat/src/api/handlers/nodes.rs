@@ -43,7 +43,7 @@ pub(in crate::api) async fn list(
         .iter()
         .filter(|it| query.dead || !it.is_dead)
         .map(|it| {
-            let is_this = !it.is_dead && it.spec.node == me.node && it.spec.name == me.instance;
+            let is_this = !it.is_dead && it.spec.node == me.node && it.spec.home == me.home;
             NodeView::of(it, n_open.get(&it.spec.id).copied().unwrap_or(0), is_this)
         })
         .collect();

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
+use evenbeat_core::store::PlanId;
 
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, MaybeBody, Nothing, Params, Query};
@@ -13,7 +14,6 @@ use crate::api::model::{
 };
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
-use crate::intake::PlanId;
 use crate::store::query::JobFilter;
 
 const DAY_HOURS: u32 = 24;
@@ -80,12 +80,12 @@ pub(in crate::api) async fn limits(
 }
 
 pub(in crate::api) async fn preview(
-    _caller: Caller<Viewer>,
+    caller: Caller<Viewer>,
     State(api): State<Api>,
     Asked(Nothing): Asked<Nothing>,
     MaybeBody(_): MaybeBody<serde_json::Map<String, serde_json::Value>>,
 ) -> Result<Json<RebalancePreview>, Problem> {
-    let plan = api.app.intake.plan_rebalance().await?;
+    let plan = api.app.intake.plan_rebalance(&caller.actor).await?;
     Ok(Json((&plan).into()))
 }
 
@@ -95,17 +95,16 @@ pub(in crate::api) async fn rebalance(
     Asked(Nothing): Asked<Nothing>,
     MaybeBody(request): MaybeBody<RebalanceRequest>,
 ) -> Result<Json<RebalanceAnswer>, Problem> {
-    let id = match request.plan_id {
-        None => api.app.intake.plan_rebalance().await?.id,
+    let done = match request.plan_id {
+        None => api.app.intake.rebalance_now(&caller.actor).await?,
         Some(text) => match uuid::Uuid::try_parse(&text) {
-            Ok(id) => PlanId(id.as_u128()),
+            Ok(id) => api.app.intake.rebalance(&caller.actor, PlanId(id.as_u128())).await?,
             Err(_) => {
                 let text = evenbeat_core::nearest::shortened(&text);
-                let detail = format!("there is no plan `{text}`; make a new one");
+                let detail = format!("there is no rebalance plan `{text}`; make a new plan");
                 return Err(Problem::new(Code::PlanIsOld, detail));
             }
         },
     };
-    let done = api.app.intake.rebalance(&caller.actor, id).await?;
     Ok(Json((&done).into()))
 }

@@ -24,6 +24,8 @@ pub struct NodeView {
     pub beat: u64,
     /// What it can carry, in cost units, by pool.
     pub pools: BTreeMap<String, u32>,
+    /// The release of its time zone data, such as `2026e`. Nodes with different ones may disagree about local times.
+    pub zone_data: String,
     /// How many open runs it owns.
     pub open_runs: usize,
     /// Whether it is the one that answers.
@@ -48,6 +50,7 @@ impl NodeView {
             },
             beat: row.beat,
             pools: row.spec.pools.iter().map(|(pool, capacity)| (pool.to_string(), *capacity)).collect(),
+            zone_data: row.spec.zone_data.clone(),
             open_runs,
             is_this,
         }

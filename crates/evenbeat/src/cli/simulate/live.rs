@@ -145,6 +145,7 @@ mod tests {
             state: state.into(),
             beat: 0,
             pools: pools.iter().map(|(pool, units)| ((*pool).to_owned(), *units)).collect(),
+            zone_data: String::new(),
             open_runs: 0,
             is_this: false,
         }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use evenbeat_core::ids::{Fence, JobKey, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
-    AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, JobRow,
-    Joined, Lives, Mark, OutboxRow, OwnerPing, PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRow,
-    SessionRow, SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Views, Watch, WorkerStart,
+    ApplyPlan, AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer,
+    Fencing, JobRow, Joined, Lives, Mark, NewPlan, OutboxRow, OwnerPing, PlanAnswer, PlanId, PlanRow,
+    PutAnswer, PutJob, RecordRow, Retention, RunFilter, RunRow, SessionRow, SessionSpec, Settle,
+    SettleAnswer, Store, StoreDown, Trimmed, Views, Watch, WorkerStart,
 };
 use evenbeat_core::time::Timestamp;
 use tokio::runtime::Runtime;
@@ -56,6 +57,8 @@ impl Store for BlockingStore {
         settle(me: SessionId, epoch: Epoch, settles: &[Settle]) -> Vec<SettleAnswer>;
         start_on_worker(run: RunId, fence: Fence, worker: &SessionSpec) -> WorkerStart;
         put_jobs(puts: &[PutJob]) -> Vec<PutAnswer>;
+        put_plan(plan: &NewPlan) -> ();
+        apply_plan(plan: &ApplyPlan) -> PlanAnswer;
         cancel(runs: &[RunId]) -> Vec<Cancelled>;
         changes(since: Option<Cursor>, most: usize) -> Changes;
         recount() -> Vec<CounterRow>;
@@ -74,6 +77,7 @@ impl Views for BlockingStore {
         sessions() -> Vec<SessionRow>;
         owner_pings(runs: &[RunId]) -> Vec<OwnerPing>;
         counters() -> Vec<CounterRow>;
+        plan(id: PlanId) -> Option<PlanRow>;
         audit(most: usize) -> Vec<AuditEntry>;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evenbeat_core::store::{CounterRow, Retention, StoreDown, Trimmed};
+use evenbeat_core::store::{CounterRow, PLAN_LIFE, Retention, StoreDown, Trimmed};
 use evenbeat_core::time::Timestamp;
 use tokio_postgres::types::Type;
 
@@ -93,6 +93,8 @@ static SET_FLOOR: Query = Query {
 /// What every new job begins with.
 pub(super) static FLOOR: Query =
     Query { sql: "SELECT value FROM setting WHERE name = 'job_floor'", types: &[] };
+static OLD_PLANS: Query =
+    Query { sql: "DELETE FROM rebalance_plan WHERE made_at <= $1", types: &[Type::INT8] };
 static OLD_SESSIONS: Query = Query {
     sql: "WITH gone AS (DELETE FROM session WHERE id IN (\
             SELECT s.id FROM session s WHERE s.is_dead \
@@ -184,6 +186,7 @@ async fn trim(tx: &Tx, now: Timestamp, retention: &Retention) -> Result<Trimmed,
     let records = tx.query(&OLD_RECORDS, [&before(retention.records), &most]).await?;
     let audit = tx.query(&OLD_AUDIT, [&before(retention.audit), &most]).await?;
     let sessions = tx.query(&OLD_SESSIONS, [&most]).await?;
+    tx.query(&OLD_PLANS, [&before(PLAN_LIFE)]).await?;
     tx.query(&OLD_DOUBTS, []).await?;
     tx.query(&OLD_REQUESTS, [&most]).await?;
     tx.commit().await?;

@@ -20,6 +20,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("migrations/0002_requests_and_doubts.sql"),
     },
     Migration { no: 3, name: "retention", sql: include_str!("migrations/0003_retention.sql") },
+    Migration { no: 4, name: "rebalance_plan", sql: include_str!("migrations/0004_rebalance_plan.sql") },
+    Migration { no: 5, name: "session_home", sql: include_str!("migrations/0005_session_home.sql") },
 ];
 
 /// Tables of a large fleet are not altered within a heartbeat.

@@ -26,6 +26,7 @@ mod memory;
 mod migrate;
 mod nudge;
 mod partitions;
+mod plans;
 mod requests;
 mod rows;
 mod sessions;

@@ -72,7 +72,7 @@ macro_rules! select_run {
 /// What [`session_row`] reads.
 macro_rules! select_session {
     () => {
-        "s.id, s.node, s.name, s.boot_id, s.kind, s.pools, s.beat, s.is_dead, s.is_draining"
+        "s.id, s.node, s.name, s.boot_id, s.kind, s.pools, s.beat, s.is_dead, s.is_draining, s.home, s.zone_data"
     };
 }
 pub(super) use {select_job, select_news, select_open_run, select_run, select_session};
@@ -188,8 +188,10 @@ pub(super) fn session_row(row: &Row) -> Result<SessionRow, Fail> {
             node,
             name: row.try_get(2)?,
             boot_id: row.try_get::<_, Uuid>(3)?.as_u128(),
+            home: row.try_get::<_, Uuid>(9)?.as_u128(),
             kind: word::<SessionKind>("a kind of session", row.try_get(4)?)?,
             pools: pools_from_text(row.try_get(5)?),
+            zone_data: row.try_get(10)?,
         },
         beat: number(row.try_get(6)?),
         is_dead: row.try_get(7)?,

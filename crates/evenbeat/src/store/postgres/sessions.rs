@@ -19,15 +19,16 @@ use crate::store::word::Word;
 
 /// Who a session is, if it lives.
 pub(super) static LIVING: Query = Query {
-    sql: "SELECT node, name, boot_id FROM session WHERE id = $1 AND NOT is_dead",
+    sql: "SELECT node, name, boot_id, home FROM session WHERE id = $1 AND NOT is_dead",
     types: &[Type::UUID],
 };
 
 /// Takes a session in; one that is known stays as it is, dead or not.
 pub(super) static KNOW: Query = Query {
-    sql: "INSERT INTO session (id, node, name, boot_id, kind, pools, beat, is_dead, is_draining, joined_at, beaten_at) \
-          VALUES ($1, $2, $3, $4, $5, $6, 0, false, false, now_ms(), now_ms()) ON CONFLICT DO NOTHING",
-    types: &[Type::UUID, Type::TEXT, Type::TEXT, Type::UUID, Type::TEXT, Type::TEXT],
+    sql: "INSERT INTO session (id, node, name, boot_id, kind, pools, home, zone_data, beat, is_dead, is_draining, \
+            joined_at, beaten_at) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, false, false, now_ms(), now_ms()) ON CONFLICT DO NOTHING",
+    types: &[Type::UUID, Type::TEXT, Type::TEXT, Type::UUID, Type::TEXT, Type::TEXT, Type::UUID, Type::TEXT],
 };
 
 static SET_TIMINGS: Query = Query {
@@ -53,8 +54,8 @@ static BEAT: Query = Query {
 /// The earlier lives of a node, or of all, that are over.
 static FENCE_LIVES: Query = Query {
     sql: "UPDATE session SET is_dead = true WHERE NOT is_dead AND id <> $1 AND kind = 'node' \
-          AND ($4 OR (node = $2 AND boot_id = $3)) RETURNING id",
-    types: &[Type::UUID, Type::TEXT, Type::UUID, Type::BOOL],
+          AND ($4 OR (node = $2 AND boot_id = $3 AND home = $5)) RETURNING id",
+    types: &[Type::UUID, Type::TEXT, Type::UUID, Type::BOOL, Type::UUID],
 };
 static TAKE_OVER: Query = Query {
     sql: "WITH left_behind AS (SELECT id FROM open_run WHERE session_id = ANY($2) ORDER BY id FOR UPDATE) \
@@ -163,7 +164,8 @@ pub(super) async fn know(tx: &Tx, session: &SessionSpec) -> Result<(), Fail> {
     let (id, boot_id) = (Uuid::from_u128(session.id.0), Uuid::from_u128(session.boot_id));
     let pools = pools_to_text(&session.pools);
     let (node, kind) = (session.node.as_str(), session.kind.word());
-    tx.query(&KNOW, [&id, &node, &session.name, &boot_id, &kind, &pools]).await?;
+    let home = Uuid::from_u128(session.home);
+    tx.query(&KNOW, [&id, &node, &session.name, &boot_id, &kind, &pools, &home, &session.zone_data]).await?;
     Ok(())
 }
 
@@ -175,9 +177,9 @@ async fn adopt(tx: &Tx, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, Fail
         tx.rollback().await?;
         return Ok(Vec::new());
     };
-    let (node, boot_id): (&str, Uuid) = (mine.try_get(0)?, mine.try_get(2)?);
+    let (node, boot_id, home): (&str, Uuid, Uuid) = (mine.try_get(0)?, mine.try_get(2)?, mine.try_get(3)?);
     let are_all = lives == Lives::OfAllNodes;
-    let dead = tx.query(&FENCE_LIVES, [&id, &node, &boot_id, &are_all]).await?;
+    let dead = tx.query(&FENCE_LIVES, [&id, &node, &boot_id, &are_all, &home]).await?;
     let dead: Vec<Uuid> = ids(&dead)?.into_iter().map(Uuid::from_u128).collect();
     let (_, runs, ()) = tokio::try_join!(
         biased;

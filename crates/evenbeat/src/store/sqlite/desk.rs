@@ -4,9 +4,9 @@ use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::occurrence::Record;
 use evenbeat_core::store::{
-    Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, JobRow, Joined,
-    Lives, Mark, OutboxRow, PutAnswer, PutJob, Retention, RunRow, SessionSpec, Settle, SettleAnswer, Store,
-    StoreDown, Trimmed, Watch, WorkerStart,
+    ApplyPlan, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, JobRow,
+    Joined, Lives, Mark, NewPlan, OutboxRow, PlanAnswer, PutAnswer, PutJob, Retention, RunRow, SessionSpec,
+    Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
 };
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Connection, Params, Result, params};
@@ -289,6 +289,16 @@ impl Store for Desk<'_> {
 
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
         let answer = puts.iter().map(|put| self.do_put_job(put)).collect();
+        self.tell(answer)
+    }
+
+    fn put_plan(&mut self, plan: &NewPlan) -> Result<(), StoreDown> {
+        let answer = self.do_put_plan(plan);
+        self.tell(answer)
+    }
+
+    fn apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
+        let answer = self.do_apply_plan(plan);
         self.tell(answer)
     }
 

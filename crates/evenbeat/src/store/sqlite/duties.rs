@@ -4,9 +4,9 @@
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
-    Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, Joined, Lives,
-    Mark, OutboxRow, PutAnswer, PutJob, Retention, RunRow, SessionSpec, Settle, SettleAnswer, Store,
-    StoreDown, Trimmed, Watch, WorkerStart,
+    ApplyPlan, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer, Fencing, Joined,
+    Lives, Mark, NewPlan, OutboxRow, PlanAnswer, PutAnswer, PutJob, Retention, RunRow, SessionSpec, Settle,
+    SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
 };
 
 use super::SqliteStore;
@@ -89,6 +89,16 @@ impl Store for SqliteStore {
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
         let puts = puts.to_vec();
         self.ask_and_wait(move |desk| desk.put_jobs(&puts))
+    }
+
+    fn put_plan(&mut self, plan: &NewPlan) -> Result<(), StoreDown> {
+        let plan = plan.clone();
+        self.ask_and_wait(move |desk| desk.put_plan(&plan))
+    }
+
+    fn apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
+        let plan = plan.clone();
+        self.ask_and_wait(move |desk| desk.apply_plan(&plan))
     }
 
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown> {

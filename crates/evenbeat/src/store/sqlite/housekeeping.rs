@@ -33,6 +33,7 @@ impl Desk<'_> {
              AND NOT EXISTS (SELECT 1 FROM run WHERE session_id = s.id) ORDER BY id LIMIT ?1)",
             [limit(most)],
         )?;
+        self.forget_plans()?;
         self.run("DELETE FROM doubt WHERE session_id NOT IN (SELECT id FROM session)", [])?;
         self.trim_requests(most)?;
         self.forget_changes(most)?;

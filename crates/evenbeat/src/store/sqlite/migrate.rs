@@ -6,7 +6,7 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 use crate::store::migrations::{Applied, Migration, MigrationFault, missing};
 
 /// All steps, in order.
-pub(super) const MIGRATIONS: [Migration; 3] = [
+pub(super) const MIGRATIONS: [Migration; 5] = [
     Migration { no: 1, name: "begin", sql: include_str!("migrations/0001_begin.sql") },
     Migration {
         no: 2,
@@ -14,6 +14,8 @@ pub(super) const MIGRATIONS: [Migration; 3] = [
         sql: include_str!("migrations/0002_requests_and_doubts.sql"),
     },
     Migration { no: 3, name: "retention", sql: include_str!("migrations/0003_retention.sql") },
+    Migration { no: 4, name: "rebalance_plan", sql: include_str!("migrations/0004_rebalance_plan.sql") },
+    Migration { no: 5, name: "session_home", sql: include_str!("migrations/0005_session_home.sql") },
 ];
 
 /// Why a file was not taken there.

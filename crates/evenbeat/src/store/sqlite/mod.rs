@@ -33,6 +33,7 @@ mod listing;
 mod lock;
 mod migrate;
 mod open;
+mod plans;
 mod pool;
 mod reader;
 mod recovery;
@@ -47,7 +48,7 @@ mod wait;
 mod writer;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -76,9 +77,20 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// So many requests wait for the writer at most; who comes then waits to be let in.
 const WAITING_MAX: usize = 1_024;
 
+/// The data directory that a store belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its id.
+    pub id: uuid::Uuid,
+    /// Where it is, for people.
+    pub folder: PathBuf,
+}
+
 /// How a store is opened.
 #[derive(Clone)]
 pub struct Options {
+    /// The data directory that uses the store. One that belongs to another is refused. Without it, nobody asks.
+    pub owner: Option<Owner>,
     /// The store's clock: the node's, unless a test sets it.
     pub clock: Clock,
     /// The file grows to this at most, if anything is said; then it is as if the disk were full.
@@ -90,6 +102,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            owner: None,
             clock: Arc::new(crate::runtime::clock::now),
             size_max_bytes: None,
             log_max_bytes: 32 * 1024 * 1024,
@@ -100,6 +113,7 @@ impl Default for Options {
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
+            .field("owner", &self.owner)
             .field("size_max_bytes", &self.size_max_bytes)
             .field("log_max_bytes", &self.log_max_bytes)
             .finish_non_exhaustive()
@@ -157,8 +171,8 @@ impl fmt::Debug for SqliteStore {
 impl SqliteStore {
     /// Opens the file, or makes a new one. Nobody else may have it open.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<SqliteStore, OpenError> {
-        let Options { clock, size_max_bytes, log_max_bytes } = options;
-        let opened = open::open(path.as_ref(), clock(), size_max_bytes)?;
+        let Options { owner, clock, size_max_bytes, log_max_bytes } = options;
+        let opened = open::open(path.as_ref(), clock(), size_max_bytes, owner.as_ref())?;
         let shared = Arc::new(Shared::new(opened.path.clone(), clock));
         let (outbox, inbox) = mpsc::channel(WAITING_MAX);
         let (health, health_seen) = watch::channel(Health::Ok);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
+use super::Owner;
 use super::connection;
 use super::filesystem::shared_file_system;
 use super::lock::{Lock, NotLocked};
@@ -17,6 +18,9 @@ use crate::store::migrations::MigrationFault;
 
 /// How a file says that it is Evenbeat's: the letters `EvBt`.
 pub(super) const APPLICATION_ID: i32 = 0x4576_4274;
+
+/// The setting that says which data directory the file belongs to: its id, and where it was.
+pub(super) const OWNER_SETTING: &str = "owner";
 
 /// A file of this size is looked through at every start, since that takes but a moment.
 const SMALL_BYTES: u64 = 64 * 1024 * 1024;
@@ -64,6 +68,19 @@ pub enum OpenError {
         by: String,
         /// The lock.
         lock: PathBuf,
+    },
+    /// Another data directory has used it.
+    #[error(
+        "`{}` belongs to the data directory `{folder}`; serve it from there, or, if that directory is gone or the file was \
+         copied, run `evenbeat db new-epoch --store sqlite:{}` while no server runs, and start again",
+        path.display(),
+        path.display()
+    )]
+    OtherOwner {
+        /// The file.
+        path: PathBuf,
+        /// The data directory, as it was when it first used the file.
+        folder: String,
     },
     /// Something of the operating system's.
     #[error("`{}` cannot be used; look at its permissions and its disk", path.display())]
@@ -121,24 +138,57 @@ pub(super) struct Opened {
     pub(super) conn: Connection,
 }
 
-pub(super) fn open(path: &Path, now: Timestamp, size_max_bytes: Option<u64>) -> Result<Opened, OpenError> {
+pub(super) fn open(
+    path: &Path,
+    now: Timestamp,
+    size_max_bytes: Option<u64>,
+    owner: Option<&Owner>,
+) -> Result<Opened, OpenError> {
     let path = real_path(path)?;
     if let Some(file_system) = path.parent().and_then(shared_file_system) {
         return Err(OpenError::SharedFileSystem { path, file_system });
     }
-    let lock = Lock::take(&path, now).map_err(|not| match not {
+    let not_locked = |not| match not {
         NotLocked::Held { by, lock } => OpenError::InUse { path: path.clone(), by, lock },
         NotLocked::Failed { source, lock } => OpenError::Io { path: lock, source },
-    })?;
+    };
+    let mut lock = Lock::take(&path, now).map_err(not_locked)?;
     match fs::metadata(&path) {
-        Ok(found) => examine(&path, found.len(), Thoroughness::Pages)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path, now)?,
+        Ok(found) => {
+            lock.take_database(&path).map_err(not_locked)?;
+            examine(&path, found.len(), Thoroughness::Pages)?;
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create(&path, now)?;
+            lock.take_database(&path).map_err(not_locked)?;
+        }
         Err(source) => return Err(OpenError::Io { path, source }),
     }
     let database = |source| of_database(&path, source);
     let mut conn = connection::writing(&path, size_max_bytes).map_err(database)?;
     migrate::migrate(&mut conn, now).map_err(|not| of_migration(&path, not))?;
+    if let Some(owner) = owner {
+        own(&path, &conn, owner)?;
+    }
     Ok(Opened { path, lock, conn })
+}
+
+/// Makes sure that the file belongs to this data directory, or to nobody yet.
+fn own(path: &Path, conn: &Connection, owner: &Owner) -> Result<(), OpenError> {
+    let database = |source| of_database(path, source);
+    let found = "SELECT value FROM setting WHERE name = ?1";
+    let found: Option<String> =
+        conn.query_row(found, [OWNER_SETTING], |row| row.get(0)).optional().map_err(database)?;
+    let id = owner.id.to_string();
+    match found.as_deref().map(|it| it.split_once(' ').unwrap_or((it, ""))) {
+        Some((theirs, _)) if theirs == id => Ok(()),
+        Some((_, folder)) => Err(OpenError::OtherOwner { path: path.to_owned(), folder: folder.to_owned() }),
+        None => {
+            let value = format!("{id} {}", owner.folder.display());
+            let insert = "INSERT INTO setting (name, value) VALUES (?1, ?2)";
+            conn.execute(insert, [OWNER_SETTING, &value]).map(|_| ()).map_err(database)
+        }
+    }
 }
 
 /// A file that is there and is ours, looked at and not locked.

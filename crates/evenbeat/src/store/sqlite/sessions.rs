@@ -6,6 +6,7 @@ use evenbeat_core::store::{Beat, Fencing, Joined, Lives, RunRow, SessionKind, Se
 use rusqlite::{OptionalExtension, Result, params};
 
 use super::desk::Desk;
+use super::open::OWNER_SETTING;
 use super::rows::{self, Id};
 use crate::store::columns::{pools_to_text, stored_number, timings_from_text, timings_to_text};
 use crate::store::word::Word;
@@ -36,8 +37,9 @@ impl Desk<'_> {
     /// Takes a session in; one that is known stays as it is, dead or not.
     pub(super) fn know(&mut self, spec: &SessionSpec) -> Result<()> {
         self.run(
-            "INSERT INTO session (id, node, name, boot_id, kind, pools, beat, is_dead, is_draining, joined_at, beaten_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, ?7, ?7) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO session (id, node, name, boot_id, kind, pools, beat, is_dead, is_draining, joined_at, beaten_at,
+                                  home, zone_data)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, ?7, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
             params![
                 Id::of(spec.id.0),
                 spec.node.as_str(),
@@ -46,6 +48,8 @@ impl Desk<'_> {
                 spec.kind.word(),
                 pools_to_text(&spec.pools),
                 self.now.as_millis(),
+                Id::of(spec.home),
+                spec.zone_data,
             ],
         )?;
         Ok(())
@@ -56,13 +60,14 @@ impl Desk<'_> {
         let is_of_all = matches!(lives, Lives::OfAllNodes);
         let earlier = self.look.many(
             "SELECT id FROM session WHERE is_dead = 0 AND id <> ?1 AND kind = ?2
-             AND (?3 OR node = ?4 AND boot_id = ?5)",
+             AND (?3 OR node = ?4 AND boot_id = ?5 AND home = ?6)",
             params![
                 Id::of(me.0),
                 SessionKind::Node.word(),
                 is_of_all,
                 mine.spec.node.as_str(),
-                Id::of(mine.spec.boot_id)
+                Id::of(mine.spec.boot_id),
+                Id::of(mine.spec.home),
             ],
             |row| rows::id(row, 0),
         )?;
@@ -122,7 +127,8 @@ impl Desk<'_> {
         Ok(is_current)
     }
 
-    /// Begins a new reign, closed: for a file that was restored, and may not know what was granted since.
+    /// Begins a new reign, closed: for a file that was restored, and may not know what was granted since. The next data
+    /// directory that uses the file owns it.
     pub fn new_epoch(&mut self) -> Result<Epoch, StoreDown> {
         let answer = self.do_new_epoch();
         self.tell(answer)
@@ -136,6 +142,8 @@ impl Desk<'_> {
             params![stored_number(epoch.0), epoch == Epoch(1), self.now.as_millis()],
         )?;
         self.set_epoch(epoch);
+        // Whoever restored the file may use it from another data directory.
+        self.run("DELETE FROM setting WHERE name = ?1", [OWNER_SETTING])?;
         Ok(epoch)
     }
 }

@@ -67,7 +67,7 @@ macro_rules! run_sql {
 macro_rules! session_sql {
     ($rest:literal) => {
         concat!(
-            "SELECT id, node, name, boot_id, kind, pools, beat, is_dead, is_draining FROM session ",
+            "SELECT id, node, name, boot_id, kind, pools, beat, is_dead, is_draining, home, zone_data FROM session ",
             $rest
         )
     };

@@ -2,8 +2,8 @@
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{
-    AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, OwnerPing, RecordRow, RunFilter, RunRow,
-    SessionRow, StoreDown, Views, Watch,
+    AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, OwnerPing, PlanId, PlanRow, RecordRow,
+    RunFilter, RunRow, SessionRow, StoreDown, Views, Watch,
 };
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Result, params};
@@ -54,6 +54,10 @@ impl Views for Reader<'_> {
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         self.told(self.find_counters())
+    }
+
+    fn plan(&self, id: PlanId) -> Result<Option<PlanRow>, StoreDown> {
+        self.told(self.find_plan(id, self.shared.now()))
     }
 
     fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
@@ -123,6 +127,10 @@ impl Views for SqliteStore {
 
     fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         self.look(|reader| reader.counters())
+    }
+
+    fn plan(&self, id: PlanId) -> Result<Option<PlanRow>, StoreDown> {
+        self.look(|reader| reader.plan(id))
     }
 
     fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {

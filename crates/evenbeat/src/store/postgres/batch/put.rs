@@ -1,9 +1,14 @@
 //! Jobs as people write them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::store::{AuditEntry, JobRow, PutAnswer, PutJob, Revision, RunRequest, Seen, StoreDown};
+use evenbeat_core::store::{
+    ApplyPlan, AuditEntry, JobRow, PLAN_LIFE, PlanAnswer, PutAnswer, PutJob, Revision, RunRequest, Seen,
+    StoreDown,
+};
+use uuid::Uuid;
 
 use super::records::{WRITE_RECORDS, write_records};
 use super::written::{ADD_JOBS, ADD_LABELS, AUDIT, CLEAR_LABELS, WRITE_DEFINITIONS, Written, audit};
@@ -14,6 +19,7 @@ use crate::store::postgres::connect::Lane;
 use crate::store::postgres::epoch::{REIGN, reign};
 use crate::store::postgres::fail::Fail;
 use crate::store::postgres::housekeeping::{FLOOR, read_floor};
+use crate::store::postgres::plans::TAKE;
 use crate::store::postgres::requests::{self, KEEP_REQUESTS, REQUESTS_BY_KEY, keep_requests, keys_of};
 use crate::store::postgres::rows::Reader;
 use crate::store::postgres::tx::{Tx, transact};
@@ -23,6 +29,57 @@ impl PgStore {
     pub async fn put_jobs(&self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
         transact!(self, Lane::Pool, |tx| run(&tx, &self.inner.reader, puts))
     }
+
+    /// Writes the jobs of a plan, all of them or none. One transaction, however many they are: what a plan moves is not
+    /// due for a while, so claims hardly ever wait for it, and beats never do.
+    pub async fn apply_plan(&self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
+        self.within(PLAN_DEADLINE, async {
+            let tx = Tx::new(self, Lane::Pool).await?;
+            let answer = apply(&tx, &self.inner.reader, plan).await?;
+            tx.give_back();
+            Ok(answer)
+        })
+        .await
+    }
+}
+
+/// A plan for a large fleet takes longer than a heartbeat.
+const PLAN_DEADLINE: Duration = Duration::from_mins(1);
+
+async fn apply(tx: &Tx, reader: &Reader, plan: &ApplyPlan) -> Result<PlanAnswer, Fail> {
+    let (id, life) = (Uuid::from_u128(plan.id.0), PLAN_LIFE.as_millis());
+    let keys = keys(plan.puts.iter().map(|it| &it.job.key));
+    tx.ready(&[&TAKE, &LOCK_JOBS, &READ_JOBS, &FLOOR, &REIGN, &WRITE_JOBS, &ADD_JOBS]).await?;
+    tx.ready(&[&WRITE_DEFINITIONS, &CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT]).await?;
+    tx.begin().await?;
+    tx.execute("SET LOCAL statement_timeout = 60000").await?;
+    if tx.query(&TAKE, [&id, &life]).await?.is_empty() {
+        tx.rollback().await?;
+        return Ok(PlanAnswer::Gone);
+    }
+    tx.query(&LOCK_JOBS, [&keys]).await?;
+    let rows = tx.query(&READ_JOBS, [&keys]).await?;
+    let floor = read_floor(&tx.query(&FLOOR, []).await?)?;
+    let jobs = Jobs::read(reader, &rows, &reign(&tx.query(&REIGN, []).await?)?)?;
+    // No move of a plan asks for a run.
+    let known = BTreeMap::new();
+    let mut batch =
+        Batch { jobs, floor, known, defined: BTreeSet::new(), audit: Vec::new(), requests: Vec::new() };
+    let (mut written, mut stale, mut is_whole) = (Vec::new(), Vec::new(), true);
+    for put in &plan.puts {
+        match batch.put_job(put) {
+            PutAnswer::Put(row) => written.push(row),
+            PutAnswer::Stale(row) => stale.push(row),
+            PutAnswer::Gone | PutAnswer::Repeated(_) => is_whole = false,
+        }
+    }
+    if !is_whole || !stale.is_empty() {
+        tx.rollback().await?;
+        return Ok(PlanAnswer::Stale(stale));
+    }
+    batch.write(tx).await?;
+    tx.commit().await?;
+    Ok(PlanAnswer::Applied(written))
 }
 
 async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>, Fail> {
@@ -54,17 +111,7 @@ async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>
         requests: Vec::new(),
     };
     let answers = puts.iter().map(|put| batch.put_job(put)).collect();
-    let changed = batch.jobs.changed();
-    let written = Written::of(batch.jobs.held.iter().filter(|(key, _)| batch.defined.contains(*key)));
-    tokio::try_join!(
-        biased;
-        written.write(tx),
-        changed.write(tx),
-        write_records(tx, &batch.jobs),
-        audit(tx, &batch.audit, batch.jobs.now),
-        keep_requests(tx, &batch.requests),
-        tx.commit(),
-    )?;
+    tokio::try_join!(biased; batch.write(tx), tx.commit())?;
     Ok(answers)
 }
 
@@ -81,6 +128,20 @@ struct Batch {
 }
 
 impl Batch {
+    async fn write(&self, tx: &Tx) -> Result<(), Fail> {
+        let changed = self.jobs.changed();
+        let written = Written::of(self.jobs.held.iter().filter(|(key, _)| self.defined.contains(*key)));
+        tokio::try_join!(
+            biased;
+            written.write(tx),
+            changed.write(tx),
+            write_records(tx, &self.jobs),
+            audit(tx, &self.audit, self.jobs.now),
+            keep_requests(tx, &self.requests),
+        )?;
+        Ok(())
+    }
+
     fn put_job(&mut self, put: &PutJob) -> PutAnswer {
         let key = &put.job.key;
         let idempotency = put.request.and_then(|it| it.idempotency);
