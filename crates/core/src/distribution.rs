@@ -1,4 +1,8 @@
 //! How evenly starts are spread over a window, in numbers (A11).
+//!
+//! The window is made of whole slots and begins with the current one. What that slot has behind it counts by the rhythm of
+//! each job, not by what has run: otherwise the slot would empty while its minutes pass, and the score of a fleet would
+//! depend on the minute in which somebody asks.
 
 use crate::schedule::Rhythm;
 use crate::slot::{JobLoad, Slot, SlotWidth};
@@ -10,7 +14,7 @@ pub const SCORE_ACCEPTABLE: f64 = 0.8;
 /// The longest window that is looked at: 31 days.
 pub const WINDOW_HOURS_MAX: u32 = 31 * 24;
 
-/// Starts over a window from the current slot on, by slot, hour and minute.
+/// Starts over a window of whole slots from the current one on, by slot, hour and minute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     /// What was looked at: whole hours from the beginning of the current slot.
@@ -29,7 +33,7 @@ pub struct Distribution {
     pub n_runs: u64,
     /// Jobs whose next run should have started by now.
     pub n_overdue: usize,
-    /// Jobs whose next run lies behind the window.
+    /// Jobs without a start in the window, whose next run lies behind it.
     pub n_beyond: usize,
 }
 
@@ -42,7 +46,7 @@ pub struct WindowHoursError {
 }
 
 impl Distribution {
-    /// The starts of these loads from `now` on.
+    /// The starts of these loads from the slot of `now` on.
     pub fn of<'a>(
         now: Timestamp,
         window_hours: u32,
@@ -76,16 +80,32 @@ impl Distribution {
             n_overdue: 0,
             n_beyond: 0,
         };
-        let ahead = TimeWindow::new(now, window.end());
         for rhythm in rhythms {
-            let first = rhythm.first();
-            found.n_overdue += usize::from(first.is_some_and(|first| first < now));
-            found.n_beyond += usize::from(first.is_some_and(|first| window.end() <= first));
+            let Some(first) = rhythm.first() else { continue };
             let n_before = found.n_runs;
-            rhythm.for_each_in(ahead, |at| found.count(at));
-            found.n_jobs += usize::from(n_before < found.n_runs);
+            found.n_overdue += usize::from(first < now);
+            found.count_behind(&rhythm, first, now);
+            rhythm.for_each_in(window, |at| found.count(at));
+            let is_in_window = n_before < found.n_runs;
+            found.n_jobs += usize::from(is_in_window);
+            found.n_beyond += usize::from(!is_in_window && window.end() <= first);
         }
         Ok(found)
+    }
+
+    /// The starts of the current slot that lie behind us. A job that is moved or new may leave one of its rhythm out; one
+    /// that is still to begin for longer has none.
+    fn count_behind(&mut self, rhythm: &Rhythm<'_>, first: Timestamp, now: Timestamp) {
+        let just_after = now + Duration::from_millis(1);
+        let behind = TimeWindow::new(self.window.start(), just_after.min(first));
+        // At its very beginning a slot has nothing behind it.
+        if behind.is_empty() || now == self.window.start() {
+            return;
+        }
+        let projected = rhythm.clone().beginning_at(self.window.start());
+        if projected.count_in(TimeWindow::new(just_after, first)) <= 1 {
+            projected.for_each_in(behind, |at| self.count(at));
+        }
     }
 
     fn count(&mut self, at: Timestamp) {
@@ -223,8 +243,65 @@ mod tests {
         assert!(found.score() < 0.005, "{}", found.score());
     }
 
+    /// A fleet as it is at an instant: every job waits for the next occurrence of its rhythm.
+    fn score_at(now: Timestamp, jobs: &[(Timestamp, Duration)]) -> f64 {
+        let loads: Vec<JobLoad> = jobs
+            .iter()
+            .map(|(anchor_at, every)| {
+                let next = Rhythm::grid(*anchor_at, *every).next_after(now).unwrap();
+                JobLoad::every(next, *every, RunWork::default())
+            })
+            .collect();
+        Distribution::of(now, 24, SlotWidth::DEFAULT, &loads).unwrap().score()
+    }
+
     #[test]
-    fn jobs_and_starts_are_counted_from_now() {
+    fn the_score_does_not_depend_on_the_minute_in_which_it_is_asked() {
+        let midnight: Timestamp = "2026-02-01T00:00:00Z".parse().unwrap();
+        let day: Timestamp = "2026-02-04T10:00:00Z".parse().unwrap();
+        let jobs_of = |every: Duration, n: i64, apart: Duration| {
+            (0..n).map(move |it| (midnight + apart * it, every)).collect::<Vec<_>>()
+        };
+        let level: Vec<_> = jobs_of(Duration::from_mins(15), 3, Duration::from_mins(5))
+            .into_iter()
+            .chain(jobs_of(Duration::from_hours(6), 24, Duration::from_mins(15)))
+            .collect();
+        let uneven: Vec<_> = jobs_of(Duration::from_hours(1), 30, Duration::from_secs(40))
+            .into_iter()
+            .chain(jobs_of(Duration::from_mins(15), 7, Duration::from_mins(1)))
+            .collect();
+        let day = day + Duration::from_millis(1);
+        for (jobs, expected) in [(&level, Some(1.0)), (&uneven, None)] {
+            let expected = expected.unwrap_or_else(|| score_at(day, jobs));
+            for second in (0..7_200).step_by(7) {
+                let score = score_at(day + Duration::from_secs(second), jobs);
+                assert!((score - expected).abs() < 1e-9, "{score} is not {expected} after {second} s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_made_in_the_current_slot_counts_by_its_rhythm() {
+        // Placed at 10:07:30, due next at 10:06 of tomorrow: one start a day.
+        let made = JobLoad::every(
+            "2026-02-05T10:06:00Z".parse().unwrap(),
+            Duration::from_days(1),
+            RunWork::default(),
+        );
+        let found = of(&[made]);
+        assert_eq!((found.n_jobs, found.n_runs, found.n_beyond, found.slots[0]), (1, 1, 0, 1));
+        // One that begins in five days has no start today.
+        let later = JobLoad::every(
+            "2026-02-09T10:06:00Z".parse().unwrap(),
+            Duration::from_mins(15),
+            RunWork::default(),
+        );
+        let found = of(&[later]);
+        assert_eq!((found.n_jobs, found.n_runs, found.n_beyond), (0, 0, 1));
+    }
+
+    #[test]
+    fn jobs_and_starts_are_counted_from_the_current_slot() {
         let loads = [
             JobLoad::every(
                 "2026-02-04T10:00:00Z".parse().unwrap(),
@@ -236,8 +313,8 @@ mod tests {
         ];
         let found = of(&loads);
         assert_eq!((found.n_jobs, found.n_overdue, found.n_beyond), (2, 1, 1));
-        assert_eq!(found.n_runs, 95 + 1);
-        assert_eq!(found.hours[0], 3, "10:00 is past, 10:15, 10:30 and 10:45 are not");
+        assert_eq!(found.n_runs, 96 + 1);
+        assert_eq!(found.hours[0], 4, "10:00 is past, and counts with its slot");
         assert_eq!(found.peak_hour(), (3, 5), "the hour from 13:00 has 13:15 too");
         assert_eq!(found.hour_start(3).to_string(), "2026-02-04T13:00:00Z");
         assert_eq!(found.peak_minute(), 2);

@@ -77,6 +77,7 @@ mod sorted;
 mod numbered;
 mod keyed;
 pub mod slot;
+pub mod upcoming;
 pub mod distribution;
 pub mod placement;
 pub mod agenda;

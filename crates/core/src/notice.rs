@@ -165,6 +165,15 @@ pub enum Notice {
         /// Its next run now.
         next: Option<Timestamp>,
     },
+    /// A clock was ahead and has been set right: jobs it had stamped go on from now.
+    ClockWasAhead {
+        /// How many.
+        n_jobs: usize,
+        /// The latest instant that was stored as past.
+        latest: Option<Timestamp>,
+        /// One of them.
+        example: JobKey,
+    },
     /// What is stored as the next run cannot be, in so many jobs that nothing is done about it.
     TooManyFaults {
         /// How many jobs.
@@ -221,6 +230,7 @@ impl Notice {
             Notice::SkippedByOverlap { .. } => "occurrence skipped, the job is running",
             Notice::PausedBySystem { .. } => "job paused by the system",
             Notice::Mended { .. } => "stored next run was wrong, job placed afresh",
+            Notice::ClockWasAhead { .. } => "clock was ahead, jobs placed again",
             Notice::TooManyFaults { .. } => {
                 "stored next runs are wrong in many jobs: look at the clock and the store, then `evenbeat job resume`"
             }
@@ -234,6 +244,7 @@ impl Notice {
             | Notice::SessionFenced { .. }
             | Notice::SkippedByOverlap { .. }
             | Notice::Mended { .. }
+            | Notice::ClockWasAhead { .. }
             | Notice::PausedBySystem { .. } => Level::Warn,
             Notice::SessionLost { .. }
             | Notice::TooManyFaults { .. }
@@ -288,6 +299,11 @@ impl Notice {
                 ("job_id", key.to_string()),
                 ("fault", fault.to_string()),
                 ("next_run_at", next.map_or_else(|| "none".to_owned(), |at| at.to_string())),
+            ],
+            Notice::ClockWasAhead { n_jobs, latest, example } => vec![
+                ("job_count", n_jobs.to_string()),
+                ("latest", latest.map_or_else(|| "none".to_owned(), |at| at.to_string())),
+                ("job_id", example.to_string()),
             ],
             Notice::TooManyFaults { n_faults, n_jobs, example } => vec![
                 ("faults", n_faults.to_string()),

@@ -1,15 +1,19 @@
 //! Stored instants that cannot be, and what may be done about them by itself (Q4).
 //!
 //! The pending occurrence follows from the schedule, from where it was set down, and from what has happened. If it is
-//! none of the schedule's, then somebody wrote into the store, a backup was mixed with another, or a clock was wrong by
-//! years. Such a job must not run for it: it is placed afresh. But if many are hit at once, then it is not the rows that
-//! are wrong, and nothing is done before a person has looked.
+//! none of the schedule's, then somebody wrote into the store, or a backup was mixed with another. Such a job must not run
+//! for it: it is placed afresh. But if many are hit at once, then it is not the rows that are wrong, and nothing is done
+//! before a person has looked.
+//!
+//! A clock that ran ahead is another matter (T3). It leaves instants of the *past* that are later than now, usually in
+//! the whole fleet, and what became of it is known. So all of these jobs go on by themselves, however many they are. A
+//! distant next run alone says nothing about a clock: schedules may be as slow as they like.
 
 use std::fmt;
 
 use crate::job::{JobState, Terms};
 use crate::schedule::{Rhythm, Schedule};
-use crate::time::{Duration, Timestamp};
+use crate::time::{CLOCK_SLACK, Duration, Timestamp};
 use crate::urgency;
 
 const TICK: Duration = Duration::from_millis(1);
@@ -24,9 +28,11 @@ const MENDED_MIN: usize = 10;
 /// Of a larger fleet, one in so many.
 const MENDED_SHARE: usize = 20;
 
-/// What is wrong with the pending occurrence of a job.
+/// What is wrong with the stored times of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
+    /// Something that has happened is stored at this instant, which is still to come.
+    ClockWasAhead(Timestamp),
     /// It is none of the schedule's.
     OffRhythm(Timestamp),
     /// Others of the schedule come long before it.
@@ -38,6 +44,9 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Fault::ClockWasAhead(at) => {
+                write!(f, "something that has happened is stored at {at}, which is still to come")
+            }
             Fault::OffRhythm(at) => write!(f, "the stored next run, {at}, is none of its schedule's"),
             Fault::TooFar(at) => {
                 write!(f, "the stored next run, {at}, lies far behind others of its schedule")
@@ -47,14 +56,25 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What is wrong with the pending occurrence, if something is. Nobody needs it of a job that is paused, disabled or not
+impl Fault {
+    /// Whether it is known what happened, so that any number of such jobs may be repaired without a person.
+    pub fn is_of_clock(self) -> bool {
+        matches!(self, Fault::ClockWasAhead(_))
+    }
+}
+
+/// What is wrong with the stored times of a job, if anything is. Nobody needs the pending occurrence of a job that is paused, disabled or not
 /// placed; and while a run is open, what is stored may still become something else.
 pub fn fault(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Option<Fault> {
     if !terms.enabled || state.pause.is_some() || 0 < n_open {
         return None;
     }
+    let latest = state.latest_past();
+    if now + CLOCK_SLACK < latest {
+        return Some(Fault::ClockWasAhead(latest));
+    }
     let rhythm = urgency::rhythm(terms, state)?;
-    // A clock that was ahead when the last run ended may have been set back since.
+    // A clock that was a little ahead when the last run ended may have been set back since.
     let seen = state.last_end_at.map_or(now, |ended_at| ended_at.max(now));
     let next = match &terms.schedule {
         Schedule::Fresh { cooldown, .. } => rhythm.first().map(|first| first.max(seen + *cooldown)),
@@ -68,6 +88,21 @@ pub fn fault(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Op
         (None, Some(_)) if !state.is_exhausted(terms) => Some(Fault::Missing),
         _ => None,
     }
+}
+
+/// Whether occurrences that are still to come have had their fate already, so that what is pending lies behind the next two
+/// of its rhythm. By itself that says nothing; where a clock is known to have been ahead, it was so for this job too, though
+/// nothing of it ran meanwhile.
+pub fn was_carried_along(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> bool {
+    let is_active = terms.enabled && state.pause.is_none() && n_open == 0;
+    let is_pinned = matches!(terms.schedule, Schedule::Every { .. } | Schedule::Cron(_));
+    let Some(pending) = state.next_run_at.filter(|at| is_active && is_pinned && now + CLOCK_SLACK < *at)
+    else {
+        return false;
+    };
+    let Some(rhythm) = urgency::rhythm(terms, state) else { return false };
+    let one_later = rhythm.next_after(now).and_then(|next| rhythm.next_after(next));
+    one_later.is_some_and(|one_later| one_later < pending)
 }
 
 /// Whether what is pending is none of the schedule's: nothing may run for it.
@@ -94,8 +129,9 @@ pub fn may_mend(n_faults: usize, n_jobs: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ExtraId;
     use crate::job::sample::{instant, job, placed};
-    use crate::job::{Job, Pause, PausedBy};
+    use crate::job::{Extra, Job, Pause, PausedBy};
     use crate::time::Timestamp;
 
     const NOW: &str = "12:30";
@@ -197,12 +233,58 @@ mod tests {
     }
 
     #[test]
-    fn a_last_run_that_ended_later_than_now_says_that_the_clock_was_set_back() {
-        let ahead = |_: &mut Job, state: &mut JobState| {
-            state.last_end_at = Some(instant("2026-06-01T10:10:00Z"));
-            state.next_run_at = Some(instant("2026-06-01T11:00:00Z"));
-        };
-        check("every 1h", ahead, None);
+    fn any_past_instant_that_is_still_to_come_says_that_the_clock_was_ahead() {
+        type Stamp = fn(&mut JobState, Timestamp);
+        let stamps: [Stamp; 7] = [
+            |state, at| state.created_at = at,
+            |state, at| state.last_start_at = Some(at),
+            |state, at| state.last_end_at = Some(at),
+            |state, at| state.last_good_start_at = Some(at),
+            |state, at| state.last_good_end_at = Some(at),
+            |state, at| state.extras.push(Extra::manual(ExtraId(1), at)),
+            |state, at| {
+                if let Some(placement) = &mut state.placement {
+                    placement.placed_at = at;
+                }
+            },
+        ];
+        for stamp in stamps {
+            for (at, is_ahead) in [
+                ("12:30:30", false),
+                ("12:30:30.001", true),
+                ("14:30", true),
+                ("2026-02-06T12:30:00Z", true),
+                ("2026-03-06T12:30:00Z", true),
+            ] {
+                let at = instant(at);
+                let stamped = |_: &mut Job, state: &mut JobState| stamp(state, at);
+                check("every 1h", stamped, is_ahead.then_some(Fault::ClockWasAhead(at)));
+            }
+        }
+        let ran = |_: &mut Job, state: &mut JobState| state.last_end_at = Some(instant("14:00"));
+        for schedule in ["manual", "once 11:00", "fresh 6h", "cron 0 * * * *"] {
+            check(schedule, ran, Some(Fault::ClockWasAhead(instant("14:00"))));
+        }
+    }
+
+    #[test]
+    fn a_job_of_which_nothing_ran_may_have_been_carried_along() {
+        for (schedule, at, expected) in [
+            ("every 1h", "13:00", false),
+            ("every 1h", "14:00", false),
+            ("every 1h", "15:00", true),
+            ("cron 0 * * * *", "14:00", false),
+            ("cron 0 * * * *", "2026-02-06T13:00:00Z", true),
+            ("cron 0 0 1 1 *", "2027-01-01T00:00:00Z", false),
+            ("fresh 6h", "2026-02-06T13:00:00Z", false),
+        ] {
+            let job = job(schedule);
+            let mut state = placed(&job, "10:00");
+            state.next_run_at = Some(instant(at));
+            assert_eq!(was_carried_along(&job, &state, 0, instant(NOW)), expected, "{schedule} at {at}");
+            assert!(!was_carried_along(&job, &state, 1, instant(NOW)));
+            assert_eq!(fault(&job, &state, 0, instant(NOW)), None, "that alone is no fault");
+        }
     }
 
     #[test]

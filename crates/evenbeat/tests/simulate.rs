@@ -314,3 +314,20 @@ fn progress_is_for_terminals_only() {
     let output = output_on(FLEET, &["--days", "3"]);
     assert!(output.stderr.is_empty(), "{}", shown(&output));
 }
+
+/// One job that can never run does not keep the others from being looked at.
+#[test]
+fn a_job_that_can_never_run_is_left_out_with_a_warning() {
+    let fleet = "[[job]]\nname = \"fine\"\ncommand = [\"a\"]\nevery = \"1h\"\nestimate = \"1m\"\n\
+                 [[job]]\nname = \"bound\"\ncommand = [\"a\"]\nevery = \"1h\"\nrun_on_nodes = [\"gpu-1\"]\n\
+                 [[job]]\nname = \"costly\"\ncommand = [\"a\"]\nevery = \"1h\"\ncost = 9\n";
+    let args = ["--days", "1", "--capacity", "4"];
+    let output = output_on(fleet, &args);
+    assert!(output.status.success(), "{}", shown(&output));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("warning: left out: `bound` can never run: it runs only on gpu-1"), "{said}");
+    assert!(said.contains("warning: left out: `costly` can never run: it costs 9 units"), "{said}");
+    let output = output_on(fleet, &[&args[..], &["--json"]].concat());
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["warnings"].as_array().map(Vec::len), Some(2));
+}

@@ -158,11 +158,23 @@ pub fn resume(
     Ok(put)
 }
 
-/// What is stored as its next run cannot be: the job is placed afresh, and nothing runs for it.
+/// Repairs a job whose stored times cannot be right. If a clock was ahead, the job goes on from now; `placement` is not
+/// needed for that. Otherwise it is placed afresh, and nothing runs for what was stored as its next run.
 pub fn mend(row: &JobRow, placement: Option<Placement>, now: Timestamp) -> Result<PutJob, Refusal> {
     let mut put = put_again(row)?;
-    repair::fault(&row.job, &row.state, row.n_open, now).ok_or(Refusal::Sound)?;
+    let fault = repair::fault(&row.job, &row.state, row.n_open, now).ok_or(Refusal::Sound)?;
+    if fault.is_of_clock() {
+        return set_right(row, now);
+    }
     take(&mut put, occurrence::mend(&row.job, &row.state, placement, now));
+    put.is_revision = true;
+    Ok(put)
+}
+
+/// A clock was ahead, and has been set right: the job goes on from now.
+pub fn set_right(row: &JobRow, now: Timestamp) -> Result<PutJob, Refusal> {
+    let mut put = put_again(row)?;
+    take(&mut put, occurrence::set_right(&row.job, &row.state, now));
     put.is_revision = true;
     Ok(put)
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::view::JobIdx;
 use crate::rank::Rank;
 use crate::store::{CounterKey, CounterLimit};
-use crate::time::{Duration, Timestamp};
+use crate::time::{CLOCK_SLACK, Duration, Timestamp};
 
 /// How long to wait before asking again when only another node's run can make room.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -22,6 +22,8 @@ const COME_BACK: usize = 4;
 pub(crate) struct Counters {
     by_key: BTreeMap<CounterKey, Counter>,
     retries: BTreeSet<(Timestamp, CounterKey)>,
+    /// The latest instant at which the store said no.
+    refused_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +98,7 @@ impl Counters {
     /// The store said that a counter has no room.
     pub(crate) fn refused(&mut self, key: &CounterKey, until: Option<Timestamp>, now: Timestamp) {
         let retry_at = until.unwrap_or(now + ASK_AGAIN).max(now + Duration::from_millis(1));
+        self.refused_at = self.refused_at.max(Some(now));
         let counter = self.by_key.entry(key.clone()).or_default();
         if let Some(before) = counter.retry_at.replace(retry_at) {
             self.retries.remove(&(before, key.clone()));
@@ -122,9 +125,14 @@ impl Counters {
         counter.parked.iter().take(COME_BACK).map(|(_, idx)| *idx).collect()
     }
 
-    /// Counters that may be asked again by now.
-    pub(crate) fn due(&self, now: Timestamp) -> Vec<CounterKey> {
-        self.retries.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| key.clone()).collect()
+    /// Counters that may be asked again by now. If a clock was ahead when the store said no, all of them may (T3).
+    pub(crate) fn due(&mut self, now: Timestamp) -> Vec<CounterKey> {
+        let was_ahead = self.refused_at.is_some_and(|refused_at| now + CLOCK_SLACK < refused_at);
+        if was_ahead {
+            self.refused_at = None;
+        }
+        let due = self.retries.iter().take_while(|(at, _)| was_ahead || *at <= now);
+        due.map(|(_, key)| key.clone()).collect()
     }
 
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
@@ -135,4 +143,20 @@ impl Counters {
 /// Whether a limit goes by time: then one question at a time is enough.
 fn is_paced(limit: &CounterLimit) -> bool {
     limit.min_gap.is_some() || limit.max_per_hour.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::sample::instant;
+
+    #[test]
+    fn a_clock_that_was_ahead_keeps_no_counter_shut() {
+        let key = CounterKey::Site("shop".parse().unwrap());
+        let mut counters = Counters::default();
+        counters.refused(&key, Some(instant("2026-02-06T13:00:00Z")), instant("2026-02-06T12:00:00Z"));
+        assert_eq!(counters.due(instant("2026-02-06T12:59:59Z")), []);
+        assert_eq!(counters.due(instant("2026-02-06T11:59:45Z")), [], "a small step changes nothing");
+        assert_eq!(counters.due(instant("12:00")), [key]);
+    }
 }

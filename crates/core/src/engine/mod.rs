@@ -55,6 +55,7 @@ pub use settings::{DispatchSettings, Order, PoolSettings, RunTime, Settings, Sta
 use crate::ids::{JobKey, Pool};
 use crate::store::{Cursor, JobNews, SessionRow};
 use crate::time::{BootTime, Duration, Timestamp};
+use crate::upcoming;
 use counters::Counters;
 use dispatch::Asked;
 use ends::Ends;
@@ -234,6 +235,20 @@ impl Engine {
     /// What it goes by.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The next starts of a job, after an instant if one is given. None if it is not known here.
+    pub fn upcoming(
+        &self,
+        now: Now,
+        key: &JobKey,
+        after: Option<Timestamp>,
+        most: usize,
+    ) -> Option<Vec<upcoming::Start>> {
+        let entry = self.view.find(key)?;
+        let outlook = self.outlook(&entry.terms);
+        let time = self.time(now);
+        Some(upcoming::of_job(key, &entry.terms, &entry.state, &outlook, time, after, most))
     }
 
     /// So many jobs as they are known, in the order of their keys, after this one.

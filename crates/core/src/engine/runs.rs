@@ -15,6 +15,9 @@ use crate::store::{BATCH_MAX, End, EndAnswer, EndBy, JobRow, Mark, MarkKind, Sto
 use crate::time::{BootTime, Duration, Timestamp};
 use crate::urgency;
 
+/// Two readings of one instant are no further apart than this.
+const NEAR_MS: i64 = 1_000;
+
 impl Engine {
     pub(super) fn started(&mut self, now: Now, run: RunId, at: BootTime, out: &mut Vec<Command>) {
         let at = self.time_at(now, at);
@@ -132,10 +135,16 @@ impl Engine {
     }
 
     pub(super) fn run_ended(&mut self, now: Now, run: RunId, over: RunOver) {
+        // Each reading of two clocks may be a millisecond off, and clocks are set: a run takes as long as the boot clock
+        // says, from the start that is on record unless the clock was set since.
+        let started_at = self.time_at(now, over.started_at);
+        let is_near = |noted: &Timestamp| (*noted - started_at).as_millis().abs() <= NEAR_MS;
+        let noted = self.held.by_id.get(&run).and_then(|held| held.started_at).filter(is_near);
+        let started_at = noted.unwrap_or(started_at);
         let end = RunEnd {
             run,
-            started_at: self.time_at(now, over.started_at),
-            ended_at: self.time_at(now, over.ended_at),
+            started_at,
+            ended_at: started_at + (over.ended_at - over.started_at).max(Duration::ZERO),
             outcome: over.outcome,
             exit_code: over.exit_code,
             frozen_for: over.frozen_for,

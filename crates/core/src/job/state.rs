@@ -212,6 +212,20 @@ impl JobState {
         })
     }
 
+    /// The latest instant at which something happened to the job, as far as it is remembered.
+    pub fn latest_past(&self) -> Timestamp {
+        // What someone asked for waits from when they asked.
+        let asked = self.extras.iter().filter(|extra| extra.is_asked_for()).map(|extra| extra.not_before);
+        let past = [
+            self.placement.as_ref().map(|placement| placement.placed_at),
+            self.last_start_at,
+            self.last_end_at,
+            self.last_good_start_at,
+            self.last_good_end_at,
+        ];
+        past.into_iter().flatten().chain(asked).fold(self.created_at, Timestamp::max)
+    }
+
     /// Whether `max_runs` is used up.
     pub fn is_exhausted(&self, terms: &Terms) -> bool {
         terms.bounds.max_runs.is_some_and(|most| most <= self.n_served)
@@ -249,7 +263,7 @@ impl JobState {
             self.failure_count = 0;
             self.last_good_start_at = Some(end.started_at);
             self.last_good_end_at = Some(end.ended_at);
-            let took = end.ended_at - end.started_at - end.frozen_for;
+            let took = (end.ended_at - end.started_at - end.frozen_for).max(Duration::ZERO);
             self.estimate = Some(Estimate::learn(self.estimate, took, weight_of_last));
         }
     }

@@ -1,5 +1,6 @@
 //! The end of a run, and what is pending after it.
 
+use super::clock::set_right;
 use super::own::{Position, range_of, single};
 use super::{Due, Ended, RecordKind, Serves, Step, TICK};
 use crate::estimate::WEIGHT_OF_LAST;
@@ -8,12 +9,16 @@ use crate::job::{Extra, JobState, Overlap, Pause, PausedBy, RunEnd, Terms};
 use crate::missed::MissedRuns;
 use crate::run::{Outcome, Trigger};
 use crate::schedule::Schedule;
-use crate::time::{TimeWindow, Timestamp};
+use crate::time::{Duration, TimeWindow, Timestamp};
 use crate::urgency;
 
 /// A run that takes its node down with it must not take all of them: after so many losses in a row
 /// its occurrence is over.
 pub const LOSSES_MAX: u32 = 3;
+
+/// A run that ended this long before it was due, or before something else happened to its job, saw its clock set back
+/// (T3). Less is over in a moment.
+const SET_BACK_MIN: Duration = Duration::from_mins(1);
 
 /// A run has ended. Too many failures in a row pause the job.
 pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &RunEnd) -> Step {
@@ -32,6 +37,14 @@ pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &Ru
         if !terms.moves_on_at_start() {
             pass_by(&mut step, terms, due, end);
         }
+    }
+    let past = [state.last_start_at, state.last_end_at, state.last_good_start_at, state.last_good_end_at];
+    if end.ended_at + SET_BACK_MIN < past.into_iter().flatten().fold(due.due_at, Timestamp::max) {
+        // What it ended as is known; what comes next was worked out from instants that are still to come.
+        let right = set_right(terms, &step.state, end.ended_at);
+        step.state = right.state;
+        step.ended.extend(right.ended);
+        step.records.extend(right.records);
     }
     step
 }

@@ -14,7 +14,7 @@
 //!      |  settle: a newer one came due meanwhile
 //!      +------------------------------------------> that one is pending
 //!         resume, replace, mend: after a pause, with another schedule, or because what
-//!         is stored cannot be: placed afresh
+//!         is stored cannot be: placed afresh; set_right: a clock was ahead
 //! ```
 //!
 //! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask()`]) and,
@@ -34,6 +34,7 @@
 //! run. Nothing is lost, nothing counts twice. A property test checks it over random lives.
 
 mod ask;
+mod clock;
 mod due;
 mod finish;
 mod own;
@@ -46,6 +47,7 @@ mod tests;
 use std::fmt;
 
 pub use ask::{Asked, ask};
+pub use clock::set_right;
 pub use due::{Due, Serves, Up};
 pub use finish::{LOSSES_MAX, finish};
 pub use settle::{mend, replace, resume, settle};

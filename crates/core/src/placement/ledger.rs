@@ -1,5 +1,7 @@
 //! The load of a fleet, job by job (A1), and where a job of it goes (A6, A7).
 
+use std::collections::BTreeMap;
+
 use super::hashed::place_hashed;
 use super::phase::place_every;
 use super::protection::MOVE_COOLDOWN;
@@ -12,6 +14,7 @@ use crate::keyed::Keyed;
 use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
+use crate::upcoming::HoldUps;
 use crate::urgency::{self, Outlook};
 
 /// How a fleet is levelled.
@@ -32,6 +35,8 @@ pub struct Ledger {
     balance: Balance,
     load: SlotLoad,
     known: Keyed<Known>,
+    /// Of the jobs that have it.
+    more: BTreeMap<JobKey, More>,
 }
 
 /// What is known of one job.
@@ -45,6 +50,28 @@ pub(super) struct Known {
     pub(super) is_estimate: bool,
 }
 
+impl Known {
+    fn with<'a>(&'a self, key: &'a JobKey, more: Option<&'a More>) -> LedgerJob<'a> {
+        let load = more.and_then(|it| it.projected.as_ref()).unwrap_or(&self.counted);
+        LedgerJob {
+            key,
+            next_run_at: self.next_run_at,
+            rhythm: load.rhythm().starting_at(self.next_run_at),
+            is_estimate: self.is_estimate,
+            hold_ups: more.and_then(|it| it.hold_ups.as_ref()),
+        }
+    }
+}
+
+/// What is known of a job beyond what is counted.
+#[derive(Clone, Debug, PartialEq)]
+struct More {
+    /// All its occurrences, where only the next one is counted.
+    projected: Option<JobLoad>,
+    /// What may hold up its runs.
+    hold_ups: Option<HoldUps>,
+}
+
 /// The occurrences of one job of a ledger.
 #[derive(Clone, Debug)]
 pub struct LedgerJob<'a> {
@@ -56,12 +83,19 @@ pub struct LedgerJob<'a> {
     pub rhythm: Rhythm<'a>,
     /// Whether they are guessed: those of a `fresh` job depend on how its runs go.
     pub is_estimate: bool,
+    /// What may hold up its runs, so that they start later than they are due.
+    pub hold_ups: Option<&'a HoldUps>,
 }
 
 impl Ledger {
     /// Empty, from the slot that `now` lies in.
     pub fn new(balance: Balance, now: Timestamp) -> Ledger {
-        Ledger { balance, load: SlotLoad::new(now, balance.width, balance.by), known: Keyed::default() }
+        Ledger {
+            balance,
+            load: SlotLoad::new(now, balance.width, balance.by),
+            known: Keyed::default(),
+            more: BTreeMap::new(),
+        }
     }
 
     /// The load of these jobs.
@@ -95,12 +129,19 @@ impl Ledger {
 
     /// The jobs that carry something, by key.
     pub fn jobs(&self) -> impl Iterator<Item = LedgerJob<'_>> {
-        self.known.iter().map(|(key, known)| LedgerJob {
-            key,
-            next_run_at: known.next_run_at,
-            rhythm: known.counted.rhythm().starting_at(known.next_run_at),
-            is_estimate: known.is_estimate,
+        // Both are in the order of keys.
+        let mut others = self.more.iter().peekable();
+        self.known.iter().map(move |(key, known)| {
+            while others.next_if(|(other, _)| *other < key).is_some() {}
+            let more = others.next_if(|(other, _)| *other == key).map(|(_, more)| more);
+            known.with(key, more)
         })
+    }
+
+    /// One of them.
+    pub fn job(&self, key: &JobKey) -> Option<LedgerJob<'_>> {
+        let (key, known) = self.known.get(self.known.number(key)?)?;
+        Some(known.with(key, self.more.get(key)))
     }
 
     /// The cells.
@@ -123,7 +164,12 @@ impl Ledger {
     ///
     /// After a run most jobs are where they were, one occurrence further: that costs nothing.
     pub fn put(&mut self, key: &JobKey, terms: &Terms, state: &JobState) {
-        let Some((next_run_at, load)) = self.load_of(terms, state) else { return self.remove(key) };
+        let Some((next_run_at, load, projected)) = self.load_of(terms, state) else {
+            return self.remove(key);
+        };
+        let is_held_up = HoldUps::may_hold_up(terms, state);
+        let hold_ups = is_held_up.then(|| HoldUps::of(key, terms, state, load.work.length));
+        let more = More { projected, hold_ups };
         let weighs_the_same = |known: &Known| {
             let is_same_work = self.balance.by == BalanceBy::Runs || known.counted.work == load.work;
             known.counted.keeps_time_with(&load) && is_same_work
@@ -134,12 +180,21 @@ impl Ledger {
             && known.next_run_at <= next_run_at
         {
             known.next_run_at = next_run_at;
-            return;
+            return self.put_more(key, more);
         }
         self.remove(key);
         self.load.add(&load);
+        self.put_more(key, more);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
         self.known.insert(key, Known { counted: load, next_run_at, is_estimate });
+    }
+
+    fn put_more(&mut self, key: &JobKey, more: More) {
+        if more.projected.is_some() || more.hold_ups.is_some() {
+            self.more.insert(key.clone(), more);
+        } else if !self.more.is_empty() {
+            self.more.remove(key);
+        }
     }
 
     /// Forgets a job; one that it does not know is forgotten already.
@@ -147,25 +202,26 @@ impl Ledger {
         if let Some((_, known)) = self.known.number(key).and_then(|no| self.known.remove(no)) {
             self.load.remove(&known.counted);
         }
+        if !self.more.is_empty() {
+            self.more.remove(key);
+        }
     }
 
-    /// What a job puts on the time line; nothing unless it is placed and will run.
-    fn load_of(&self, terms: &Terms, state: &JobState) -> Option<(Timestamp, JobLoad)> {
+    /// What a job puts on the time line, and all its occurrences where that is only the next one; nothing unless it is
+    /// placed and will run.
+    fn load_of(&self, terms: &Terms, state: &JobState) -> Option<(Timestamp, JobLoad, Option<JobLoad>)> {
         let carries = matches!(state.status(terms), Status::Scheduled | Status::Running);
-        let next_run_at = state.next_run_at.filter(|_| carries)?;
+        // One that is paused while it runs does not run again.
+        let is_active = terms.enabled && state.pause.is_none();
+        let next_run_at = state.next_run_at.filter(|_| carries && is_active)?;
         let work = run_work(terms, state);
-        let load = match self.balance.strategy {
-            Strategy::LeastLoaded => JobLoad::single(next_run_at, work),
-            Strategy::Phase | Strategy::None => JobLoad::of(
-                &terms.schedule,
-                state.placement.as_ref()?,
-                next_run_at,
-                terms.bounds,
-                &terms.zone,
-                work,
-            )?,
-        };
-        Some((next_run_at, load))
+        let placement = state.placement.as_ref()?;
+        let load = JobLoad::of(&terms.schedule, placement, next_run_at, terms.bounds, &terms.zone, work)?;
+        Some(match self.balance.strategy {
+            // Places are chosen by next runs alone; people still see every occurrence (A6).
+            Strategy::LeastLoaded => (next_run_at, JobLoad::single(next_run_at, work), Some(load)),
+            Strategy::Phase | Strategy::None => (next_run_at, load, None),
+        })
     }
 
     /// Where a job goes that is new, resumed or has another schedule; none if nothing is ever due.

@@ -74,6 +74,19 @@ impl<'a> Rhythm<'a> {
         Rhythm { within: TimeWindow::new(self.within.start(), Timestamp::MAX), ..self }
     }
 
+    /// The same as if it had begun earlier: an interval or a cron expression goes on into the past.
+    #[must_use]
+    pub fn beginning_at(self, start: Timestamp) -> Rhythm<'a> {
+        let beat = match self.beat {
+            Beat::Grid { anchor_at, interval } if start < anchor_at => {
+                let before = (anchor_at - start).as_millis().rem_euclid(interval.as_millis());
+                Beat::Grid { anchor_at: start + Duration::from_millis(before), interval }
+            }
+            beat => beat,
+        };
+        Rhythm { beat, within: TimeWindow::new(start.min(self.within.start()), self.within.end()) }
+    }
+
     /// The first instant of all.
     pub fn first(&self) -> Option<Timestamp> {
         // The start is inside, and "after" is strict.
@@ -223,6 +236,16 @@ mod tests {
             rhythm.without_end().next_after(at("2026-02-04T13:00:00Z")),
             Some(at("2026-02-04T14:00:00Z"))
         );
+    }
+
+    #[test]
+    fn a_rhythm_goes_on_into_the_past() {
+        let grid = Rhythm::grid(at("2026-02-04T10:20:00Z"), Duration::from_mins(20));
+        let earlier = grid.clone().beginning_at(at("2026-02-04T09:30:00Z"));
+        assert_eq!(earlier.first(), Some(at("2026-02-04T09:40:00Z")));
+        assert_eq!(earlier.next_after(at("2026-02-04T10:00:00Z")), grid.first());
+        let on_it = grid.beginning_at(at("2026-02-04T10:00:00Z"));
+        assert_eq!(on_it.first(), Some(at("2026-02-04T10:00:00Z")));
     }
 
     #[test]

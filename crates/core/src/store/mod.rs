@@ -160,6 +160,9 @@ pub trait Store {
     // Housekeeping.
 
     /// Counts counters anew from the open runs, and returns those that were wrong, as they were.
+    ///
+    /// Claims that lie in the future were noted by a clock that was ahead: from now on they are of now, so that nobody
+    /// waits for that time to come (T3).
     fn recount(&mut self) -> Result<Vec<CounterRow>, StoreDown>;
 
     /// Start messages that wait to be published, oldest first.

@@ -13,5 +13,5 @@ mod window;
 pub use boot::BootTime;
 pub use duration::{Duration, DurationError};
 pub use instant::{Timestamp, TimestampError};
-pub use steady::Steady;
+pub use steady::{CLOCK_SLACK, Steady};
 pub use window::TimeWindow;

@@ -1,54 +1,76 @@
 //! `evenbeat upcoming` without a file: what a server's fleet does between two instants.
 
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::time::Duration;
+
 use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE, relative};
 use super::upcoming::Wanted;
-use crate::api::model::{OccurrenceView, UpcomingPage};
+use crate::api::model::{OccurrenceView, Page, UpcomingPage};
 
 /// So many a server gives at once.
 const PAGE_MAX: usize = 500;
+
+/// How far is looked if nothing is said.
+const LOOKAHEAD: Duration = Duration::from_hours(1);
 
 pub(crate) fn run(wanted: &Wanted, desk: &mut Desk<'_>) -> Done {
     if let Some(to) = wanted.to.filter(|to| *to <= wanted.from) {
         return Err(Trouble::Usage(format!("--to ({to}) is not after --from ({})", wanted.from)));
     }
-    let mut all: Option<UpcomingPage> = None;
-    loop {
-        let n_there = all.as_ref().map_or(0, |it| it.items.len());
-        let next = all.as_ref().and_then(|it| it.next.clone());
-        // One job of many has few of a page: then all of it is looked through.
-        let most = if wanted.job.is_some() { PAGE_MAX } else { (wanted.limit - n_there).clamp(1, PAGE_MAX) };
-        let ask = Ask::get(&["upcoming"])
+    let page = match &wanted.job {
+        Some(job) => of_job(job, wanted, desk)?,
+        None => of_fleet(wanted, desk)?,
+    };
+    if desk.json {
+        let document = serde_json::to_value(&page).map_err(|error| Trouble::Bad(error.to_string()))?;
+        super::show::json(desk.out, &document)?;
+    } else {
+        print(&page, wanted, desk)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn of_fleet(wanted: &Wanted, desk: &mut Desk<'_>) -> Result<UpcomingPage, Trouble> {
+    let page = |after: Option<String>, n_there: usize| {
+        Ask::get(&["upcoming"])
             .with("from", Some(wanted.from))
             .with("to", wanted.to)
-            .with("limit", Some(most))
-            .with("after", next);
-        let mut page: UpcomingPage = desk.ask(ask)?.read()?;
-        if let Some(job) = &wanted.job {
-            page.items.retain(|it| it.job == job.as_str());
-        }
-        let all = match &mut all {
-            Some(all) => {
-                all.items.extend(page.items);
-                all.next = page.next;
-                all
-            }
-            none => none.insert(page),
-        };
-        if all.next.is_none() || wanted.limit <= all.items.len() {
+            .with("limit", Some((wanted.limit - n_there).clamp(1, PAGE_MAX)))
+            .with("after", after)
+    };
+    let mut all: UpcomingPage = desk.ask(page(None, 0))?.read()?;
+    while let Some(next) = all.next.take_if(|_| all.items.len() < wanted.limit) {
+        let more: UpcomingPage = desk.ask(page(Some(next), all.items.len()))?.read()?;
+        all.items.extend(more.items);
+        all.next = more.next;
+    }
+    Ok(all)
+}
+
+/// What one job does. If that is nothing in the next hour, and nobody has asked for another window, its next run.
+fn of_job(job: &JobKey, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<UpcomingPage, Trouble> {
+    let to = wanted.to.unwrap_or(wanted.from + LOOKAHEAD);
+    // The server knows best what time it is now.
+    let mut after = (wanted.from != desk.now).then(|| (wanted.from - Duration::from_millis(1)).to_string());
+    let mut items: Vec<OccurrenceView> = Vec::new();
+    loop {
+        let ask = Ask::get(&["jobs", job.as_str(), "upcoming"])
+            .with("limit", Some((wanted.limit - items.len()).clamp(1, PAGE_MAX)))
+            .with("after", after.take());
+        let page: Page<OccurrenceView> = desk.ask(ask)?.read()?;
+        items.extend(page.items);
+        after = page.next;
+        let is_beyond = items.last().is_none_or(|last| to <= last.at.0);
+        if after.is_none() || is_beyond || wanted.limit <= items.len() {
             break;
         }
     }
-    let Some(all) = all else { return Ok(Exit::Ok) };
-    if desk.json {
-        let document = serde_json::to_value(&all).map_err(|error| Trouble::Bad(error.to_string()))?;
-        super::show::json(desk.out, &document)?;
-    } else {
-        print(&all, wanted, desk)?;
-    }
-    Ok(Exit::Ok)
+    let n_within = items.iter().filter(|it| it.at.0 < to).count();
+    items.truncate(if wanted.to.is_none() { n_within.max(1) } else { n_within });
+    Ok(UpcomingPage { from: wanted.from.into(), to: to.into(), total: items.len(), items, next: None })
 }
 
 fn print(page: &UpcomingPage, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<(), Trouble> {
@@ -58,14 +80,14 @@ fn print(page: &UpcomingPage, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<()
     for it in &shown {
         let mark = if it.estimate { '~' } else { ' ' };
         let (at, when) = (desk.clock.day_at(it.at.0), relative(it.at.0, wanted.from));
-        writeln!(desk.out, "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}", it.job)?;
+        let held_up = it.held_up_by.as_ref().map_or(String::new(), |why| {
+            format!("  {DIM}{why}, due {}{DIM:#}", desk.clock.day_at(it.due_at.0))
+        });
+        writeln!(desk.out, "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}{held_up}", it.job)?;
     }
-    let is_of_all = wanted.job.is_none();
     match page.total.saturating_sub(shown.len()) {
         _ if shown.is_empty() => writeln!(desk.out, "nothing is due")?,
-        more if is_of_all && 0 < more => {
-            writeln!(desk.out, "{NOTICE}… and {more} more (raise --limit){NOTICE:#}")?;
-        }
+        more if 0 < more => writeln!(desk.out, "{NOTICE}… and {more} more (raise --limit){NOTICE:#}")?,
         _ => {}
     }
     Ok(())

@@ -211,7 +211,7 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let at = |at: Option<Instant>| at.map(|at| clock.at_and_distance(at.0));
     let reported = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
     let safe = |text: &str| printable::line(text).into_owned();
-    let facts: [(&str, Option<String>); 15] = [
+    let facts: [(&str, Option<String>); 16] = [
         ("trigger", Some(run.trigger.to_string())),
         ("scheduled for", at(run.scheduled_for)),
         ("attempt", Some(run.attempt.to_string())),
@@ -227,6 +227,7 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),
         ("retry at", at(run.retry_at)),
         ("fence", run.fence.map(|it| it.to_string())),
+        ("clock", run.clock_was_ahead.then(|| "was ahead: these times are still to come".to_owned())),
     ];
     for (what, value) in facts {
         if let Some(value) = value {

@@ -13,6 +13,7 @@ use evenbeat_core::placement::{Balance, place_fleet};
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::slot::{JobLoad, RunWork};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::upcoming::HoldUps;
 use evenbeat_core::urgency::{self, Outlook};
 use evenbeat_core::zone::Zone;
 use serde_json::json;
@@ -94,17 +95,24 @@ impl Fleet {
     }
 
     fn agenda(&self, window: TimeWindow, only: Option<&JobKey>) -> Result<Agenda, String> {
-        let loads: Vec<(&Job, JobLoad)> = self
+        let loads: Vec<(&Job, JobLoad, Option<Vec<Timestamp>>)> = self
             .jobs
             .iter()
             .zip(&self.states)
             .filter(|(job, _)| only.is_none_or(|key| job.key == *key))
-            .filter_map(|(job, state)| Some((job, load_of(job, state)?)))
+            .filter_map(|(job, state)| {
+                let load = load_of(job, state)?;
+                let starts = held_up(job, state, &load, window);
+                Some((job, load, starts))
+            })
             .collect();
         let sources: Vec<Source<'_>> = loads
             .iter()
-            .map(|(job, load)| {
-                let source = Source::from_rhythm(&job.key, load.rhythm());
+            .map(|(job, load, starts)| {
+                let source = match starts {
+                    Some(starts) => Source::from_occurrences(&job.key, starts),
+                    None => Source::from_rhythm(&job.key, load.rhythm()),
+                };
                 if is_estimate(job) { source.estimated() } else { source }
             })
             .collect();
@@ -120,6 +128,16 @@ fn load_of(job: &Job, state: &JobState) -> Option<JobLoad> {
     let length = urgency::expected_length(job, state, &Outlook::default());
     let work = RunWork { length, cost: job.place.cost };
     JobLoad::of(&job.schedule, state.placement.as_ref()?, state.next_run_at?, job.bounds, &job.zone, work)
+}
+
+/// When the runs of a job start that may be held up, by a blackout.
+fn held_up(job: &Job, state: &JobState, load: &JobLoad, window: TimeWindow) -> Option<Vec<Timestamp>> {
+    if !HoldUps::may_hold_up(job, state) {
+        return None;
+    }
+    let hold_ups = HoldUps::of(&job.key, job, state, load.work.length);
+    let starts = hold_ups.within(load.rhythm(), window.start(), window)?;
+    Some(starts.iter().map(|it| it.at).collect())
 }
 
 fn is_estimate(job: &Job) -> bool {

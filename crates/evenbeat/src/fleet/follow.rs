@@ -43,8 +43,8 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                     fleet.inner.faults.forget_all();
                     fleet.inner.is_read.send_replace(false);
                 }
-                Some(FleetNews::Rows(rows)) => {
-                    fleet.learn(&rows);
+                Some(FleetNews::Rows(rows, now)) => {
+                    fleet.learn(&rows, now);
                     rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE.max(took * DEBOUNCE_TIMES));
                 }
                 Some(FleetNews::Read) if !*fleet.inner.is_read.borrow() => {
@@ -69,8 +69,8 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
 }
 
 impl Fleet {
-    fn learn(&self, rows: &[JobNews]) {
-        self.inner.faults.learn(rows, clock::now());
+    fn learn(&self, rows: &[JobNews], now: Timestamp) {
+        self.inner.faults.learn(rows, now);
         let mut ledger = self.ledger();
         for row in rows {
             if row.is_deleted {
@@ -86,8 +86,9 @@ impl Fleet {
     async fn rebuild_agenda(&self, since: Timestamp) -> Length {
         let (fleet, began) = (self.clone(), Instant::now());
         let rebuilt = tokio::task::spawn_blocking(move || {
-            let window = TimeWindow::new(since, clock::now() + fleet.inner.agenda_settings.lookahead);
-            fleet.agenda_of(window).map(|agenda| fleet.inner.agenda.replace(agenda))
+            let now = clock::now();
+            let window = TimeWindow::new(since, now + fleet.inner.agenda_settings.lookahead);
+            fleet.agenda_of(window, now).map(|agenda| fleet.inner.agenda.replace(agenda))
         });
         match rebuilt.await {
             Ok(Ok(())) => {}

@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::Guard;
 use evenbeat_core::agenda::{Agenda, AgendaError, Source};
 use evenbeat_core::distribution::{Distribution, WindowHoursError};
-use evenbeat_core::placement::{Balance, Ledger};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::placement::{Balance, Ledger, LedgerJob};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::upcoming::Start;
 use tokio::sync::watch;
 
 pub use faults::Faults;
@@ -72,14 +74,24 @@ impl Fleet {
         self.inner.agenda.load()
     }
 
-    /// An agenda of any window.
-    pub fn agenda_of(&self, window: TimeWindow) -> Result<Agenda, AgendaError> {
+    /// An agenda of any window, as of now: of when runs will start, which may be later than they are due.
+    pub fn agenda_of(&self, window: TimeWindow, now: Timestamp) -> Result<Agenda, AgendaError> {
         let ledger = self.ledger();
-        let sources: Vec<Source<'_>> = ledger
+        let jobs: Vec<(LedgerJob<'_>, Option<Vec<Timestamp>>)> = ledger
             .jobs()
             .filter(|it| it.next_run_at < window.end())
             .map(|it| {
-                let source = Source::from_rhythm(it.key, it.rhythm);
+                let starts = held_up(&it, window, now).map(|starts| starts.iter().map(|it| it.at).collect());
+                (it, starts)
+            })
+            .collect();
+        let sources: Vec<Source<'_>> = jobs
+            .iter()
+            .map(|(it, starts)| {
+                let source = match starts {
+                    Some(starts) => Source::from_occurrences(it.key, starts),
+                    None => Source::from_rhythm(it.key, it.rhythm.clone()),
+                };
                 if it.is_estimate { source.estimated() } else { source }
             })
             .collect();
@@ -87,7 +99,12 @@ impl Fleet {
         self.agenda().rebuild(&sources, window)
     }
 
-    /// The jobs whose stored next run cannot be.
+    /// The starts of a job within a window, if its runs may be held up.
+    pub fn held_up(&self, key: &JobKey, window: TimeWindow, now: Timestamp) -> Option<Vec<Start>> {
+        held_up(&self.ledger().job(key)?, window, now)
+    }
+
+    /// The jobs whose stored times cannot be right.
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
     }
@@ -105,4 +122,9 @@ impl Fleet {
         // It cannot be given up while this handle is there.
         let _ = is_read.wait_for(|is_read| *is_read).await;
     }
+}
+
+/// The starts of a job within a window, if its runs may be held up.
+fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<Start>> {
+    job.hold_ups?.within(job.rhythm.clone(), now, window)
 }

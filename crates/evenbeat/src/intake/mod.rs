@@ -19,7 +19,7 @@ use evenbeat_core::ids::{ExtraId, JobKey, NodeName, RunId};
 use evenbeat_core::job::{Extra, Job, JobState, PausedBy};
 use evenbeat_core::notice::Notice;
 use evenbeat_core::occurrence::Due;
-use evenbeat_core::repair;
+use evenbeat_core::repair::{self, Fault};
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
     AuditEntry, Cancelled, Idempotency, JobRow, PutAnswer, PutJob, Revision, RunFilter, RunRequest,
@@ -154,6 +154,39 @@ impl Intake {
             ) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Lets jobs go on that were stamped by a clock that was ahead and has been set right. Returns how many there were;
+    /// those that change at the same time are told again by the feed.
+    pub async fn set_right(&self, keys: Arc<[JobKey]>) -> Result<usize, IntakeError> {
+        let system = Actor("system".to_owned());
+        let now = self.now().await;
+        let mut puts = Vec::new();
+        for row in self.inner.store.jobs_of(keys).await?.iter().filter(|row| !row.is_deleted) {
+            let at = match repair::fault(&row.job, &row.state, row.n_open, now) {
+                Some(Fault::ClockWasAhead(at)) => at,
+                None if repair::was_carried_along(&row.job, &row.state, row.n_open, now) => {
+                    row.state.next_run_at.unwrap_or(now)
+                }
+                _ => continue,
+            };
+            let Ok(mut put) = edit::set_right(row, now) else { continue };
+            let detail = format!("the clock was ahead, by what was stored up to {at}");
+            put.audit = Some(audit(&system, "mend", &row.job.key, &detail));
+            puts.push(put);
+        }
+        if puts.is_empty() {
+            return Ok(0);
+        }
+        let mut n_repaired = 0;
+        for answer in self.inner.store.put_jobs(puts).await? {
+            if let PutAnswer::Put(row) = answer {
+                n_repaired += 1;
+                self.note(&row.job.key, Some(&row));
+            }
+        }
+        self.inner.node.nudge();
+        Ok(n_repaired)
     }
 
     /// Requests a run now, and returns the id of the request. A request that repeats an earlier one gets the earlier id,

@@ -1,51 +1,122 @@
-//! Jobs whose stored next run cannot be are placed afresh, as long as they are few (Q4).
+//! Jobs whose stored times cannot be right are repaired (Q4, T3).
+//!
+//! If a clock was ahead and was set right, all jobs it had stamped go on from now, however many they are. Anything else is
+//! repaired only where few are hit.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration as Length;
 
+use evenbeat_core::ids::JobKey;
 use evenbeat_core::notice::Notice;
-use evenbeat_core::repair;
+use evenbeat_core::repair::{self, Fault};
+use evenbeat_core::store::{BATCH_MAX, StoreDown};
+use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
 use super::app::App;
 
-/// Whatever could not be mended is looked at again.
-const AGAIN_EVERY: Length = Length::from_secs(30);
+/// How often we look whether the clock was set back, and try again what could not be repaired.
+const LOOK_EVERY: Length = Length::from_secs(5);
 
-/// Mends until the process ends.
+/// Time that falls this far behind has been set back. Less than the slack of a repair, so that no step is missed.
+const STEP_MIN: Duration = Duration::from_secs(10);
+
+/// How many jobs are looked at between two other questions to the engine.
+const PAGE: usize = 1_000;
+
+/// Repairs until the process ends.
 pub(super) async fn mend(app: App) {
-    let mut left = Left::Nothing;
+    let mut reported = None;
+    let mut latest = None;
+    was_set_back(&app, &mut latest).await;
     loop {
-        // Only whoever has read everything knows how many are many.
+        // How many are many is only known once everything was read.
         app.fleet.read().await;
-        left = mend_all(&app, left).await;
+        // What a restart has not seen, other jobs tell.
+        if was_set_back(&app, &mut latest).await || app.fleet.faults().is_any_of_clock() {
+            look_at_all(&app).await;
+        }
+        set_right(&app).await;
+        reported = mend_few(&app, reported).await;
         tokio::select! {
             () = app.fleet.faults().news() => {}
-            () = tokio::time::sleep(AGAIN_EVERY), if left != Left::Nothing => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
 }
 
-/// What is still wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
-    Nothing,
-    /// The store did not take it.
-    Some,
-    /// So many that a person must look; they were told.
-    TooMany(usize),
+/// Whether the fleet's time has fallen behind the boot clock since it was last looked at. On PostgreSQL that is the
+/// database's clock.
+async fn was_set_back(app: &App, latest: &mut Option<Duration>) -> bool {
+    let offset = app.node.ask(|engine, now| offset(engine.time(now), now.boot)).await;
+    let Some(offset) = offset else { return false };
+    let before = latest.unwrap_or(offset);
+    let is_back = offset + STEP_MIN < before;
+    *latest = Some(if is_back { offset } else { offset.max(before) });
+    is_back
 }
 
-async fn mend_all(app: &App, before: Left) -> Left {
-    let (n_faults, example) = app.fleet.faults().count();
-    let Some(example) = example else { return Left::Nothing };
+fn offset(time: Timestamp, boot: BootTime) -> Duration {
+    time - Timestamp::from_millis(boot.as_millis())
+}
+
+/// Nothing but the time has changed, so the feed tells nothing: all jobs are looked at as the engine knows them.
+async fn look_at_all(app: &App) {
+    let mut after: Option<JobKey> = None;
+    loop {
+        let from = after.take();
+        let page =
+            app.node.ask(move |engine, now| (engine.jobs_after(from.as_ref(), PAGE), engine.time(now)));
+        let Some((rows, now)) = page.await else { return };
+        let Some(last) = rows.last() else { return };
+        after = Some(last.key.clone());
+        app.fleet.faults().learn_after_step(&rows, now);
+    }
+}
+
+/// Lets all jobs go on that were stamped by a clock that was ahead.
+async fn set_right(app: &App) {
+    let faults = app.fleet.faults().of_clock();
+    let Some((example, _)) = faults.first_key_value() else { return };
+    let latest = faults.values().filter_map(|fault| match fault {
+        Fault::ClockWasAhead(at) => Some(*at),
+        Fault::OffRhythm(_) | Fault::TooFar(_) | Fault::Missing => None,
+    });
+    let (example, latest) = (example.clone(), latest.max());
+    let keys: Vec<JobKey> = faults.into_keys().collect();
+    let mut n_jobs = 0;
+    // Limits by time have noted claims in that future too.
+    if let Err(StoreDown(why)) = app.store.recount().await {
+        tracing::warn!(why, "repair of counters failed; will retry");
+    }
+    for batch in keys.chunks(BATCH_MAX) {
+        match app.intake.set_right(Arc::from(batch)).await {
+            Ok(n_repaired) => n_jobs += n_repaired,
+            Err(error) => {
+                tracing::warn!(%error, jobs = keys.len() - n_jobs, "repair of times in the future failed; will retry");
+                break;
+            }
+        }
+    }
+    if 0 < n_jobs {
+        app.telemetry.notice(&Notice::ClockWasAhead { n_jobs, latest, example });
+    }
+}
+
+/// Repairs what is wrong for another reason, unless so many are hit that a person must look. Returns how many there were
+/// when people were told so.
+async fn mend_few(app: &App, reported: Option<usize>) -> Option<usize> {
+    let faults: BTreeMap<JobKey, Fault> = app.fleet.faults().others();
+    let (example, _) = faults.first_key_value()?;
+    let (n_faults, example) = (faults.len(), example.clone());
     let n_jobs = app.node.ask(|engine, _| engine.n_jobs()).await.unwrap_or_default();
     if !repair::may_mend(n_faults, n_jobs) {
-        if before != Left::TooMany(n_faults) {
+        if reported != Some(n_faults) {
             app.telemetry.notice(&Notice::TooManyFaults { n_faults, n_jobs, example });
         }
-        return Left::TooMany(n_faults);
+        return Some(n_faults);
     }
-    let mut left = Left::Nothing;
-    for (key, fault) in app.fleet.faults().all() {
+    for (key, fault) in faults {
         match app.intake.mend(&key).await {
             Ok(Some(row)) => {
                 app.telemetry.notice(&Notice::Mended { key, fault, next: row.state.next_run_at });
@@ -53,10 +124,9 @@ async fn mend_all(app: &App, before: Left) -> Left {
             // Somebody was quicker.
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(job_id = %key, %error, "a stored next run is wrong, and was not mended");
-                left = Left::Some;
+                tracing::warn!(job_id = %key, %error, "repair of a stored next run failed; will retry");
             }
         }
     }
-    left
+    None
 }

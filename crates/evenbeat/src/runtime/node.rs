@@ -13,7 +13,7 @@ use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Timings;
 use evenbeat_core::roster::Roster;
 use evenbeat_core::store::{Changes, JobNews};
-use evenbeat_core::time::{BootTime, Duration};
+use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clock;
@@ -93,8 +93,8 @@ pub enum NodeError {
 pub enum FleetNews {
     /// All that was known before may never have been.
     Reset,
-    /// These have changed.
-    Rows(Vec<JobNews>),
+    /// These have changed, as of an instant of the fleet's time.
+    Rows(Vec<JobNews>, Timestamp),
     /// That was all there is for now.
     Read,
 }
@@ -109,7 +109,7 @@ enum Untold {
 
 impl Untold {
     /// The next that is told.
-    fn next(&mut self, engine: &Engine) -> FleetNews {
+    fn next(&mut self, engine: &Engine, now: Now) -> FleetNews {
         let after = match std::mem::replace(self, Untold::Nothing) {
             Untold::Nothing => None,
             Untold::After(key) => key,
@@ -118,7 +118,7 @@ impl Untold {
         match rows.last() {
             Some(last) => {
                 *self = Untold::After(Some(last.key.clone()));
-                FleetNews::Rows(rows)
+                FleetNews::Rows(rows, engine.time(now))
             }
             None => FleetNews::Read,
         }
@@ -290,7 +290,7 @@ impl Node {
                     self.feed(Event::Woke);
                 }
                 Ok(place) = fleet.reserve(), if self.untold != Untold::Nothing => {
-                    place.send(self.untold.next(&self.engine));
+                    place.send(self.untold.next(&self.engine, clock::both()));
                 }
             }
         }
@@ -324,7 +324,8 @@ impl Node {
                 self.is_joining = false;
             }
             Event::Changed(Ok(Changes::Rows { rows, .. })) if self.was_loaded && !rows.is_empty() => {
-                self.pass_on(FleetNews::Rows(rows.clone())).await;
+                let now = self.engine.time(clock::both());
+                self.pass_on(FleetNews::Rows(rows.clone(), now)).await;
             }
             _ => {}
         }

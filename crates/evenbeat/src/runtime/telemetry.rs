@@ -68,6 +68,10 @@ impl Telemetry {
                 let next_run_at = next.map_or_else(|| "none".to_owned(), |at| at.to_string());
                 warn!(job_id = %key, %fault, next_run_at, "{said}");
             }
+            Notice::ClockWasAhead { n_jobs, latest, example } => {
+                let latest = latest.map_or_else(|| "none".to_owned(), |at| at.to_string());
+                warn!(job_count = n_jobs, latest, job_id = %example, "{said}");
+            }
             Notice::TooManyFaults { n_faults, n_jobs, example } => {
                 error!(faults = n_faults, job_count = n_jobs, job_id = %example, "{said}");
             }
@@ -133,10 +137,10 @@ impl Telemetry {
             warn!(
                 by_ms,
                 ahead_ms,
-                "the wall clock was set back; time goes on at half its speed until it has caught up"
+                "wall clock was set back a little; time goes on at half speed until it has caught up"
             );
         } else {
-            warn!(by_ms, "the wall clock was set");
+            warn!(by_ms, "wall clock was set");
         }
     }
 }

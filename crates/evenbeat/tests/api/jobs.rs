@@ -247,6 +247,76 @@ fn a_job_is_explained_from_the_moment_it_is_there() {
     assert_eq!(paused["binding_sentence"], json!("It was paused; resume it to let it run."));
 }
 
+/// The instants at which something of these starts, and why it starts later than it is due.
+fn starts(items: &Json) -> Vec<String> {
+    let start = |it: &Json| {
+        let at = &it["at"].as_str().unwrap()[11..16];
+        it["held_up_by"].as_str().map_or(at.to_owned(), |why| format!("{at} {why}"))
+    };
+    items.as_array().unwrap().iter().map(start).collect()
+}
+
+#[test]
+fn what_comes_is_when_runs_really_start() {
+    let served = Served::start();
+    let dark = r#""blackout_periods":[{"start":"00:20:00","end":"01:10:00"}]"#;
+    served.add("dark", &format!(r#""cron":"*/15 * * * *",{dark}"#));
+    served.add("skips", &format!(r#""cron":"*/15 * * * *","missed":"skip",{dark}"#));
+    served.counted(2);
+    let (from, to) = ("2090-01-01T00:00:00Z", "2090-01-01T01:30:00Z");
+    let all = served.get(&format!("/api/v1/upcoming?from={from}&to={to}&limit=100")).json();
+    let of = |job: &str| {
+        let items = all["items"].as_array().unwrap().iter().filter(|it| it["job"] == job);
+        starts(&Json::Array(items.cloned().collect()))
+    };
+    assert_eq!(of("dark"), ["00:00", "00:15", "01:10 blackout", "01:15"], "{all:#}");
+    assert_eq!(of("skips"), ["00:00", "00:15", "01:15"], "{all:#}");
+    let held_up = all["items"].as_array().unwrap().iter().find(|it| it["held_up_by"] == "blackout").unwrap();
+    assert_eq!(held_up["due_at"], json!("2090-01-01T00:30:00Z"));
+    // One job by itself says the same.
+    let page = served.get("/api/v1/jobs/dark/upcoming?limit=4&after=2089-12-31T23:59:59Z").json();
+    assert_eq!(starts(&page["items"]), ["00:00", "00:15", "01:10 blackout", "01:15"], "{page:#}");
+    // Paused jobs do nothing.
+    served.post("/api/v1/jobs/dark/pause", "");
+    served.until("the pause", || {
+        let page = served.get("/api/v1/jobs/dark/upcoming").json();
+        (page["items"] == json!([])).then_some(())
+    });
+    let all = served.get(&format!("/api/v1/upcoming?from={from}&to={to}&limit=100")).json();
+    assert_eq!(all["total"], json!(3), "{all:#}");
+}
+
+#[test]
+fn what_comes_agrees_with_what_is_explained() {
+    let served = Served::start();
+    // It is dark all day but for a second, so that the next start is not now.
+    let dark =
+        r#""blackout_periods":[{"start":"00:00:00","end":"12:00:00"},{"start":"12:00:01","end":"24:00:00"}]"#;
+    served.add("dark", &format!(r#""every":"1s","estimate":"1ms",{dark}"#));
+    served.counted(1);
+    served.until("the two to agree", || {
+        let explained = served.get("/api/v1/jobs/dark/explain").json();
+        let page = served.get("/api/v1/jobs/dark/upcoming?limit=1").json();
+        assert_eq!(page["items"][0]["held_up_by"], json!("blackout"), "{page:#}");
+        (explained["starts_at"] == page["items"][0]["at"]).then_some(())
+    });
+}
+
+#[test]
+fn a_fresh_job_comes_as_often_by_itself_as_with_the_others() {
+    let served = Served::start();
+    served.add("news", r#""fresh":"4h","cooldown":"2h","estimate":"1m""#);
+    served.counted(1);
+    let own = served.get("/api/v1/jobs/news/upcoming?limit=5").json();
+    let own = own["items"].as_array().unwrap().clone();
+    assert_eq!(own.len(), 5);
+    assert!(own.iter().all(|it| it["estimate"] == true), "{own:?}");
+    let from = own[0]["at"].as_str().unwrap();
+    let to = own[4]["at"].as_str().unwrap();
+    let all = served.get(&format!("/api/v1/upcoming?from={from}&to={to}")).json();
+    assert_eq!(all["items"].as_array().unwrap()[..], own[..4]);
+}
+
 #[test]
 fn what_a_job_does_next_is_its_rhythm() {
     let served = Served::start();

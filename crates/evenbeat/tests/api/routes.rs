@@ -188,6 +188,7 @@ fn every_route_answers_good_and_bad_requests() {
     get("/api/v1/upcoming", "200");
     get("/api/v1/upcoming?from=2030-01-01T00:00:00Z&to=2030-01-02T00:00:00Z&limit=2", "200");
     get("/api/v1/upcoming?from=2030-01-02T00:00:00Z&to=2030-01-01T00:00:00Z", "400 invalid_parameter");
+    get("/api/v1/upcoming?from=2030-01-02T00:00:00Z&to=2030-01-02T00:00:00Z", "200");
     get("/api/v1/upcoming?from=2030-01-01T00:00:00Z&to=2030-03-01T00:00:00Z", "400 invalid_parameter");
     get("/api/v1/upcoming?after=x", "400 invalid_parameter");
     get("/api/v1/scheduler/distribution", "200");

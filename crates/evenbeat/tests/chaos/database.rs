@@ -31,9 +31,24 @@ impl Database {
         format!("store={server}/{}?sslmode=disable", self.name)
     }
 
+    /// The time that its nodes go by is ahead of ours by so much, from now on.
+    pub(crate) fn set_clock(&self, millis: i64) {
+        let maintenance = server();
+        let (server, _) = maintenance.rsplit_once('/').expect("an address ends with a database");
+        let sql = format!(
+            "CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE \
+             RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + {millis}"
+        );
+        self.execute(&format!("{server}/{}", self.name), &sql);
+    }
+
     fn maintain(&self, sql: &str) {
+        self.execute(&server(), sql);
+    }
+
+    fn execute(&self, database: &str, sql: &str) {
         self.runtime.block_on(async {
-            let (client, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
+            let (client, connection) = tokio_postgres::connect(database, NoTls).await.unwrap();
             let connection = tokio::spawn(connection);
             client.batch_execute(sql).await.unwrap();
             drop(client);

@@ -83,3 +83,18 @@ fn both_doors_lead_to_the_same_server() {
     let output = command.env("XDG_STATE_HOME", &home).output().unwrap();
     assert_eq!(crate::typed::shown(&output), over_tcp);
 }
+
+#[test]
+fn one_job_shows_its_next_run_however_far_away_and_why_it_waits() {
+    let served = Served::start();
+    served.add("yearly", r#""cron":"0 0 1 1 *""#);
+    let dark = r#""blackout_periods":[{"start":"00:00:00","end":"06:00:00"}]"#;
+    served.add("dark", &format!(r#""cron":"0 5 * * *",{dark}"#));
+    served.counted(2);
+    let text = served.said(&["upcoming", "--job", "yearly", "--utc"]);
+    assert_eq!(text.lines().filter(|line| line.contains("yearly")).count(), 1, "{text}");
+    let text = served.said(&["upcoming", "--job", "dark", "--utc"]);
+    assert!(text.contains("06:00") && text.contains("dark  blackout, due"), "{text}");
+    let text = served.said(&["upcoming", "--job", "none"]);
+    assert!(text.contains("none") && !text.ends_with("--- exit 0\n"), "{text}");
+}

@@ -11,6 +11,7 @@ use evenbeat_core::store::{
     Bid, End, EndAnswer, EndBy, LateResult, Mark, MarkKind, PutAnswer, RunEnded, RunPhase, RunRow, Store,
     Views,
 };
+use evenbeat_core::time::Duration;
 use evenbeat_core::value::Value;
 
 use super::Backend;
@@ -370,4 +371,18 @@ pub(super) fn a_start_is_marked_once_and_under_its_fence<B: Backend>(backend: &B
     let later = Mark { kind: MarkKind::Started(desk.now + HOUR), ..marks[1] };
     assert_eq!(desk.store.mark(&[later]).unwrap(), [true]);
     assert_eq!(desk.run(run.run).unwrap().started_at, Some(desk.now), "it began once");
+}
+
+pub(super) fn a_run_does_not_begin_after_its_end<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    // A clock was set back between the two, or two readings of it are a millisecond apart.
+    for (key, late) in [("a", Duration::from_millis(1)), ("b", HOUR)] {
+        let run = desk.open(key);
+        let kind = MarkKind::Started(desk.now + late);
+        assert_eq!(desk.store.mark(&[Mark { run: run.run, fence: run.fence, kind }]).unwrap(), [true]);
+        desk.end(&run, desk.owned(Outcome::Succeeded));
+        let ended = desk.run(run.run).unwrap();
+        assert_eq!(ended.started_at, ended.ended.map(|it| it.ended_at));
+        assert_eq!(ended.started_at, Some(desk.now));
+    }
 }

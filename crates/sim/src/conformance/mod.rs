@@ -137,6 +137,7 @@ macro_rules! every_case {
                 what_goes_on_record_with_an_end_is_kept
                 ends_of_a_batch_are_answered_one_by_one
                 a_start_is_marked_once_and_under_its_fence
+                a_run_does_not_begin_after_its_end
             }
             jobs {
                 a_new_job_is_written

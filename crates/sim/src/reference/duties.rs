@@ -10,7 +10,7 @@ use evenbeat_core::store::{
     PlanAnswer, PlanRow, PutAnswer, PutJob, Retention, RunPhase, RunRow, SessionKind, SessionRow,
     SessionSpec, Settle, SettleAnswer, Store, StoreDown, Trimmed, Watch, WorkerStart,
 };
-use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::time::{CLOCK_SLACK, Duration, Timestamp};
 
 use super::{ReferenceStore, Weakness};
 
@@ -258,7 +258,13 @@ impl Store for ReferenceStore {
             *counted.entry(counter).or_default() += 1;
         }
         let mut wrong = Vec::new();
+        let (now, latest) = (self.now, self.now + CLOCK_SLACK);
         for (key, counter) in &mut self.counters {
+            for claimed_at in counter.claimed_at.iter_mut().chain(&mut counter.last_claim_at) {
+                if latest < *claimed_at {
+                    *claimed_at = now;
+                }
+            }
             let n_open = counted.get(key).copied().unwrap_or(0);
             if counter.n_open != n_open {
                 wrong.push(counter.row(key));

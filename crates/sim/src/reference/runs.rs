@@ -173,8 +173,8 @@ impl ReferenceStore {
         };
         run.phase = RunPhase::Ended(outcome);
         let RunEnd { started_at, ended_at, exit_code, frozen_for, .. } = ended;
-        // What ended has begun, also if nobody marked it.
-        run.started_at.get_or_insert(started_at);
+        // What ended has begun, also if nobody marked it, and not after it ended.
+        run.started_at = Some(run.started_at.unwrap_or(started_at).min(ended_at));
         run.ended = Some(RunEnded { ended_at, exit_code, frozen_for });
         run.report.clone_from(&end.report);
         self.over.insert(run.run, run);

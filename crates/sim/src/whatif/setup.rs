@@ -172,6 +172,22 @@ impl Setup {
         })
     }
 
+    /// Why one of these jobs can never run, if there is such a one; every pool of theirs must have a capacity.
+    pub fn why_not<'a>(&self, jobs: impl Iterator<Item = &'a Job> + Clone) -> Option<CannotCarry> {
+        self.check_nodes(jobs.clone()).and_then(|()| self.check_costs(jobs)).err()
+    }
+
+    /// Whether that is why a job can never run.
+    pub fn is_why_not(&self, why: &CannotCarry, job: &Job) -> bool {
+        let job_alone = std::iter::once(job);
+        match why {
+            CannotCarry::NoNode { .. } => self.check_nodes(job_alone).is_err(),
+            CannotCarry::TooCostly { pool, .. } => {
+                job.place.pool == *pool && self.check_costs(job_alone).is_err()
+            }
+        }
+    }
+
     fn placed(&self, fleet: &Fleet, window: TimeWindow) -> Vec<(Job, JobState)> {
         let balance = Balance { strategy: self.strategy, ..Balance::default() };
         // "Strictly later" than the last moment before the window: its first instant may be chosen.

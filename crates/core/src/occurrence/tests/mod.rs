@@ -1,3 +1,4 @@
+mod clock;
 mod extras;
 mod properties;
 mod schedule;

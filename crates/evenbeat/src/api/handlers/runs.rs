@@ -131,7 +131,8 @@ async fn page_of(api: &Api, query: RunsQuery) -> Result<Json<Page<RunView>>, Pro
         (rows, next.flatten())
     };
     let names = SessionNames::of(&api.app.store.sessions().await?);
-    let items = rows.iter().map(|row| RunView::of(row, &names)).collect();
+    let now = api.app.intake.now().await;
+    let items = rows.iter().map(|row| RunView::of(row, &names).as_of(now)).collect();
     Ok(Json(Page { items, next: next.map(|run| run.to_string()) }))
 }
 
@@ -142,7 +143,8 @@ pub(in crate::api) async fn get(
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Json<RunView>, Problem> {
     let names = SessionNames::of(&api.app.store.sessions().await?);
-    Ok(Json(find(&api, ids).await?.view(&names)))
+    let now = api.app.intake.now().await;
+    Ok(Json(find(&api, ids).await?.view(&names).as_of(now)))
 }
 
 /// Which part of a log.

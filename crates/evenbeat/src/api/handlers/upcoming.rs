@@ -1,23 +1,25 @@
-//! What comes: of the whole fleet from the agenda, of one job from its own rhythm (D).
+//! What comes: of the whole fleet from the agenda, of one job from the engine that will start it (D, K6).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use evenbeat_core::agenda::{Agenda, WINDOW_MAX};
+use evenbeat_core::agenda::{Agenda, AgendaError, Occurrence, WINDOW_MAX};
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::job::Status;
 use evenbeat_core::schedule::Schedule;
-use evenbeat_core::store::JobRow;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
-use evenbeat_core::urgency;
+use evenbeat_core::upcoming::{self, Start};
+use evenbeat_core::urgency::Outlook;
 
 use super::row_of;
 use crate::api::caller::{Caller, Viewer};
 use crate::api::extract::{Asked, KeyPath, Params, Query};
+use crate::api::judge;
 use crate::api::model::{FieldError, OccurrenceView, Page, UpcomingPage};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
+use crate::fleet::Fleet;
 
 /// How far is looked if nothing is said.
 const LOOKAHEAD: Duration = Duration::from_hours(1);
@@ -60,38 +62,59 @@ pub(in crate::api) async fn list(
     State(api): State<Api>,
     Asked(query): Asked<UpcomingQuery>,
 ) -> Result<Json<UpcomingPage>, Problem> {
-    let from = match query.from {
-        Some(from) => from,
-        None => api.app.intake.now().await,
-    };
+    let now = api.app.intake.now().await;
+    let from = query.from.unwrap_or(now);
     let to = query.to.unwrap_or(from + LOOKAHEAD);
-    if to <= from {
-        return Err(wrong("to", format!("`to` ({to}) is not after `from` ({from})")));
+    if to < from {
+        return Err(wrong("to", format!("`to` ({to}) is before `from` ({from})")));
     }
     if WINDOW_MAX < to - from {
         return Err(wrong("to", format!("from {from} to {to} is longer than {WINDOW_MAX}")));
     }
-    let agenda = agenda_of(&api, TimeWindow::new(from, to)).await?;
-    let all = agenda.between(from, to);
+    let fleet = api.app.fleet.clone();
+    // A month of a large fleet is worth a thread of its own.
+    let page = tokio::task::spawn_blocking(move || page(&fleet, &query, TimeWindow::new(from, to), now));
+    let page = page.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
+    page.map(Json).map_err(|error| wrong("to", error.to_string()))
+}
+
+fn page(
+    fleet: &Fleet,
+    query: &UpcomingQuery,
+    window: TimeWindow,
+    now: Timestamp,
+) -> Result<UpcomingPage, AgendaError> {
+    let agenda = agenda_of(fleet, window, now)?;
+    let all = agenda.between(window.start(), window.end());
     let mut rest = all
         .iter()
         .skip_while(|it| query.after.as_ref().is_some_and(|(at, key)| (it.at, it.job) <= (*at, key)));
-    let items: Vec<OccurrenceView> = rest.by_ref().take(query.limit).map(Into::into).collect();
+    let page: Vec<Occurrence<'_>> = rest.by_ref().take(query.limit).collect();
+    let jobs: BTreeSet<&JobKey> = page.iter().map(|it| it.job).collect();
+    let held_up: BTreeMap<&JobKey, Vec<Start>> =
+        jobs.into_iter().filter_map(|job| Some((job, fleet.held_up(job, window, now)?))).collect();
+    let view = |it: &Occurrence<'_>| {
+        let starts = held_up.get(it.job).into_iter().flatten();
+        let start = starts.copied().find(|start| start.at == it.at);
+        start.map_or_else(
+            || OccurrenceView::on_time(*it),
+            |start| OccurrenceView::of(it.job, start, it.is_estimate),
+        )
+    };
+    let items: Vec<OccurrenceView> = page.iter().map(view).collect();
     let next = rest.next().and(items.last()).map(|last| format!("{}~{}", last.at.0.as_millis(), last.job));
-    Ok(Json(UpcomingPage { from: from.into(), to: to.into(), total: all.len(), items, next }))
+    let (from, to) = (window.start().into(), window.end().into());
+    Ok(UpcomingPage { from, to, total: all.len(), items, next })
 }
 
 /// The agenda that is there, if it reaches so far; else one is made.
-async fn agenda_of(api: &Api, window: TimeWindow) -> Result<Arc<Agenda>, Problem> {
-    let current = Arc::clone(&api.app.fleet.agenda());
+fn agenda_of(fleet: &Fleet, window: TimeWindow, now: Timestamp) -> Result<Arc<Agenda>, AgendaError> {
+    let current = Arc::clone(&fleet.agenda());
     let known = current.window();
     if known.start() <= window.start() && window.end() <= known.end() {
         return Ok(current);
     }
-    let fleet = api.app.fleet.clone();
-    let made = tokio::task::spawn_blocking(move || fleet.agenda_of(window)).await;
-    let made = made.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
-    made.map(Arc::new).map_err(|error| wrong("to", error.to_string()))
+    fleet.agenda_of(window, now).map(Arc::new)
 }
 
 fn wrong(name: &str, detail: String) -> Problem {
@@ -121,29 +144,21 @@ pub(in crate::api) async fn of_job(
     Asked(query): Asked<UpcomingOfJobQuery>,
 ) -> Result<Json<Page<OccurrenceView>>, Problem> {
     let row = row_of(&api, &key).await?;
-    let mut items = occurrences(&row, query.after, query.limit + 1);
+    let most = query.limit + 1;
+    let asked = {
+        let key = key.clone();
+        api.app.node.ask(move |engine, now| (engine.upcoming(now, &key, query.after, most), engine.time(now)))
+    };
+    let (starts, now) = asked.await.ok_or_else(judge::node_gone)?;
+    // A job that was made a moment ago may not be known there yet.
+    let starts = starts.unwrap_or_else(|| {
+        upcoming::of_job(&key, &row.job, &row.state, &Outlook::default(), now, query.after, most)
+    });
+    let is_estimate = matches!(row.job.schedule, Schedule::Fresh { .. });
+    let mut items: Vec<OccurrenceView> =
+        starts.into_iter().map(|start| OccurrenceView::of(&key, start, is_estimate)).collect();
     let is_more = query.limit < items.len();
     items.truncate(query.limit);
     let next = items.last().filter(|_| is_more).map(|it| it.at.to_string());
     Ok(Json(Page { items, next }))
-}
-
-/// The pending occurrence and those after it.
-fn occurrences(row: &JobRow, after: Option<Timestamp>, most: usize) -> Vec<OccurrenceView> {
-    let (job, state) = (&*row.job, &row.state);
-    if matches!(state.status(job), Status::Paused | Status::Disabled | Status::Done) {
-        return Vec::new();
-    }
-    let (Some(pending), Some(rhythm)) = (state.next_run_at, urgency::rhythm(job, state)) else {
-        return Vec::new();
-    };
-    let first = match after {
-        Some(after) if pending <= after => rhythm.next_after(after),
-        _ => Some(pending),
-    };
-    let estimate = matches!(job.schedule, Schedule::Fresh { .. });
-    std::iter::successors(first, |at| rhythm.next_after(*at))
-        .take(most)
-        .map(|at| OccurrenceView { at: at.into(), job: job.key.to_string(), estimate })
-        .collect()
 }

@@ -6,6 +6,7 @@ use evenbeat_core::ids::{JobKey, SessionId};
 use evenbeat_core::job::Extra;
 use evenbeat_core::run::Trigger;
 use evenbeat_core::store::{RecordRow, RunPhase, RunRow, SessionRow};
+use evenbeat_core::time::{CLOCK_SLACK, Duration, Timestamp};
 use evenbeat_core::value::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -77,6 +78,8 @@ pub struct RunView {
     pub late: Option<LateView>,
     /// When the request that was asked for gets another run at the earliest; null if it gets none.
     pub retry_at: Option<Instant>,
+    /// Whether its times are still to come: they were stored by a clock that was ahead.
+    pub clock_was_ahead: bool,
 }
 
 /// A result that nobody waited for any more.
@@ -101,6 +104,14 @@ impl SessionNames {
 }
 
 impl RunView {
+    /// The same, as somebody sees it at this time.
+    #[must_use]
+    pub fn as_of(self, now: Timestamp) -> RunView {
+        let times = [self.claimed_at, self.started_at, self.ended_at];
+        let latest = times.into_iter().flatten().map(|at| at.0).max();
+        RunView { clock_was_ahead: latest.is_some_and(|latest| now + CLOCK_SLACK < latest), ..self }
+    }
+
     /// A run as it is.
     pub fn of(row: &RunRow, names: &SessionNames) -> RunView {
         let (phase, outcome) = match row.phase {
@@ -110,7 +121,8 @@ impl RunView {
             RunPhase::Ended(outcome) => ("ended", Some(outcome.as_str())),
         };
         let status = outcome.unwrap_or(if row.phase == RunPhase::Running { "running" } else { "starting" });
-        let took = row.started_at.zip(row.ended).map(|(from, ended)| ended.ended_at - from);
+        let took =
+            row.started_at.zip(row.ended).map(|(from, ended)| (ended.ended_at - from).max(Duration::ZERO));
         let owner = names.0.get(&row.session);
         let report = row.report.as_deref();
         let counter = |name: &str| report.map_or(0, |report| report.counter(name));
@@ -147,6 +159,7 @@ impl RunView {
                 .late
                 .map(|it| LateView { outcome: it.outcome.as_str().into(), ended_at: it.ended_at.into() }),
             retry_at: None,
+            clock_was_ahead: false,
         }
     }
 
@@ -185,6 +198,7 @@ impl RunView {
             params: params.map(|params| object(params)),
             late: None,
             retry_at: waiting.map(|it| it.not_before.into()),
+            clock_was_ahead: false,
         }
     }
 

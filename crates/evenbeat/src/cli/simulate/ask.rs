@@ -38,6 +38,8 @@ pub(super) struct Subject {
     /// The zone that all jobs share, else UTC.
     pub(super) zone: Zone,
     pub(super) n_left_out: usize,
+    /// Jobs that were left out already, and why.
+    pub(super) warnings: Vec<String>,
     pub(super) assumes_utc: bool,
 }
 
@@ -60,7 +62,7 @@ pub(super) fn answer(
 ) -> Result<Figures, String> {
     let start = args.from.unwrap_or_else(|| next_quarter(now));
     let window = TimeWindow::starting_at(start, Duration::from_days(args.days));
-    let Subject { name, origin, jobs, mut base, zone, n_left_out, assumes_utc } = subject;
+    let Subject { name, origin, jobs, mut base, zone, n_left_out, mut warnings, assumes_utc } = subject;
     if args.target.is_some() && args.add.is_empty() && !args.setup.capacity.is_empty() {
         return Err("--capacity: that is what --target looks for (leave one of them out)".to_owned());
     }
@@ -72,7 +74,7 @@ pub(super) fn answer(
         return Err(format!("--add: {n_added} jobs are more than can be made up (at most {ADDED_MAX})"));
     }
     let added = whatif::share_out(&args.add, n_added, n_added);
-    let fleet = Fleet { jobs, added };
+    let mut fleet = Fleet { jobs, added };
     let mut setups = vec![(None, setup_of(&args.setup, &base, &fleet, window)?)];
     for text in &args.compare {
         let named = |message: String| format!("--compare `{text}`: {message}");
@@ -83,6 +85,7 @@ pub(super) fn answer(
         let setup = setup_of(&args.setup.but(&other), &base, &fleet, window).map_err(named)?;
         setups.push((Some(text.split_whitespace().collect::<Vec<_>>().join(" ")), setup));
     }
+    warnings.extend(leave_out(&mut fleet, &setups, window)?);
     let question = Question { args, fleet, window, setups, progress };
     let (setups, added) = if question.args.add.is_empty() {
         (question.compare()?, None)
@@ -104,10 +107,33 @@ pub(super) fn answer(
             .filter(|job| !is_idle(job) && job.estimate.is_none() && job.limits.max_expected.is_none())
             .count(),
         n_left_out,
+        warnings,
         assumes_utc: assumes_utc && !all.is_empty(),
         setups,
         added,
     })
+}
+
+/// Leaves out the jobs that can never run in one of the set-ups, so that all of them live through the same, and returns
+/// why. An error if nothing is left.
+fn leave_out(
+    fleet: &mut Fleet,
+    setups: &[(Option<String>, Setup)],
+    window: TimeWindow,
+) -> Result<Vec<String>, String> {
+    let mut warnings = Vec::new();
+    for (differs, setup) in setups {
+        let setup = setup.with_capacity_for(&fleet.jobs, window).with_capacity_for(&fleet.added, window);
+        while let Some(why) = setup.why_not(fleet.jobs.iter().filter(|job| !is_idle(job))) {
+            fleet.jobs.retain(|job| is_idle(job) || !setup.is_why_not(&why, job));
+            let why = named(differs.as_deref(), &why.to_string());
+            if fleet.jobs.iter().all(is_idle) && fleet.added.is_empty() {
+                return Err(why);
+            }
+            warnings.push(format!("left out: {why}"));
+        }
+    }
+    Ok(warnings)
 }
 
 impl Question<'_> {

@@ -62,6 +62,8 @@ pub(super) struct Figures {
     pub(super) n_unknown_length: usize,
     /// Lines of a crontab that name no time.
     pub(super) n_left_out: usize,
+    /// Jobs that can never run, and were left out: a sentence for each reason.
+    pub(super) warnings: Vec<String>,
     /// Whether its times are in UTC only because nothing was said about a zone.
     pub(super) assumes_utc: bool,
     /// As given, then what it is compared with.

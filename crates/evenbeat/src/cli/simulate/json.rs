@@ -18,6 +18,7 @@ pub(super) fn document(figures: &Figures) -> Json {
         "jobs_idle": figures.n_idle,
         "jobs_of_unknown_length": figures.n_unknown_length,
         "lines_left_out": figures.n_left_out,
+        "warnings": figures.warnings,
         "setups": figures.setups.iter().map(setup).collect::<Vec<_>>(),
         "added": figures.added.as_ref().map(added),
     })

@@ -32,6 +32,8 @@ pub(super) struct Held {
     pub(super) jobs: Vec<Job>,
     /// What carries them now, and where they are.
     pub(super) setup: Setup,
+    /// Jobs that were left out, and why.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Asks for all of it.
@@ -48,12 +50,19 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
     let nodes = desk.ask(Ask::get(&["nodes"]))?.read::<Page<NodeView>>()?.items;
     let (mut jobs, mut placements, mut n_measured) = (Vec::new(), BTreeMap::new(), 0);
     let mut zones = Zones::new();
+    let mut warnings = Vec::new();
     // What is over never starts again.
     for one in fleet.items.into_iter().filter(|it| it.status != "done") {
         n_measured += usize::from(one.measured.is_some());
         let placement = one.placement.clone().map(Placement::from);
         let next_run_at = one.next_run_at.map(|it| it.0);
-        let mut job = job_of(one, &mut zones)?;
+        let mut job = match job_of(one, &mut zones) {
+            Ok(job) => job,
+            Err(why) => {
+                warnings.push(format!("left out: {why}"));
+                continue;
+            }
+        };
         // What the server does not let go on for longer ends here too.
         job.limits.max_allowed = run_time.longest(&job.terms);
         if let Some(mut placement) = placement {
@@ -71,17 +80,17 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
     setup.tenants = tenants_of(&limits, &jobs);
     setup.all_runs = limits.all_runs.into();
     let origin = Origin::Server(Servers { n_measured, are_alike });
-    Ok(Held { origin, jobs, setup })
+    Ok(Held { origin, jobs, setup, warnings })
 }
 
 /// A job as it is now: whether it is paused, and how long it takes, is what happened and not what was written.
-fn job_of(one: FleetJob, zones: &mut Zones) -> Result<Job, Trouble> {
+fn job_of(one: FleetJob, zones: &mut Zones) -> Result<Job, String> {
     let FleetJob { definition, status, measured, .. } = one;
     let table: Table = definition.0.into_iter().map(|(name, value)| (name, from_json(value))).collect();
     let name = table.get("name").and_then(|it| it.as_text()).unwrap_or_default().to_owned();
     let mut job = JobSpec::read(&table).restore(zones).map_err(|faults| {
         let why = faults.first().map_or(String::new(), |fault| format!(": {}", fault.error));
-        Trouble::Bad(format!("the server's job `{name}` cannot be understood{why}"))
+        format!("the server's job `{name}` cannot be understood{why}")
     })?;
     job.paused = (status == "paused").then_some(Pause { by: PausedBy::Operator, reason: None });
     if let Some(measured) = measured {

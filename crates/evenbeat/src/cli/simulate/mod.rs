@@ -58,6 +58,9 @@ pub(crate) fn run(
             return Ok(Exit::Usage);
         }
     };
+    for warning in &figures.warnings {
+        writeln!(err, "warning: {warning}")?;
+    }
     if args.json {
         super::show::json(out, &json::document(&figures))?;
     } else {
@@ -92,6 +95,7 @@ fn of_file(
         jobs: input.jobs.into_iter().map(|it| it.job).collect(),
         base: Setup::new(),
         n_left_out: input.left_out.len() + input.bad_lines.as_ref().map_or(0, |it| it.n_lines()),
+        warnings: Vec::new(),
         assumes_utc: input.assumes_utc,
     }))
 }
@@ -109,7 +113,7 @@ fn of_server(
         found = Some((desk.place().to_string(), live::held(desk)?));
         Ok(Exit::Ok)
     })?;
-    let Some((name, Held { origin, jobs, setup })) = found else { return Ok(Err(ended)) };
+    let Some((name, Held { origin, jobs, setup, warnings })) = found else { return Ok(Err(ended)) };
     let zone = input::shared_zone(&jobs);
-    Ok(Ok(Subject { name, origin, jobs, base: setup, zone, n_left_out: 0, assumes_utc: false }))
+    Ok(Ok(Subject { name, origin, jobs, base: setup, zone, n_left_out: 0, warnings, assumes_utc: false }))
 }

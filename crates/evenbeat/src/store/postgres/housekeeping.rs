@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenbeat_core::store::{CounterRow, PLAN_LIFE, Retention, StoreDown, Trimmed};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{CLOCK_SLACK, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::PgStore;
@@ -32,6 +32,13 @@ static RIGHT: Query = Query {
     sql: "UPDATE counter c SET n_open = u.n_open FROM unnest($1::text[], $2::text[], $3::bigint[]) \
           AS u(kind, key, n_open) WHERE c.kind = u.kind AND c.key = u.key COLLATE \"C\"",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY],
+};
+
+/// Claims that a clock noted that was ahead are of now.
+static CLAIMS_OF_NOW: Query = Query {
+    sql: "WITH claims AS (UPDATE counter_claim SET claimed_at = now_ms() WHERE now_ms() + $1 < claimed_at) \
+          UPDATE counter SET last_claim_at = now_ms() WHERE now_ms() + $1 < last_claim_at",
+    types: &[Type::INT8],
 };
 
 static OLD_RUNS: Query = Query {
@@ -160,7 +167,7 @@ impl PgStore {
 }
 
 async fn recount(tx: &Tx) -> Result<Vec<CounterRow>, Fail> {
-    tx.ready(&[&LOCK_ALL, &WRONG, &RIGHT]).await?;
+    tx.ready(&[&LOCK_ALL, &WRONG, &RIGHT, &CLAIMS_OF_NOW]).await?;
     let ((), _, rows) = tokio::try_join!(biased; tx.begin(), tx.query(&LOCK_ALL, []), tx.query(&WRONG, []))?;
     let wrong: Vec<CounterRow> = rows.iter().map(counter_row).collect::<Result<_, _>>()?;
     let mut n_open: Vec<i64> = Vec::new();
@@ -169,9 +176,11 @@ async fn recount(tx: &Tx) -> Result<Vec<CounterRow>, Fail> {
     }
     let kind: Vec<&str> = wrong.iter().map(|it| it.counter.kind()).collect();
     let key: Vec<&str> = wrong.iter().map(|it| it.counter.key()).collect();
+    let slack = CLOCK_SLACK.as_millis();
     tokio::try_join!(
         biased;
         tx.query_if(!wrong.is_empty(), &RIGHT, [&kind, &key, &n_open]),
+        tx.query(&CLAIMS_OF_NOW, [&slack]),
         tx.commit(),
     )?;
     Ok(wrong)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenbeat_core::ids::RunId;
 use evenbeat_core::store::{CounterKey, CounterRow, Take};
-use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::time::{CLOCK_SLACK, Duration, Timestamp};
 use rusqlite::{OptionalExtension, Result, params};
 
 use super::desk::Desk;
@@ -91,6 +91,9 @@ impl Desk<'_> {
                 wrong.push(row);
             }
         }
+        let (now, latest) = (self.now.as_millis(), (self.now + CLOCK_SLACK).as_millis());
+        self.run("UPDATE counter SET last_claim_at = ?1 WHERE ?2 < last_claim_at", [now, latest])?;
+        self.run("UPDATE counter_claim SET claimed_at = ?1 WHERE ?2 < claimed_at", [now, latest])?;
         Ok(wrong)
     }
 }

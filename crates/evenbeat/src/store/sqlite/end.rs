@@ -45,6 +45,13 @@ impl Open {
             *started = Value::Integer(at.as_millis());
         }
     }
+
+    /// It did not begin after it ended: its start may have been noted by a clock that was set back since.
+    fn begin_by(&mut self, ended_at: Timestamp) {
+        if let Some(Value::Integer(started)) = self.rest.get_mut(STARTED) {
+            *started = (*started).min(ended_at.as_millis());
+        }
+    }
 }
 
 impl Desk<'_> {
@@ -110,7 +117,7 @@ impl Desk<'_> {
             Some(_) => self.look.find_head(&end.key)?,
             None => None,
         };
-        let (Some(run), Some(job)) = (open, job) else { return self.late(end) };
+        let (Some(mut run), Some(job)) = (open, job) else { return self.late(end) };
         if run.job_id != job.id {
             return self.late(end);
         }
@@ -129,7 +136,7 @@ impl Desk<'_> {
             let job = self.look.find_job(&end.key)?;
             return Ok(job.map_or(EndAnswer::Late, |job| EndAnswer::Stale(job.row)));
         }
-        self.close(end, &run)?;
+        self.close(end, &mut run)?;
         Ok(EndAnswer::Ended(self.free(end, job)?))
     }
 
@@ -150,7 +157,7 @@ impl Desk<'_> {
     }
 
     /// The one place where a run leaves the open phases.
-    fn close(&mut self, end: &End, run: &Open) -> Result<()> {
+    fn close(&mut self, end: &End, run: &mut Open) -> Result<()> {
         let id = Id::of(end.run.0);
         self.run("DELETE FROM outbox WHERE run_id = ?1", [id])?;
         for counter in &run.takes {
@@ -162,6 +169,7 @@ impl Desk<'_> {
             EndBy::Release { end, .. } => Some((Outcome::Lost, end)),
         };
         if let Some((outcome, RunEnd { started_at, ended_at, exit_code, frozen_for, .. })) = ended {
+            run.begin_by(ended_at);
             // Not by `INSERT … SELECT`: that would keep a journal of its own for every run.
             let mut insert = self.look.prepared(
                 "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
@@ -174,7 +182,7 @@ impl Desk<'_> {
             let mut rest = run.rest.clone();
             // What ended has begun, also if nobody marked it.
             if let Some(started @ Value::Null) = rest.get_mut(STARTED) {
-                *started = Value::Integer(started_at.as_millis());
+                *started = Value::Integer(started_at.min(ended_at).as_millis());
             }
             let rest = rest.iter().map(|it| it as &dyn ToSql);
             insert.execute(params_from_iter(head.into_iter().chain(rest).chain(tail)))?;

@@ -29,8 +29,8 @@ pub(super) static CLOSE_RUNS: Query = Query {
               losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
               frozen_for, report) \
             SELECT id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, losses, \
-              last_outcome, params, claimed_at, coalesce(started_at, begun_at), is_cancel_asked, takes, ended_at, \
-              exit_code, frozen_for, report \
+              last_outcome, params, claimed_at, least(coalesce(started_at, begun_at), ended_at), is_cancel_asked, takes, \
+              ended_at, exit_code, frozen_for, report \
             FROM gone WHERE outcome IS NOT NULL) \
           SELECT 1 / (count(*) = cardinality($1::uuid[]))::int FROM gone",
     types: &[

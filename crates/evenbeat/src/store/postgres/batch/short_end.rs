@@ -59,8 +59,8 @@ static END: Query = Query {
              losses, last_outcome, params, claimed_at, started_at, is_cancel_asked, takes, ended_at, exit_code, \
              frozen_for, report) \
            SELECT id, job_id, session_id, fence, outcome, due_at, attempt, \"trigger\", serves, extra_id, losses, \
-             last_outcome, params, claimed_at, coalesce(started_at, begun_at), is_cancel_asked, takes, ended_at, \
-             exit_code, coalesce(frozen_for, 0), report FROM gone), \
+             last_outcome, params, claimed_at, least(coalesce(started_at, begun_at), ended_at), is_cancel_asked, takes, \
+             ended_at, exit_code, coalesce(frozen_for, 0), report FROM gone), \
          sent AS (DELETE FROM outbox x USING gone WHERE x.run_id = ANY(ARRAY[gone.id])), \
          told AS (INSERT INTO change (position, job_id, changed_at) SELECT pg_current_xact_id(), job_id, now FROM freed) \
          SELECT no, version, fence, n_open, owner_run, owner_node, owner_name, owned_since, \
