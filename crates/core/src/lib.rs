@@ -63,6 +63,7 @@ pub mod schedule;
 pub mod blackout;
 pub mod estimate;
 pub mod run;
+pub mod why;
 pub mod retry;
 pub mod missed;
 pub mod job;

@@ -119,16 +119,112 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What a run told of itself, beside how it ended (X6). Most tell nothing.
+/// What a run reported, and what else is known of its end (X6). Most runs have none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunReport {
     /// What went wrong, in words.
     pub error: Option<String>,
     /// What it counted, by name: `pages_processed`, `changes_detected`, whatever it likes.
     pub result: Table,
+    /// How it came to its end.
+    pub end: EndDetail,
+}
+
+/// How a run came to its end, as far as its outcome and its exit code do not say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndDetail {
+    /// The signal that ended its first process.
+    pub signal: Option<i32>,
+    /// Why it ended.
+    pub reason: Option<EndReason>,
+    /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
+    pub limit: Option<String>,
+    /// Whether it was still there when its grace was over, and had to be killed.
+    pub ignored_term: bool,
+    /// The names of processes that were still there after its first process had ended, and were killed.
+    pub left_behind: Vec<String>,
+    /// How many bytes of its output were not kept.
+    pub output_cut: u64,
+    /// The last line that it wrote to standard error.
+    pub last_error_line: Option<String>,
+}
+
+/// Why a run ended, beyond its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EndReason {
+    /// Its first process exited with a code other than 0.
+    ExitCode,
+    /// A signal ended its first process, and Evenbeat did not send it.
+    Signal,
+    /// Its program could not be started.
+    NotStarted,
+    /// It took longer than a limit.
+    TimeLimit,
+    /// A blackout began.
+    Blackout,
+    /// A person ended it.
+    Cancelled,
+    /// Its node had lost the right to run it.
+    Revoked,
+    /// No scheduler was connected to its guard for longer than a limit.
+    Orphaned,
+    /// It was frozen for longer than a limit.
+    FrozenTooLong,
+    /// It could not be frozen in time when its lease ended.
+    NotFrozen,
+    /// The process that guarded it died.
+    GuardDied,
+    /// The machine was restarted.
+    MachineRestarted,
+}
+
+impl EndReason {
+    /// Every one.
+    pub const ALL: [EndReason; 12] = [
+        EndReason::ExitCode,
+        EndReason::Signal,
+        EndReason::NotStarted,
+        EndReason::TimeLimit,
+        EndReason::Blackout,
+        EndReason::Cancelled,
+        EndReason::Revoked,
+        EndReason::Orphaned,
+        EndReason::FrozenTooLong,
+        EndReason::NotFrozen,
+        EndReason::GuardDied,
+        EndReason::MachineRestarted,
+    ];
+
+    /// The one of that name.
+    pub fn named(word: &str) -> Option<EndReason> {
+        EndReason::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// The word on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndReason::ExitCode => "exit_code",
+            EndReason::Signal => "signal",
+            EndReason::NotStarted => "not_started",
+            EndReason::TimeLimit => "time_limit",
+            EndReason::Blackout => "blackout",
+            EndReason::Cancelled => "cancelled",
+            EndReason::Revoked => "revoked",
+            EndReason::Orphaned => "orphaned",
+            EndReason::FrozenTooLong => "frozen_too_long",
+            EndReason::NotFrozen => "not_frozen",
+            EndReason::GuardDied => "guard_died",
+            EndReason::MachineRestarted => "machine_restarted",
+        }
+    }
 }
 
 impl RunReport {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        *self == RunReport::default()
+    }
+
     /// One of the counters that every run has, from 0.
     pub fn counter(&self, name: &str) -> i64 {
         match self.result.get(name) {

@@ -71,6 +71,8 @@ pub enum Command {
         run: RunId,
         /// The outcome that it will have.
         outcome: Outcome,
+        /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
+        limit: Option<String>,
     },
     /// A run is not ours any more: freeze it at once and kill it. Nothing of it is recorded as ours.
     Revoke {

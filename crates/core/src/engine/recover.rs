@@ -139,7 +139,7 @@ impl Engine {
     /// Runs that someone wants to end.
     pub(super) fn stop_cancelled(&mut self, now: Now, runs: &[RunRow], out: &mut Vec<Command>) {
         for row in runs.iter().filter(|row| row.is_cancel_asked) {
-            self.stop(now, row.run, Outcome::Cancelled, out);
+            self.stop(now, row.run, Outcome::Cancelled, None, out);
         }
     }
 }

@@ -92,12 +92,16 @@ impl Engine {
                 Alarm::Blackout if held.phase == Phase::Published => self.over(run, EndWhat::Unstarted),
                 Alarm::Blackout if self.settings.rules.hold(Rule::BlackoutEndsRun) => {
                     out.push(Command::Notice(Notice::EndedByBlackout { key, run }));
-                    self.stop(now, run, Outcome::Blackout, out);
+                    let until = held.terms.as_ref().and_then(|it| it.blackouts.exit(&it.zone, time));
+                    let limit = until.map(|until| format!("blackout until {until}"));
+                    self.stop(now, run, Outcome::Blackout, limit, out);
                 }
                 Alarm::Blackout => {}
                 Alarm::TooLong => {
                     out.push(Command::Notice(Notice::TookTooLong { key, run }));
-                    self.stop(now, run, Outcome::TimedOut, out);
+                    let limit = held.terms.as_ref().and_then(|it| self.settings.run_time.limit(it));
+                    let limit = limit.map(|(length, name)| format!("{name} {length}"));
+                    self.stop(now, run, Outcome::TimedOut, limit, out);
                 }
                 Alarm::NotTakenUp => {
                     if held.phase == Phase::Published {
@@ -115,7 +119,14 @@ impl Engine {
     }
 
     /// Ends a run for a reason, once.
-    pub(super) fn stop(&mut self, now: Now, run: RunId, outcome: Outcome, out: &mut Vec<Command>) {
+    pub(super) fn stop(
+        &mut self,
+        now: Now,
+        run: RunId,
+        outcome: Outcome,
+        limit: Option<String>,
+        out: &mut Vec<Command>,
+    ) {
         let time = self.time(now);
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
         if held.phase == Phase::Published {
@@ -123,7 +134,7 @@ impl Engine {
         }
         if matches!(held.phase, Phase::Starting | Phase::Running) {
             held.phase = Phase::Stopping;
-            out.push(Command::Stop { run, outcome });
+            out.push(Command::Stop { run, outcome, limit });
         }
     }
 

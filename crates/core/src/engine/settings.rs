@@ -55,10 +55,20 @@ pub struct RunTime {
 impl RunTime {
     /// How long a run under these terms may take.
     pub fn longest(&self, terms: &Terms) -> Option<Duration> {
-        [terms.limits.max_allowed, self.any, self.of_tenant(terms.tenant.as_ref())]
-            .into_iter()
-            .flatten()
-            .min()
+        self.limit(terms).map(|(length, _)| length)
+    }
+
+    /// The same, and the name of the field or key that says so.
+    pub fn limit(&self, terms: &Terms) -> Option<(Duration, &'static str)> {
+        let of_tenant = self.of_tenant(terms.tenant.as_ref());
+        [
+            (terms.limits.max_allowed, "max_allowed_duration"),
+            (self.any, "quota.max_run_time"),
+            (of_tenant, "max_run_time of its tenant's plan"),
+        ]
+        .into_iter()
+        .filter_map(|(length, name)| Some((length?, name)))
+        .min_by_key(|(length, _)| *length)
     }
 
     /// How long runs of a tenant may take; of nobody as long as they like.

@@ -11,9 +11,11 @@ use evenbeat_core::condition::Condition;
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::job::{Job, Status};
 use evenbeat_core::roster::{Jobs as _, Roster, Which};
-use evenbeat_core::store::{JobRow, OwnerPing};
+use evenbeat_core::run::Outcome;
+use evenbeat_core::store::{JobRow, OwnerPing, RunFilter, RunPhase, RunRow};
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
+use evenbeat_core::why;
 
 use super::model::{ConditionCounts, JobCounts, JobView, StatusCounts};
 use super::problem::{Code, Problem};
@@ -158,6 +160,23 @@ pub(super) async fn view(app: &App, row: &JobRow, now: Timestamp) -> JobView {
 async fn owner_pings(app: &App, rows: &[JobRow]) -> BTreeMap<RunId, OwnerPing> {
     let owners = rows.iter().filter_map(|row| row.state.owner.as_ref());
     app.owner_pings(owners.map(|owner| owner.tag).collect()).await
+}
+
+/// So many of the latest runs of a job are looked at for the one that ended last.
+const N_RUNS: usize = 4;
+
+/// Why the last run of a job did not succeed, in a sentence; none if it did, or if it is not on record any more.
+pub(super) async fn last_run(app: &App, row: &JobRow) -> Result<Option<String>, Problem> {
+    let Some(outcome) = row.state.last_outcome.filter(|it| *it != Outcome::Succeeded) else {
+        return Ok(None);
+    };
+    let filter = RunFilter { key: Some(row.job.key.clone()), is_open: false };
+    let runs = app.store.runs(filter, None, N_RUNS).await?;
+    let is_it = |run: &&RunRow| run.phase == RunPhase::Ended(outcome);
+    Ok(runs.iter().find(is_it).and_then(|run| {
+        let exit_code = run.ended.and_then(|it| it.exit_code);
+        why::sentence("The last run", outcome, exit_code, run.report.as_deref())
+    }))
 }
 
 /// What a node that has left, or has not read the fleet yet, does not know is not held against any job.

@@ -5,6 +5,7 @@ use std::time::Duration as Length;
 
 use clap::{Args, Subcommand};
 use evenbeat_core::ids::JobKey;
+use evenbeat_core::time::Duration;
 
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
@@ -211,6 +212,10 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let at = |at: Option<Instant>| at.map(|at| clock.at_and_distance(at.0));
     let reported = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
     let safe = |text: &str| printable::line(text).into_owned();
+    if let Some(sentence) = &run.sentence {
+        let shown = desk.clock.sentence(sentence);
+        writeln!(desk.out, "  {shown}")?;
+    }
     let facts: [(&str, Option<String>); 16] = [
         ("trigger", Some(run.trigger.to_string())),
         ("scheduled for", at(run.scheduled_for)),
@@ -221,7 +226,7 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("ended at", at(run.ended_at)),
         ("took", run.took.map(|it| length(it.0))),
         ("exit code", run.exit_code.map(|it| it.to_string())),
-        ("error", run.error.as_deref().map(safe)),
+        ("frozen for", run.frozen_for.filter(|it| Duration::ZERO < it.0).map(|it| length(it.0))),
         ("reported", Some(safe(&reported.join(" "))).filter(|it| !it.is_empty())),
         ("cancel asked", run.cancel_asked.then(|| "yes".to_owned())),
         ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),

@@ -391,12 +391,12 @@ impl Node {
             }
             ShimNews::Ended { run, over, told } => {
                 point("news.ended");
-                self.performer.reports.keep(run, told);
+                self.performer.reports.keep(run, over.outcome, *told);
                 self.performer.marks.keep_for_end(run);
                 Some(Event::Ended { run, over })
             }
             ShimNews::LeftBehind { run, over, told } => {
-                self.performer.reports.keep(run, told);
+                self.performer.reports.keep(run, over.outcome, *told);
                 let now = clock::both();
                 let at = |at: BootTime| self.engine.time(now) - (now.boot - at);
                 let RunOver { outcome, exit_code, frozen_for, .. } = over;

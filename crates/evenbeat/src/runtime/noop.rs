@@ -61,7 +61,7 @@ impl Noop {
         let exit_code = (outcome == Outcome::Succeeded).then_some(0);
         let over =
             RunOver { started_at, ended_at: clock::boot(), outcome, exit_code, frozen_for: Duration::ZERO };
-        self.tell(ShimNews::Ended { run, over, told: Told { exit_code, ..Told::default() } });
+        self.tell(ShimNews::Ended { run, over, told: Box::new(Told { exit_code, ..Told::default() }) });
     }
 
     /// Nothing survives a life: what had begun is lost, and what had not never will.

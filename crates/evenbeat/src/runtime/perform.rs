@@ -52,7 +52,7 @@ pub(super) struct Performer {
     pub(super) session: Option<SessionId>,
     pub(super) marks: Marks,
     pub(super) pages: Pages,
-    /// What runs told of themselves, until their end is on record.
+    /// What runs reported and how they came to their end, until that is on record.
     pub(super) reports: Reports,
     /// Sessions that have been silent.
     pub(super) doubts: Doubts,
@@ -65,7 +65,10 @@ impl Performer {
             Command::Join => self.join(),
             Command::Start(start) => self.works.start(&start),
             Command::Extend { until } => self.works.extend(until),
-            Command::Stop { run, outcome } => self.works.stop(run, outcome),
+            Command::Stop { run, outcome, limit } => {
+                self.reports.stopped(run, limit);
+                self.works.stop(run, outcome);
+            }
             Command::Revoke { run } => self.works.revoke(run),
             Command::Notice(notice) => self.telemetry.notice(&notice),
             Command::Watch => self.watch(),

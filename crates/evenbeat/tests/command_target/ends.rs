@@ -1,7 +1,7 @@
 //! How runs begin and end when nobody interferes.
 
 use evenbeat::target::command::{Limits, Order, ShimNews};
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
 use crate::node::{Node, Way, boot_between, env_of, in_every_way};
@@ -29,7 +29,7 @@ fn a_signal_is_told() {
         let order = node.script("kill -KILL $$");
         let (_, told) = node.run(&order);
         assert_eq!((told.exit_code, told.signal), (Some(137), Some(9)));
-        assert_eq!(told.error.as_deref(), Some("it was ended by signal 9"));
+        assert_eq!((told.reason, told.error), (Some(EndReason::Signal), None));
     });
 }
 
@@ -137,6 +137,30 @@ fn check_result(script: &str, result: Option<&str>, error: Option<&str>) {
 }
 
 #[test]
+fn an_error_in_the_result_file_is_the_error_of_the_run() {
+    in_every_way(|node| {
+        let order = node.script("echo '{\"error\": \"login page changed\"}' > $EVENBEAT_RESULT_FILE; exit 4");
+        let (over, told) = node.run(&order);
+        assert_eq!((over.exit_code, told.error.as_deref()), (Some(4), Some("login page changed")));
+    });
+}
+
+#[test]
+fn the_last_line_of_standard_error_is_told() {
+    in_every_way(|node| {
+        let order = node.script("echo fine; echo first >&2; printf 'ValueError: no price\\n\\n' >&2; exit 1");
+        let (_, told) = node.run(&order);
+        assert_eq!((told.reason, told.exit_code), (Some(EndReason::ExitCode), Some(1)));
+        assert_eq!(told.last_error_line.as_deref(), Some("ValueError: no price"));
+        let log = node.log(order.run);
+        let mut lines: Vec<&str> = log.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["[stderr] ", "[stderr] ValueError: no price", "[stderr] first", "fine"]);
+        assert_eq!(told.output_bytes, 5 + 6 + 22);
+    });
+}
+
+#[test]
 fn a_run_may_say_what_it_has_done() {
     check_result("true", None, None);
     check_result("echo '{\"pages\": 3}' > $EVENBEAT_RESULT_FILE", Some("{\"pages\":3}"), None);
@@ -144,9 +168,9 @@ fn a_run_may_say_what_it_has_done() {
 
 #[test]
 fn a_result_that_is_none_is_told_and_forgiven() {
-    check_result("echo '[1]' > $EVENBEAT_RESULT_FILE", None, Some("the result file is no JSON object"));
-    check_result(": > $EVENBEAT_RESULT_FILE", None, Some("the result file is no JSON object"));
-    check_result("mkfifo $EVENBEAT_RESULT_FILE", None, Some("the result file is no plain file"));
+    check_result("echo '[1]' > $EVENBEAT_RESULT_FILE", None, Some("the result file is not a JSON object"));
+    check_result(": > $EVENBEAT_RESULT_FILE", None, Some("the result file is not a JSON object"));
+    check_result("mkfifo $EVENBEAT_RESULT_FILE", None, Some("the result file is not a regular file"));
     check_result(
         "head -c 70000 /dev/zero > $EVENBEAT_RESULT_FILE",
         None,

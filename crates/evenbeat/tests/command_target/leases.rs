@@ -2,7 +2,7 @@
 
 use evenbeat::target::command::{Bounds, Order, ShimNews};
 use evenbeat_core::ids::{Fence, RunId};
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
 use rustix::process::Signal;
 
@@ -284,7 +284,7 @@ fn a_run_that_is_revoked_is_killed_and_lost() {
         node.extend(90_000);
         let (over, told) = node.ended(run);
         assert_eq!((over.outcome, over.exit_code), (Outcome::Lost, None));
-        assert_eq!(told.error.as_deref(), Some("its lease was revoked"));
+        assert_eq!((told.reason, told.error), (Some(EndReason::Revoked), None));
         assert!(!is_alive(pid));
     });
 }
@@ -326,7 +326,8 @@ fn a_run_is_not_frozen_for_ever() {
         node.frozen(run);
         let (over, told) = node.ended(run);
         assert_eq!(over.outcome, Outcome::Failed);
-        assert_eq!(told.error.as_deref(), Some("it stood frozen for 150ms, and was killed"));
+        let limit = "commands.max_frozen 150ms".to_owned();
+        assert_eq!((told.reason, told.limit), (Some(EndReason::FrozenTooLong), Some(limit)));
     });
 }
 
@@ -353,14 +354,14 @@ fn a_run_that_cannot_be_frozen_in_time_is_killed() {
         let run = node.start(&Order { bounds, ..order });
         let told = node.hear(run, |news| match news {
             ShimNews::Frozen { .. } => Some(None),
-            ShimNews::Ended { over, told, .. } => Some(Some((over.outcome, told.error.clone()))),
+            ShimNews::Ended { over, told, .. } => Some(Some((over.outcome, told.reason, told.limit.clone()))),
             _ => None,
         });
         node.shims.revoke(run);
         told
     });
-    let error = "it could not be frozen within 0s when its lease was over, and was killed";
-    assert_eq!(killed, Some((Outcome::Failed, Some(error.to_owned()))));
+    let limit = Some("lease.freeze_bound 0s".to_owned());
+    assert_eq!(killed, Some((Outcome::Failed, Some(EndReason::NotFrozen), limit)));
 }
 
 #[test]

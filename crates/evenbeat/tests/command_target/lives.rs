@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use evenbeat::target::command::{Bounds, Order, Places, ShimNews};
 use evenbeat_core::ids::{Fence, RunId};
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 use rustix::process::Signal;
 
@@ -160,7 +160,7 @@ fn a_shim_that_is_killed_takes_its_run_with_it() {
         let (over, told) = node.ended(run);
         assert_eq!((over.outcome, over.exit_code), (Outcome::Lost, None));
         assert!(over.started_at <= began_at && began_at <= over.ended_at);
-        assert!(told.error.unwrap().starts_with("the process that watched over it died"));
+        assert_eq!(told.reason, Some(EndReason::GuardDied));
         assert_eq!(pids.map(is_alive), [false, false]);
         node.shims.forget(run);
         until("nothing lies about", || !node.places.run(run).exists());
@@ -233,7 +233,8 @@ fn a_run_that_nobody_wants_back_is_killed_in_the_end() {
         node.adopt(&[&order]);
         let (over, told) = node.ended(run);
         assert_eq!(over.outcome, Outcome::Failed);
-        assert_eq!(told.error.as_deref(), Some("no scheduler was connected for 200ms, and it was killed"));
+        let limit = "commands.max_orphan 200ms".to_owned();
+        assert_eq!((told.reason, told.limit), (Some(EndReason::Orphaned), Some(limit)));
         until("its shim is gone", || processes_of(run).is_empty());
     });
 }
@@ -275,7 +276,7 @@ fn an_end_of_before_the_machine_was_restarted_is_believed_and_its_instants_are_n
     node.adopt(&[&order]);
     let (over, told) = node.ended(order.run);
     assert_eq!((over.outcome, over.ended_at.as_millis()), (Outcome::Lost, 0));
-    assert_eq!(told.error.as_deref(), Some("the machine was restarted while it ran"));
+    assert_eq!(told.reason, Some(EndReason::MachineRestarted));
 }
 
 /// Set for the scheduler that is killed: where its data lies, and how it holds its runs.

@@ -25,7 +25,7 @@ fn a_log_can_be_read_while_it_grows() {
             text.extend(chunk.bytes);
             chunk.is_over
         });
-        assert_eq!(text, b"one\ntwo\n");
+        assert_eq!(text, b"one\n[stderr] two\n");
         node.ended(run);
         std::fs::remove_file(node.work.0.join("go")).unwrap();
     });

@@ -178,7 +178,7 @@ impl Node {
     #[track_caller]
     pub(crate) fn ended(&mut self, run: RunId) -> (RunOver, Told) {
         self.hear(run, |news| match news {
-            ShimNews::Ended { over, told, .. } => Some((*over, told.clone())),
+            ShimNews::Ended { over, told, .. } => Some((*over, (**told).clone())),
             _ => None,
         })
     }

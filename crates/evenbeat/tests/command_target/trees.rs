@@ -1,7 +1,7 @@
 //! What runs leave behind: children of children, processes that hide, that hold on, that do not want to end.
 
 use evenbeat::target::command::Order;
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
 use crate::node::{Node, in_every_way, is_alive, processes_of, until};
@@ -70,6 +70,39 @@ fn whoever_closes_all_its_files_is_still_found() {
          until [ -s pids ]; do :; done",
         1,
     );
+}
+
+#[test]
+fn what_is_left_behind_is_named() {
+    in_every_way(|node| {
+        let order =
+            node.script("setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; exit 0");
+        let (over, told) = node.run(&order);
+        assert_eq!((over.outcome, told.left_behind), (Outcome::Succeeded, vec!["sleep".to_owned()]));
+        assert!(!told.ignored_term);
+    });
+}
+
+#[test]
+fn whoever_ignores_the_request_to_end_is_said_to_have() {
+    in_every_way(|node| {
+        let script = "trap '' TERM; echo up > up; while :; do sleep 0.02; done";
+        let order = Order { grace: Duration::from_millis(50), ..node.script(script) };
+        let run = node.start(&order);
+        node.line("up");
+        node.shims.stop(run, Outcome::TimedOut);
+        let (over, told) = node.ended(run);
+        assert_eq!((over.outcome, over.exit_code), (Outcome::TimedOut, None));
+        assert_eq!((told.reason, told.signal), (Some(EndReason::TimeLimit), Some(9)));
+        assert!(told.ignored_term);
+        let polite = Order { grace: Duration::from_secs(20), ..node.script("echo on > on; exec sleep 1000") };
+        let run = node.start(&polite);
+        node.line("on");
+        node.shims.stop(run, Outcome::Cancelled);
+        let (_, told) = node.ended(run);
+        assert_eq!((told.reason, told.ignored_term), (Some(EndReason::Cancelled), false));
+        std::fs::remove_file(node.work.0.join("up")).unwrap();
+    });
 }
 
 #[test]

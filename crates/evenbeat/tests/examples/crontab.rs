@@ -19,7 +19,7 @@ fn a_crontab_is_replaced() {
     assert_eq!(example.read("log/access.log"), "");
     let (_, failed) = ended.iter().find(|(it, _)| it.job == "CertificateCheck").unwrap();
     let log = example.said(&["run", "log", failed["id"].as_str().unwrap()]);
-    assert_eq!(log, "old.shop.example: the certificate ended on 2020-02-29\n");
+    assert_eq!(log, "[stderr] old.shop.example: the certificate ended on 2020-02-29\n");
     assert_eq!(example.stop(), Some(0));
     // The other way of the README: the node applies the file itself.
     example.serve(&["--data-dir", "state", "--set", "jobs=[\"jobs.toml\"]"]);

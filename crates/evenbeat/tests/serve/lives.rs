@@ -32,12 +32,69 @@ fn commands_run_in_their_rhythm_and_their_output_can_be_read() {
     assert!(runs.iter().all(|run| run["status"] == "succeeded"), "{runs:?}");
     let id = runs[0]["id"].as_str().unwrap();
     let log = node.ask(&["run", "log", id]);
-    assert_eq!(String::from_utf8_lossy(&log.stdout), "hello from hello\nand more\n");
+    assert_eq!(String::from_utf8_lossy(&log.stdout), "hello from hello\n[stderr] and more\n");
     let counted = until("the run that counts", || ended(&node, "counts").pop());
     assert_eq!((&counted["status"], &counted["exit_code"]), (&Json::from("failed"), &Json::from(3)));
     assert_eq!(node.stop(), Some(0), "{}", node.log());
     // Nothing lies about but what is kept.
     assert_eq!(fs::read_dir(node.data().join("runs")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_run_that_did_not_succeed_says_why_in_one_sentence_everywhere() {
+    let mut node = Node::with(
+        r#"
+        [[job]]
+        name = "fails"
+        command = ["sh", "-c", "echo '{\"error\": \"login page changed\"}' > $EVENBEAT_RESULT_FILE; exit 4"]
+        at = "now"
+        retry = { delays = ["1h"] }
+
+        [[job]]
+        name = "breaks"
+        command = ["sh", "-c", "echo 'ValueError: no price' >&2; exit 3"]
+        at = "now"
+        retry = { delays = ["1h"] }
+
+        [[job]]
+        name = "stubborn"
+        command = { argv = ["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"], grace = "200ms" }
+        at = "now"
+        max_allowed_duration = "1s"
+        retry = { delays = ["1h"] }
+        "#,
+    );
+    node.start();
+    for (job, sentence) in [
+        ("fails", "failed with exit code 4: login page changed."),
+        ("breaks", "failed with exit code 3. Last line of stderr: ValueError: no price"),
+        (
+            "stubborn",
+            "was stopped: it took longer than max_allowed_duration 1s. It ignored SIGTERM and was killed.",
+        ),
+    ] {
+        let run = until("its end", || ended(&node, job).pop());
+        assert_eq!(run["sentence"], format!("The run {sentence}"), "{run:#}");
+        let shown = node.ask(&["run", "show", run["id"].as_str().unwrap()]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(shown.contains(&format!("\n  The run {sentence}\n")), "{shown}");
+        let last = format!("The last run {sentence}");
+        until("the job says so too", || {
+            let explained = node.ask(&["explain", job]);
+            String::from_utf8_lossy(&explained.stdout).contains(&last).then_some(())
+        });
+        until("so does the fleet", || {
+            let status = node.ask(&["status", "--json"]);
+            let status: Json = serde_json::from_slice(&status.stdout).unwrap();
+            let worst = status["worst"].as_array().unwrap();
+            let of_job = worst.iter().find(|it| it["key"] == job)?;
+            of_job["sentence"].as_str().unwrap().contains(&last).then_some(())
+        });
+    }
+    let run = ended(&node, "stubborn").pop().unwrap();
+    assert_eq!((&run["reason"], &run["ignored_term"]), (&Json::from("time_limit"), &Json::from(true)));
+    assert_eq!(run["limit"], "max_allowed_duration 1s");
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
 }
 
 #[test]

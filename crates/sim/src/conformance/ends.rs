@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evenbeat_core::ids::{Fence, SessionId};
 use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Epoch;
-use evenbeat_core::run::{Outcome, RunReport};
+use evenbeat_core::run::{EndDetail, EndReason, Outcome, RunReport};
 use evenbeat_core::store::{
     Bid, End, EndAnswer, EndBy, LateResult, Mark, MarkKind, PutAnswer, RunEnded, RunPhase, RunRow, Store,
     Views,
@@ -53,8 +53,19 @@ pub(super) fn what_a_run_told_of_itself_stays_with_it<B: Backend>(backend: &B) {
             ("share".to_owned(), Value::Float(0.1)),
             ("of".to_owned(), Value::List(vec![Value::Text("a".to_owned()), Value::Null])),
         ]),
+        end: EndDetail {
+            signal: Some(9),
+            reason: Some(EndReason::TimeLimit),
+            limit: Some("max_allowed_duration 6s".to_owned()),
+            ignored_term: true,
+            left_behind: vec!["sleep".to_owned(), "a \"b\"".to_owned()],
+            output_cut: 1 << 40,
+            last_error_line: Some("ValueError: 'ü' \\ \u{1b}[0m".to_owned()),
+        },
     };
-    for (name, report) in [("a", Some(Arc::new(told))), ("b", None)] {
+    let only_end = RunReport { error: None, result: BTreeMap::new(), ..told.clone() };
+    let reports = [("a", Some(Arc::new(told))), ("b", None), ("c", Some(Arc::new(only_end)))];
+    for (name, report) in reports {
         let run = desk.open(name);
         let end = End { report: report.clone(), ..desk.end_of(&run, desk.owned(Outcome::Failed)) };
         let EndAnswer::Ended(_) = desk.ask_end(end) else { panic!("ended") };

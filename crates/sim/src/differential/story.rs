@@ -12,7 +12,7 @@ use evenbeat_core::job::{
 use evenbeat_core::lease::{Epoch, Silent, Timings, TimingsSpec};
 use evenbeat_core::missed::RecordRange;
 use evenbeat_core::occurrence::{Due, Record, RecordKind, Serves};
-use evenbeat_core::run::{Outcome, RunReport, Trigger};
+use evenbeat_core::run::{EndDetail, EndReason, Outcome, RunReport, Trigger};
 use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::{
     ApplyPlan, AuditEntry, Bid, Claim, CounterKey, CounterLimit, End, EndBy, JobRow, Lives, Mark, MarkKind,
@@ -319,7 +319,12 @@ impl Story {
         let error = self.dice.chance(50).then(|| "it \"failed\", say 'ü' \\ and a line\nmore".to_owned());
         let pages = i64::try_from(self.dice.below(1_000)).unwrap_or(0);
         let result = BTreeMap::from([("pages_processed".to_owned(), Value::Int(pages))]);
-        Some(Arc::new(RunReport { error, result }))
+        let end = EndDetail {
+            reason: self.dice.chance(50).then_some(EndReason::TimeLimit),
+            last_error_line: self.dice.chance(30).then(|| "\u{1b}[31mred\u{1b}[0m \"ü\"".to_owned()),
+            ..EndDetail::default()
+        };
+        Some(Arc::new(RunReport { error, result, end }))
     }
 
     fn settle(&mut self, store: &ReferenceStore, sessions: &[SessionRow]) -> Request {

@@ -374,7 +374,7 @@ impl<'a> Kernel<'a> {
                 Event::EndAnswered { runs: ends.iter().map(|it| it.run).collect(), answer }
             }
             Command::Start(start) => self.start(node_idx, start),
-            Command::Stop { run, outcome } => {
+            Command::Stop { run, outcome, .. } => {
                 let node = self.nodes.get_mut(node_idx)?;
                 node.runs.get_mut(&run)?.stopped_as = Some(outcome);
                 self.push(self.now, Happening::RunOver { node_idx, run });

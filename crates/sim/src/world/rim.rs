@@ -133,7 +133,7 @@ impl World {
             Command::Start(start) if start.job.target.is_published() => self.publish_soon(node),
             Command::Start(start) => self.start_shim(node, &start),
             Command::Extend { until } => self.extend(node, until),
-            Command::Stop { run, outcome } => self.say(node, run, Word::Stop(outcome)),
+            Command::Stop { run, outcome, .. } => self.say(node, run, Word::Stop(outcome)),
             Command::Revoke { run } => self.say(node, run, Word::Revoke),
             Command::Notice(_) => {}
             Command::Beat

@@ -305,7 +305,7 @@ impl Desk {
             Command::Mark(_) => "mark".to_owned(),
             Command::Start(start) => format!("start {}", start.job.key),
             Command::Extend { until } => format!("extend {}", *until - self.boot),
-            Command::Stop { run, outcome } => format!("stop {} {outcome}", name_of(run)),
+            Command::Stop { run, outcome, .. } => format!("stop {} {outcome}", name_of(run)),
             Command::Revoke { run } => format!("revoke {}", name_of(run)),
             Command::Leave => "leave".to_owned(),
             Command::Notice(notice) => format!("[{notice}]"),

@@ -110,7 +110,9 @@ pub(in crate::api) async fn get(
 ) -> Result<Response, Problem> {
     let row = row_of(&api, &key).await?;
     let now = api.app.intake.now().await;
-    Ok(tagged(StatusCode::OK, &row, judge::view(&api.app, &row, now).await))
+    let mut view = judge::view(&api.app, &row, now).await;
+    view.say_last_run(judge::last_run(&api.app, &row).await?);
+    Ok(tagged(StatusCode::OK, &row, view))
 }
 
 pub(in crate::api) async fn put(
@@ -215,7 +217,7 @@ pub(in crate::api) async fn explain(
         Some(at) => engine.explain_at(&asked, at),
         None => engine.explain(now, &asked),
     });
-    Ok(Json(match explained.await.flatten() {
+    let mut view = match explained.await.flatten() {
         Some(explanation) => ExplanationView::of(&explanation, &row),
         // The node has not heard of it yet.
         None => {
@@ -225,7 +227,9 @@ pub(in crate::api) async fn explain(
             };
             ExplanationView::of_row(&row, at)
         }
-    }))
+    };
+    view.say_last_run(judge::last_run(&api.app, &row).await?.as_deref());
+    Ok(Json(view))
 }
 
 /// What the intake is to expect.

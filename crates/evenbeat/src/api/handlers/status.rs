@@ -38,6 +38,10 @@ pub(in crate::api) async fn status(
         (0, _) => "warning",
         _ => "error",
     };
+    let mut worst_views = judge::views(app, &worst, now).await;
+    for (view, row) in worst_views.iter_mut().zip(&worst) {
+        view.say_last_run(judge::last_run(app, row).await?);
+    }
     Ok(Json(StatusView {
         condition: condition.into(),
         now: now.into(),
@@ -56,6 +60,6 @@ pub(in crate::api) async fn status(
         distribution_score: rounded(day.score()),
         peak_count,
         peak_at: day.hour_start(peak_hour).into(),
-        worst: judge::views(app, &worst, now).await,
+        worst: worst_views,
     }))
 }

@@ -7,7 +7,7 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
 
-use super::{Instant, Length, Word};
+use super::{Instant, Length, Word, join_last_run};
 
 /// Why a job runs or does not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,11 @@ impl ExplanationView {
             deadline: instant(judged.deadline),
             expected_length: judged.expected_length.into(),
         }
+    }
+
+    /// Says how the last run ended, where that is a reason.
+    pub fn say_last_run(&mut self, last_run: Option<&str>) {
+        join_last_run(&mut self.sentence, &self.condition, last_run);
     }
 
     /// What the job alone says, where no node knows it (yet).

@@ -11,7 +11,7 @@ use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{DefinitionDoubt, Instant, Length, Word, seconds};
+use super::{DefinitionDoubt, Instant, Length, Word, join_last_run, seconds};
 use crate::store::json::to_json;
 
 /// A job as it is written: the fields of a `[[job]]` in a job file, as a JSON object.
@@ -100,6 +100,8 @@ pub struct JobView {
     pub last_good_end_at: Option<Instant>,
     /// How the last run ended: an outcome.
     pub last_outcome: Option<Word>,
+    /// Why the last run did not succeed, in a sentence for people; null if it did, and in lists of jobs.
+    pub last_run_sentence: Option<String>,
     /// The exit code of the last run, where there was one.
     pub last_exit_code: Option<i32>,
     /// Failures in a row.
@@ -163,6 +165,12 @@ impl From<&Estimate> for EstimateView {
 }
 
 impl JobView {
+    /// Says how the last run ended.
+    pub fn say_last_run(&mut self, last_run: Option<String>) {
+        join_last_run(&mut self.sentence, &self.condition, last_run.as_deref());
+        self.last_run_sentence = last_run;
+    }
+
     /// A job as it stands at that instant, in the world around it.
     pub fn of(row: &JobRow, now: Timestamp, outlook: &Outlook) -> JobView {
         let (job, state) = (&*row.job, &row.state);
@@ -205,6 +213,7 @@ impl JobView {
             last_good_start_at: instant(state.last_good_start_at),
             last_good_end_at: instant(state.last_good_end_at),
             last_outcome: state.last_outcome.map(|outcome| outcome.as_str().into()),
+            last_run_sentence: None,
             last_exit_code: state.last_exit_code,
             failure_count: state.failure_count,
             estimate: state.estimate.as_ref().map(Into::into),

@@ -40,6 +40,20 @@ use std::borrow::Cow;
 /// One of a few words, each of which is listed where it is used.
 pub type Word = Cow<'static, str>;
 
+/// Adds how the last run ended to the sentence about a job that is not well.
+fn join_last_run(sentence: &mut String, condition: &str, last_run: Option<&str>) {
+    match last_run {
+        Some(last_run) if condition != "ok" && sentence == "The last run failed." => {
+            last_run.clone_into(sentence);
+        }
+        Some(last_run) if condition != "ok" => {
+            sentence.push(' ');
+            sentence.push_str(last_run);
+        }
+        _ => {}
+    }
+}
+
 /// A score as it is shown: four digits are enough for anybody, and spare people `0.8500000000000001`.
 pub(super) fn rounded(score: f64) -> f64 {
     (score * 10_000.0).round() / 10_000.0

@@ -8,6 +8,7 @@ use evenbeat_core::run::Trigger;
 use evenbeat_core::store::{RecordRow, RunPhase, RunRow, SessionRow};
 use evenbeat_core::time::{CLOCK_SLACK, Duration, Timestamp};
 use evenbeat_core::value::Table;
+use evenbeat_core::why;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -58,8 +59,25 @@ pub struct RunView {
     pub frozen_for: Option<Length>,
     /// Its exit code, where there is one.
     pub exit_code: Option<i32>,
-    /// What went wrong, in words.
+    /// The signal that ended its first process, where one did.
+    pub signal: Option<i32>,
+    /// Why it ended: `exit_code`, `signal`, `not_started`, `time_limit`, `blackout`, `cancelled`, `revoked`, `orphaned`,
+    /// `frozen_too_long`, `not_frozen`, `guard_died`, `machine_restarted`; null for a good run, and where nobody knows.
+    pub reason: Option<Word>,
+    /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
+    pub limit: Option<String>,
+    /// Whether it did not end when it was asked to, and had to be killed.
+    pub ignored_term: bool,
+    /// The names of processes that were still there after its first process had ended.
+    pub left_behind: Vec<String>,
+    /// How many bytes of its output were not kept.
+    pub output_cut: u64,
+    /// The last line that it wrote to standard error; only of runs that did not succeed.
+    pub last_error_line: Option<String>,
+    /// What went wrong, in words: its own, from `error` in its result file, or those of the system.
     pub error: Option<String>,
+    /// Why it ended as it did, in a sentence for people; null for a good run with nothing to remark on.
+    pub sentence: Option<String>,
     /// What it counted: pages.
     pub pages_processed: i64,
     /// What it counted: changes.
@@ -68,7 +86,7 @@ pub struct RunView {
     pub price_changes: i64,
     /// What it counted: snapshots.
     pub snapshots: i64,
-    /// All that it told of itself, by name.
+    /// All that it reported, by name.
     pub result: Map<String, Json>,
     /// Whether someone wants it to end.
     pub cancel_asked: bool,
@@ -126,6 +144,12 @@ impl RunView {
         let owner = names.0.get(&row.session);
         let report = row.report.as_deref();
         let counter = |name: &str| report.map_or(0, |report| report.counter(name));
+        let end = report.map(|report| report.end.clone()).unwrap_or_default();
+        let exit_code = row.ended.and_then(|it| it.exit_code);
+        let sentence = match row.phase {
+            RunPhase::Ended(outcome) => why::sentence("The run", outcome, exit_code, report),
+            _ => None,
+        };
         RunView {
             id: row.run.to_string(),
             job: row.key.to_string(),
@@ -146,7 +170,15 @@ impl RunView {
             took: took.map(Into::into),
             took_seconds: took.map(seconds),
             frozen_for: row.ended.map(|it| it.frozen_for.into()),
-            exit_code: row.ended.and_then(|it| it.exit_code),
+            exit_code,
+            signal: end.signal,
+            reason: end.reason.map(|it| it.as_str().into()),
+            limit: end.limit,
+            ignored_term: end.ignored_term,
+            left_behind: end.left_behind,
+            output_cut: end.output_cut,
+            last_error_line: end.last_error_line,
+            sentence,
             error: report.and_then(|report| report.error.clone()),
             pages_processed: counter("pages_processed"),
             changes_detected: counter("changes_detected"),
@@ -188,7 +220,15 @@ impl RunView {
             took_seconds: None,
             frozen_for: None,
             exit_code: None,
+            signal: None,
+            reason: None,
+            limit: None,
+            ignored_term: false,
+            left_behind: Vec::new(),
+            output_cut: 0,
+            last_error_line: None,
             error: None,
+            sentence: None,
             pages_processed: 0,
             changes_detected: 0,
             price_changes: 0,

@@ -1,5 +1,7 @@
 //! The picture of a demo, fitted to the terminal: as many lines as it has rows, each within its columns.
 
+use std::fmt::Write as _;
+
 use anstyle::Style;
 use evenbeat_core::condition::Condition;
 use evenbeat_core::run::Outcome;
@@ -238,7 +240,7 @@ impl Line {
             let shown: String = text.chars().take(left).collect();
             left -= shown.chars().count();
             if !shown.is_empty() {
-                rendered.push_str(&format!("{style}{shown}{style:#}"));
+                let _ = write!(rendered, "{style}{shown}{style:#}");
             }
         }
         if width < n_chars && 0 < width {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use evenbeat_core::ids::{ExtraId, Fence, JobKey, RunId, SessionId};
 use evenbeat_core::occurrence::{Due, Serves};
-use evenbeat_core::run::{Outcome, RunReport, Trigger};
+use evenbeat_core::run::{EndDetail, EndReason, Outcome, RunReport, Trigger};
 use evenbeat_core::store::{CounterKey, LateResult, RunEnded, RunPhase, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::value::{Table, Value};
 
-use super::{number, small_number};
+use super::{number, small_number, stored_number};
 use crate::store::json;
 use crate::store::word::{OpenPhase, ServesKind};
 
@@ -122,26 +122,57 @@ impl RunColumns {
     }
 }
 
-/// What a run told of itself, as text; none for most runs.
+/// What a run reported and what is known of its end, as text; none for most runs. What is not known is left out.
 pub fn report_to_text(report: Option<&RunReport>) -> Option<String> {
-    let RunReport { error, result } = report?;
-    let error = error.clone().map(|error| ("error".to_owned(), Value::Text(error)));
-    let result = (!result.is_empty()).then(|| ("result".to_owned(), Value::Table(result.clone())));
-    Some(json::to_text(&error.into_iter().chain(result).collect()))
+    let RunReport { error, result, end } = report?;
+    let text = |text: &String| Value::Text(text.clone());
+    let fields = [
+        ("error", error.as_ref().map(text)),
+        ("result", (!result.is_empty()).then(|| Value::Table(result.clone()))),
+        ("signal", end.signal.map(|it| Value::Int(it.into()))),
+        ("reason", end.reason.map(|it| Value::Text(it.as_str().to_owned()))),
+        ("limit", end.limit.as_ref().map(text)),
+        ("ignored_term", end.ignored_term.then_some(Value::Bool(true))),
+        (
+            "left_behind",
+            (!end.left_behind.is_empty()).then(|| Value::List(end.left_behind.iter().map(text).collect())),
+        ),
+        ("output_cut", (0 < end.output_cut).then(|| Value::Int(stored_number(end.output_cut)))),
+        ("last_error_line", end.last_error_line.as_ref().map(text)),
+    ];
+    let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Some(json::to_text(&known.collect()))
 }
 
-/// The same back. What cannot be read was told by nobody.
+/// The same back. What cannot be read is not known.
 pub fn report_from_text(text: &str) -> Option<RunReport> {
-    let mut told = json::from_text(text)?;
-    let error = match told.remove("error") {
-        Some(Value::Text(error)) => Some(error),
-        _ => None,
-    };
-    let result = match told.remove("result") {
+    let mut known = json::from_text(text)?;
+    let result = match known.remove("result") {
         Some(Value::Table(result)) => result,
         _ => Table::default(),
     };
-    Some(RunReport { error, result })
+    let mut text = |name: &str| match known.remove(name) {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    };
+    let (error, limit, last_error_line) = (text("error"), text("limit"), text("last_error_line"));
+    let reason = text("reason").and_then(|it| EndReason::named(&it));
+    let whole = |value: Option<&Value>| if let Some(Value::Int(it)) = value { Some(*it) } else { None };
+    let name = |it: &Value| if let Value::Text(name) = it { Some(name.clone()) } else { None };
+    let left_behind = match known.get("left_behind") {
+        Some(Value::List(names)) => names.iter().filter_map(name).collect(),
+        _ => Vec::new(),
+    };
+    let end = EndDetail {
+        signal: whole(known.get("signal")).and_then(|it| i32::try_from(it).ok()),
+        reason,
+        limit,
+        ignored_term: known.get("ignored_term") == Some(&Value::Bool(true)),
+        left_behind,
+        output_cut: whole(known.get("output_cut")).map_or(0, number),
+        last_error_line,
+    };
+    Some(RunReport { error, result, end })
 }
 
 /// The counters that a run holds, as text; none for most runs.

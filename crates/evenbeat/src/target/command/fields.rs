@@ -54,6 +54,10 @@ impl Fields {
         list.into_iter().map(text).collect::<Option<Vec<String>>>().ok_or(bad)
     }
 
+    pub(super) fn texts_if_any(&mut self, name: &'static str) -> Result<Vec<String>, FieldError> {
+        if self.0.get(name).is_none_or(Json::is_null) { Ok(Vec::new()) } else { self.texts(name) }
+    }
+
     pub(super) fn whole(&mut self, name: &'static str) -> Result<i64, FieldError> {
         self.whole_if_any(name)?.ok_or(FieldError::Bad { name, what: "a whole number" })
     }

@@ -1,7 +1,7 @@
 //! How a run ended, as its shim saw it: a document that lies on the disk until the end is on record.
 
 use evenbeat_core::engine::RunOver;
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
 use serde_json::{Value as Json, json};
 
@@ -33,6 +33,16 @@ pub struct Told {
     pub exit_code: Option<i32>,
     /// The signal that ended its first process.
     pub signal: Option<i32>,
+    /// Why it ended, beyond its outcome.
+    pub reason: Option<EndReason>,
+    /// The limit that it exceeded, with its value.
+    pub limit: Option<String>,
+    /// Whether it was still there when its grace was over.
+    pub ignored_term: bool,
+    /// The names of processes that were still there after its first process had ended.
+    pub left_behind: Vec<String>,
+    /// The last line that it wrote to standard error.
+    pub last_error_line: Option<String>,
     /// What went wrong, in words.
     pub error: Option<String>,
     /// The JSON object that it wrote to its result file.
@@ -60,6 +70,11 @@ impl LastWord {
             "frozen_for": self.frozen_for.as_millis(),
             "exit_code": told.exit_code,
             "signal": told.signal,
+            "reason": told.reason.map(EndReason::as_str),
+            "limit": told.limit,
+            "ignored_term": told.ignored_term,
+            "left_behind": told.left_behind,
+            "last_error_line": told.last_error_line,
             "error": told.error,
             "result": told.result,
             "output_bytes": told.output_bytes,
@@ -85,6 +100,12 @@ impl LastWord {
             told: Told {
                 exit_code: it.whole_if_any("exit_code")?.and_then(small),
                 signal: it.whole_if_any("signal")?.and_then(small),
+                // A shim of an earlier version does not say these.
+                reason: it.text_if_any("reason")?.and_then(|it| EndReason::named(&it)),
+                limit: it.text_if_any("limit")?,
+                ignored_term: it.take("ignored_term") == Json::Bool(true),
+                left_behind: it.texts_if_any("left_behind")?,
+                last_error_line: it.text_if_any("last_error_line")?,
                 error: it.text_if_any("error")?,
                 result: if let Json::Object(result) = it.take("result") { Some(result) } else { None },
                 output_bytes: it.count("output_bytes")?,
@@ -125,6 +146,11 @@ pub(super) mod tests {
             told: Told {
                 exit_code: Some(3),
                 signal: None,
+                reason: Some(EndReason::ExitCode),
+                limit: Some("max_allowed_duration 6s".to_owned()),
+                ignored_term: true,
+                left_behind: vec!["sleep".to_owned()],
+                last_error_line: Some("it\u{1b}broke".to_owned()),
                 error: Some("it\nbroke".to_owned()),
                 result: serde_json::from_str("{\"pages\":3}").unwrap(),
                 output_bytes: 10,
@@ -142,6 +168,15 @@ pub(super) mod tests {
         assert_eq!(LastWord::from_text(word.to_text().as_bytes()), Ok(word));
         let bare = LastWord { told: Told::default(), outcome: Outcome::Lost, ..sample() };
         assert_eq!(LastWord::from_text(bare.to_text().as_bytes()), Ok(bare));
+    }
+
+    #[test]
+    fn the_last_word_of_an_earlier_version_is_understood() {
+        let text = r#"{"boot_id":"one","cpu":20,"ended_at":4000,"error":"it broke","exit_code":3,"frozen_for":7,
+            "is_forced":false,"left_out_bytes":2,"max_rss_kib":900,"outcome":"failed","output_bytes":10,
+            "result":null,"signal":null,"started_at":1000}"#;
+        let word = LastWord::from_text(text.as_bytes()).unwrap();
+        assert_eq!((word.told.error.as_deref(), word.told.reason), (Some("it broke"), None));
     }
 
     #[test]

@@ -166,6 +166,12 @@ pub(super) fn waited_for_ticks() -> u64 {
     ticks.filter_map(|it| it.parse::<u64>().ok()).sum()
 }
 
+/// The name that a process has given itself, or that of its program.
+pub(super) fn name(pid: i32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
 /// The most memory that a process has used so far.
 pub(super) fn max_rss_kib(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -234,6 +240,7 @@ mod tests {
         assert!(!seen.is_over());
         assert!(below(seen.parent).members.iter().any(|it| it.pid == me));
         assert!(0 < max_rss_kib(me).unwrap());
+        assert!(!name(me).unwrap().is_empty());
     }
 
     #[test]

@@ -8,10 +8,13 @@ mod read;
 mod write;
 
 pub use read::{Chunk, Reader, read_log};
-pub(super) use write::LogWriter;
+pub(super) use write::{LogWriter, Stream};
 
 /// What stands before a line that is ours and not the run's.
 pub const OWN_LINE: &str = "[evenbeat] ";
+
+/// What stands before a line that a run wrote to standard error.
+pub(super) const ERROR_LINE: &str = "[stderr] ";
 
 /// How long the first line of a stretch is.
 const HEADING_BYTES: u64 = 34;
@@ -68,7 +71,7 @@ mod tests {
         let places = Places::open(&folder.0).unwrap();
         let mut log = LogWriter::new(places.clone(), RUN, bytes_max);
         for part in written {
-            log.write(part.as_bytes());
+            log.write(Stream::Out, part.as_bytes());
         }
         assert_eq!(all_of(&places, 0), expected);
     }
@@ -104,9 +107,9 @@ mod tests {
         let mut log = LogWriter::new(places.clone(), RUN, 16);
         let mut reader = read_log(&places, RUN, 0);
         assert_eq!(reader.next(100), Chunk { bytes: vec![], is_over: false });
-        log.write(b"012");
+        log.write(Stream::Out, b"012");
         assert_eq!(reader.next(100), Chunk { bytes: b"012".to_vec(), is_over: false });
-        log.write(b"34567xyz");
+        log.write(Stream::Out, b"34567xyz");
         let resumed = all_of(&places, reader.at());
         assert_eq!(resumed, "34567xyz");
         std::fs::write(places.end(RUN), "{}").unwrap();
@@ -121,9 +124,27 @@ mod tests {
         let places = Places::open(&folder.0).unwrap();
         let mut log = LogWriter::new(places.clone(), RUN, 1_000);
         log.say("it begins");
-        log.write(b"half a line");
+        log.write(Stream::Out, b"half a line");
         log.say("odd \u{7} word");
-        assert_eq!(all_of(&places, 0), "[evenbeat] it begins\nhalf a line\n[evenbeat] odd \\u{7} word\n");
+        assert_eq!(all_of(&places, 0), "[evenbeat] it begins\nhalf a line\n[evenbeat] odd \\x07 word\n");
+    }
+
+    #[test]
+    fn lines_of_standard_error_are_marked() {
+        let folder = Folder::new();
+        let places = Places::open(&folder.0).unwrap();
+        let mut log = LogWriter::new(places.clone(), RUN, 1_000);
+        log.write(Stream::Out, b"one\n");
+        log.write(Stream::Err, b"bad\n\nwor");
+        log.write(Stream::Err, b"se\n");
+        log.write(Stream::Out, b"10% ");
+        log.write(Stream::Err, b"oops");
+        log.write(Stream::Out, b"20%\n");
+        assert_eq!(
+            all_of(&places, 0),
+            "one\n[stderr] bad\n[stderr] \n[stderr] worse\n10% \n[stderr] oops\n20%\n"
+        );
+        assert_eq!(log.output_bytes(), 4 + 8 + 3 + 4 + 4 + 4);
     }
 
     #[test]
@@ -133,9 +154,10 @@ mod tests {
         std::fs::remove_dir(places.root().join("logs")).unwrap();
         std::fs::write(places.root().join("logs"), "not a folder").unwrap();
         let mut log = LogWriter::new(places, RUN, 16);
-        log.write(b"0123");
-        log.write(b"4567");
-        assert_eq!((log.output_bytes(), log.left_out_bytes()), (8, 8));
+        log.write(Stream::Out, b"0123");
+        log.write(Stream::Err, b"4567");
+        assert_eq!(log.output_bytes(), 8);
+        assert!(8 <= log.left_out_bytes());
     }
 
     proptest! {
@@ -148,7 +170,7 @@ mod tests {
             let whole: String = ('a'..='z').cycle().take(parts.iter().sum()).collect();
             let mut from = 0;
             for part in &parts {
-                log.write(&whole.as_bytes()[from..from + part]);
+                log.write(Stream::Out, &whole.as_bytes()[from..from + part]);
                 from += part;
             }
             let left_out = usize::try_from(log.left_out_bytes()).unwrap();

@@ -6,7 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use evenbeat_core::ids::RunId;
 
-use super::{OWN_LINE, heading};
+use super::{ERROR_LINE, OWN_LINE, heading};
+use crate::printable;
 use crate::target::command::places::Places;
 
 /// Where a run's output goes. A disk that takes no more ends the log, never the run.
@@ -22,7 +23,21 @@ pub(in crate::target::command) struct LogWriter {
     n_lost: u64,
     open: Option<(Place, File)>,
     is_broken: bool,
-    is_inside_line: bool,
+    /// How many bytes the run itself wrote.
+    n_output: u64,
+    /// Whose line is not complete yet.
+    inside_line: Option<Stream>,
+}
+
+/// Where a run writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::target::command) enum Stream {
+    Out,
+    Err,
+}
+
+impl Stream {
+    pub(in crate::target::command) const BOTH: [Stream; 2] = [Stream::Out, Stream::Err];
 }
 
 /// Where the next byte belongs.
@@ -43,15 +58,27 @@ impl LogWriter {
             n_lost: 0,
             open: None,
             is_broken: false,
-            is_inside_line: false,
+            n_output: 0,
+            inside_line: None,
         }
     }
 
-    /// Takes output of the run.
-    pub(in crate::target::command) fn write(&mut self, mut bytes: &[u8]) {
-        if let Some(last) = bytes.last() {
-            self.is_inside_line = *last != b'\n';
+    /// Takes output of the run. A line of one stream ends where the other writes.
+    pub(in crate::target::command) fn write(&mut self, stream: Stream, bytes: &[u8]) {
+        let Some(last) = bytes.last() else { return };
+        self.n_output += bytes.len() as u64;
+        if self.inside_line.is_some_and(|it| it != stream) {
+            self.append(b"\n");
+            self.inside_line = None;
         }
+        match stream {
+            Stream::Out => self.append(bytes),
+            Stream::Err => self.append(&marked(bytes, self.inside_line.is_some())),
+        }
+        self.inside_line = (*last != b'\n').then_some(stream);
+    }
+
+    fn append(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (place, room) = self.place();
             let n_part = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
@@ -69,17 +96,16 @@ impl LogWriter {
 
     /// Writes a line of ours.
     pub(in crate::target::command) fn say(&mut self, text: &str) {
-        let end = if self.is_inside_line { "\n" } else { "" };
-        let escaped: String = text.chars().flat_map(shown).collect();
-        self.write(format!("{end}{OWN_LINE}{escaped}\n").as_bytes());
+        let end = if self.inside_line.take().is_some() { "\n" } else { "" };
+        self.append(format!("{end}{OWN_LINE}{}\n", printable::line(text)).as_bytes());
     }
 
-    /// How many bytes came.
+    /// How many bytes the run wrote.
     pub(in crate::target::command) fn output_bytes(&self) -> u64 {
-        self.n_written + self.n_lost
+        self.n_output
     }
 
-    /// How many of them are not kept.
+    /// How many bytes of the log are not kept.
     pub(in crate::target::command) fn left_out_bytes(&self) -> u64 {
         let rotated = match self.last_stretch() {
             Some(last) => last.saturating_sub(1) * self.stretch_max,
@@ -134,7 +160,14 @@ impl LogWriter {
     }
 }
 
-/// A character as it may stand in a line.
-fn shown(it: char) -> Box<dyn Iterator<Item = char>> {
-    if it.is_control() { Box::new(it.escape_default()) } else { Box::new(std::iter::once(it)) }
+/// Bytes of standard error with a mark before each line; before the first only if none is begun.
+fn marked(bytes: &[u8], is_inside_line: bool) -> Vec<u8> {
+    let mut marked = Vec::with_capacity(bytes.len() + 64);
+    for (idx, line) in bytes.split_inclusive(|it| *it == b'\n').enumerate() {
+        if 0 < idx || !is_inside_line {
+            marked.extend_from_slice(ERROR_LINE.as_bytes());
+        }
+        marked.extend_from_slice(line);
+    }
+    marked
 }

@@ -104,7 +104,7 @@ fn start(
     let procs: Option<File> = cgroup.as_ref().map(Cgroup::procs).transpose()?;
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(&order.env).current_dir(&order.cwd);
-    command.stdin(reads_from).stdout(writes_to.try_clone()?).stderr(writes_to);
+    command.stdin(reads_from).stdout(writes_to.out).stderr(writes_to.err);
     child::prepare(
         &mut command,
         Preparation {

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
 use rustix::fs::OFlags;
 use serde_json::{Map, Value as Json};
@@ -23,26 +23,33 @@ pub(super) fn last_word(
     boot_id: &str,
     began_at: BootTime,
     now: BootTime,
-    gone: &Gone,
+    gone: Gone,
 ) -> LastWord {
     let by_code = match gone.exit {
         Some(exit) if exit.code == 0 => Outcome::Succeeded,
         _ => Outcome::Failed,
     };
     let outcome = gone.verdict.as_ref().map_or(by_code, |it| it.outcome);
+    let is_forced = gone.verdict.is_some();
+    let signal = gone.exit.and_then(|it| it.signal);
+    let (reason, limit) = match gone.verdict {
+        Some(verdict) => (Some(verdict.reason), verdict.limit),
+        None if outcome == Outcome::Succeeded => (None, None),
+        None => (Some(if signal.is_some() { EndReason::Signal } else { EndReason::ExitCode }), None),
+    };
     let (result, result_error) = match read_result(&order.places.result(order.run), order.result_max) {
         Ok(result) => (result, None),
         Err(error) => (None, Some(error)),
     };
-    let signalled = gone.exit.and_then(|it| it.signal).filter(|_| gone.verdict.is_none());
-    let error = match &gone.verdict {
-        Some(verdict) => verdict.error.clone(),
-        None => signalled.map(|signal| format!("it was ended by signal {signal}")),
-    };
+    let reported = result.as_ref().and_then(reported_error);
     let told = Told {
         exit_code: gone.exit.map(|it| it.code),
-        signal: gone.exit.and_then(|it| it.signal),
-        error: both(error, result_error),
+        signal,
+        reason,
+        limit,
+        ignored_term: gone.ignored_term,
+        left_behind: gone.left_behind,
+        error: both(reported, result_error),
         result,
         max_rss_kib: gone.max_rss_kib,
         cpu: Duration::from_millis(i64::try_from(proc::waited_for_ticks()).unwrap_or(0).saturating_mul(10)),
@@ -53,7 +60,7 @@ pub(super) fn last_word(
         started_at: began_at,
         ended_at: now,
         outcome,
-        is_forced: gone.verdict.is_some(),
+        is_forced,
         frozen_for: gone.frozen_for,
         told,
     }
@@ -74,12 +81,17 @@ pub(super) fn not_begun(
         outcome: Outcome::Failed,
         is_forced: false,
         frozen_for: Duration::ZERO,
-        told: Told { exit_code, error: Some(error), ..output_of(log) },
+        told: Told { exit_code, reason: Some(EndReason::NotStarted), error: Some(error), ..output_of(log) },
     }
 }
 
 fn output_of(log: &LogWriter) -> Told {
     Told { output_bytes: log.output_bytes(), left_out_bytes: log.left_out_bytes(), ..Told::default() }
+}
+
+/// A text under `error` in the result is what went wrong in the words of the run itself.
+fn reported_error(result: &Map<String, Json>) -> Option<String> {
+    result.get("error")?.as_str().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
 fn both(one: Option<String>, other: Option<String>) -> Option<String> {
@@ -100,7 +112,7 @@ fn read_result(path: &Path, bytes_max: u64) -> Result<Option<Map<String, Json>>,
         Err(error) => return Err(format!("the result file cannot be read: {error}")),
     };
     if !file.metadata().is_ok_and(|it| it.is_file()) {
-        return Err("the result file is no plain file".to_owned());
+        return Err("the result file is not a regular file".to_owned());
     }
     let mut text = Vec::new();
     if let Err(error) = file.take(bytes_max + 1).read_to_end(&mut text) {
@@ -111,7 +123,7 @@ fn read_result(path: &Path, bytes_max: u64) -> Result<Option<Map<String, Json>>,
     }
     match serde_json::from_slice(&text) {
         Ok(Json::Object(result)) => Ok(Some(result)),
-        _ => Err("the result file is no JSON object".to_owned()),
+        _ => Err("the result file is not a JSON object".to_owned()),
     }
 }
 

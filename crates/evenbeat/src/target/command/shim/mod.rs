@@ -20,7 +20,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::process::ExitCode;
 
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
@@ -28,12 +28,12 @@ use rustix::process::{chdir, getpid, set_child_subreaper, setsid, umask};
 
 use self::begin::{Begun, Inherited, LEASE_WAS_OVER, begin};
 use self::output::{Input, Output};
-use self::run::Run;
+use self::run::{Run, Verdict};
 use self::talk::Talk;
 use self::timer::Timer;
 use super::boot;
 use super::last_word::LastWord;
-use super::log::LogWriter;
+use super::log::{LogWriter, Stream};
 use super::order::{ORDER_BYTES_MAX, Order};
 use super::places::SOCKET;
 use super::word::{FromShim, Line, ToShim};
@@ -114,7 +114,8 @@ struct Ready {
     timer: bool,
     knock: bool,
     peer: bool,
-    output: bool,
+    /// By stream.
+    output: [bool; 2],
     input: bool,
 }
 
@@ -214,16 +215,15 @@ impl Shim {
                 self.never_begins(LEASE_WAS_OVER.to_owned());
             }
             Stage::Running { run, .. } if is_orphan && !run.is_being_killed() => {
-                let error =
-                    format!("no scheduler was connected for {}, and it was killed", bounds.max_orphan);
-                run.kill(now, Outcome::Failed, Some(error));
+                let limit = Some(format!("commands.max_orphan {}", bounds.max_orphan));
+                run.kill(now, Verdict { outcome: Outcome::Failed, reason: EndReason::Orphaned, limit });
             }
             Stage::Running { run, .. }
                 if !run.is_being_killed()
                     && run.frozen_since().is_some_and(|since| since + bounds.max_frozen <= now) =>
             {
-                let error = format!("it stood frozen for {}, and was killed", bounds.max_frozen);
-                run.kill(now, Outcome::Failed, Some(error));
+                let limit = Some(format!("commands.max_frozen {}", bounds.max_frozen));
+                run.kill(now, Verdict { outcome: Outcome::Failed, reason: EndReason::FrozenTooLong, limit });
             }
             _ => {}
         }
@@ -261,7 +261,7 @@ impl Shim {
         let mut fds = Vec::with_capacity(6);
         fds.push(PollFd::new(&self.timer, PollFlags::IN));
         fds.push(PollFd::from_borrowed_fd(self.talk.listener(), PollFlags::IN));
-        let (mut peer_idx, mut output_idx, mut input_idx) = (None, None, None);
+        let (mut peer_idx, mut output_idx, mut input_idx) = (None, [None; 2], None);
         if let Some((peer, has_unsent)) = self.talk.peer() {
             peer_idx = Some(fds.len());
             let flags = if has_unsent { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -271,9 +271,11 @@ impl Shim {
             if let Some(first) = run.first() {
                 fds.push(PollFd::from_borrowed_fd(first, PollFlags::IN));
             }
-            if let Some(pipe) = output.pipe() {
-                output_idx = Some(fds.len());
-                fds.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
+            for (stream, idx) in Stream::BOTH.into_iter().zip(&mut output_idx) {
+                if let Some(pipe) = output.pipe(stream) {
+                    *idx = Some(fds.len());
+                    fds.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
+                }
             }
             if let Some(input) = input {
                 input_idx = Some(fds.len());
@@ -293,7 +295,7 @@ impl Shim {
             timer: has(Some(0)),
             knock: has(Some(1)),
             peer: has(peer_idx),
-            output: has(output_idx),
+            output: output_idx.map(has),
             input: has(input_idx),
         })
     }
@@ -313,8 +315,10 @@ impl Shim {
             self.report();
         }
         if let Stage::Running { output, input, .. } = &mut self.stage {
-            if ready.output {
-                output.take(&mut self.log);
+            for (stream, is_ready) in Stream::BOTH.into_iter().zip(ready.output) {
+                if is_ready {
+                    output.take(stream, &mut self.log);
+                }
             }
             if ready.input && input.as_mut().is_some_and(Input::give) {
                 *input = None;
@@ -378,7 +382,8 @@ impl Shim {
         match &mut self.stage {
             Stage::Waiting { .. } => self.never_begins("it was revoked before it began".to_owned()),
             Stage::Running { run, .. } => {
-                run.kill(now, Outcome::Lost, Some("its lease was revoked".to_owned()));
+                let (outcome, reason) = (Outcome::Lost, EndReason::Revoked);
+                run.kill(now, Verdict { outcome, reason, limit: None });
             }
             Stage::NeverBegan { .. } | Stage::Over { .. } => {}
         }
@@ -434,7 +439,9 @@ impl Shim {
             output.drain(&mut self.log);
             let began_at = run.began_at;
             let gone = run.gone(now);
-            self.over(finish::last_word(&self.order, &self.log, &self.boot_id, began_at, now, &gone));
+            let mut word = finish::last_word(&self.order, &self.log, &self.boot_id, began_at, now, gone);
+            word.told.last_error_line = output.last_error_line();
+            self.over(word);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
 use rustix::process::{Pid, Signal, WaitStatus, kill_process_group};
 
@@ -54,6 +54,10 @@ pub(super) struct Run {
     sample_at: BootTime,
     sample_pause: Duration,
     max_rss_kib: Option<u64>,
+    /// Whether its first process was still there when its grace was over.
+    ignored_term: bool,
+    /// The names of processes that outlived the first one.
+    left_behind: Vec<String>,
     is_empty: bool,
 }
 
@@ -74,7 +78,9 @@ pub(super) struct Exit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) outcome: Outcome,
-    pub(super) error: Option<String>,
+    pub(super) reason: EndReason,
+    /// The limit that it exceeded, where the shim itself watches it.
+    pub(super) limit: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +123,8 @@ pub(super) struct Gone {
     pub(super) verdict: Option<Verdict>,
     pub(super) frozen_for: Duration,
     pub(super) max_rss_kib: Option<u64>,
+    pub(super) ignored_term: bool,
+    pub(super) left_behind: Vec<String>,
 }
 
 impl Run {
@@ -143,6 +151,8 @@ impl Run {
             sample_at: now + SAMPLE_MIN,
             sample_pause: SAMPLE_MIN,
             max_rss_kib: None,
+            ignored_term: false,
+            left_behind: Vec::new(),
             is_empty: false,
         }
     }
@@ -178,6 +188,8 @@ impl Run {
             verdict: self.verdict,
             frozen_for: self.frozen_for + halted,
             max_rss_kib: self.max_rss_kib,
+            ignored_term: self.ignored_term,
+            left_behind: self.left_behind,
         }
     }
 
@@ -230,7 +242,7 @@ impl Run {
         if self.verdict.is_some() || self.exit.is_some() {
             return;
         }
-        self.verdict = Some(Verdict { outcome, error: None });
+        self.verdict = Some(Verdict { outcome, reason: reason_to_stop(outcome), limit: None });
         if self.freeze != Freeze::No {
             return self.kill_all(now);
         }
@@ -241,11 +253,11 @@ impl Run {
     }
 
     /// It is to end at once, whatever was wanted before.
-    pub(super) fn kill(&mut self, now: BootTime, outcome: Outcome, error: Option<String>) {
-        if self.is_being_killed() && outcome != Outcome::Lost {
+    pub(super) fn kill(&mut self, now: BootTime, verdict: Verdict) {
+        if self.is_being_killed() && verdict.outcome != Outcome::Lost {
             return;
         }
-        self.verdict = Some(Verdict { outcome, error });
+        self.verdict = Some(verdict);
         self.kill_all(now);
     }
 
@@ -295,6 +307,7 @@ impl Run {
         match self.ending {
             Ending::No if self.freeze != Freeze::No => self.kill_all(now),
             Ending::No => {
+                self.left_behind = self.tree.names();
                 self.tree.ask_all();
                 let kill_at = now + LEFTOVER_GRACE;
                 self.ending = Ending::Asked { again_at: None, kill_at, are_all_asked: true };
@@ -315,12 +328,10 @@ impl Run {
                     self.freeze = Freeze::Frozen { since: now, look_at: now + FROZEN_LOOK_MIN };
                     words.push(FromShim::Frozen(now));
                 } else if since + self.bounds.freeze <= now {
-                    let bound = self.bounds.freeze;
-                    let error = format!(
-                        "it could not be frozen within {bound} when its lease was over, and was killed"
-                    );
+                    let limit = Some(format!("lease.freeze_bound {}", self.bounds.freeze));
                     if self.verdict.is_none() {
-                        self.verdict = Some(Verdict { outcome: Outcome::Failed, error: Some(error) });
+                        let (outcome, reason) = (Outcome::Failed, EndReason::NotFrozen);
+                        self.verdict = Some(Verdict { outcome, reason, limit });
                     }
                     self.kill_all(now);
                 } else {
@@ -348,7 +359,13 @@ impl Run {
 
     fn go_on_ending(&mut self, now: BootTime, words: &mut Vec<FromShim>) {
         match self.ending {
-            Ending::Asked { kill_at, .. } if kill_at <= now => self.kill_all(now),
+            Ending::Asked { kill_at, .. } if kill_at <= now => {
+                self.ignored_term = self.first.is_some();
+                if self.first.is_none() && self.left_behind.is_empty() {
+                    self.left_behind = self.tree.names();
+                }
+                self.kill_all(now);
+            }
             Ending::Asked { again_at: Some(again_at), kill_at, are_all_asked } if again_at <= now => {
                 // Some take the first as a hint, and only the second as an order.
                 self.ask();
@@ -404,6 +421,15 @@ impl Run {
             self.frozen_for = self.frozen_for + (now - since);
         }
         since.is_some()
+    }
+}
+
+fn reason_to_stop(outcome: Outcome) -> EndReason {
+    match outcome {
+        Outcome::TimedOut => EndReason::TimeLimit,
+        Outcome::Blackout => EndReason::Blackout,
+        Outcome::Lost => EndReason::Revoked,
+        _ => EndReason::Cancelled,
     }
 }
 

@@ -15,6 +15,9 @@ use crate::target::command::proc::{self, Identity, Seen};
 /// Also children that were made in unusual ways.
 const WAIT_ALL: WaitOptions = WaitOptions::from_bits_retain(0x4000_0000);
 
+/// Of more processes than this the names are not kept.
+const N_NAMES_MAX: usize = 20;
+
 /// The tree below this process.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -159,6 +162,13 @@ impl Tree {
             self.signal_all(Signal::STOP);
         }
         self.signal_all(Signal::KILL);
+    }
+
+    /// The names of all processes that are not over, in the order of their ids.
+    pub(super) fn names(&self) -> Vec<String> {
+        let members = proc::below(self.shim).members;
+        let alive = members.iter().filter(|it| !it.is_over());
+        alive.take(N_NAMES_MAX).filter_map(|it| proc::name(it.pid)).collect()
     }
 
     /// The most memory that any process was seen to use.

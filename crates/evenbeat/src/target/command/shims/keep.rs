@@ -161,9 +161,9 @@ impl Inner {
         let over = word.over(&boot::id());
         if !held.is_wanted && over.outcome != Outcome::Lost {
             // Nobody waits for it any more, but how it ended is worth keeping.
-            return self.tell(ShimNews::LeftBehind { run, over, told: word.told }).await;
+            return self.tell(ShimNews::LeftBehind { run, over, told: Box::new(word.told) }).await;
         }
-        self.over(run, held, ShimNews::Ended { run, over, told: word.told }).await;
+        self.over(run, held, ShimNews::Ended { run, over, told: Box::new(word.told) }).await;
     }
 
     /// A run is over. What lies about of it stays until its end is on record, unless nobody wants to know.

@@ -44,7 +44,7 @@ pub enum ShimNews {
         /// For the engine.
         over: RunOver,
         /// For people.
-        told: Told,
+        told: Box<Told>,
     },
     /// A run that was left behind by an earlier scheduler of this node, and is not ours any more, had ended by itself.
     /// What lies about of it stays until it is forgotten.
@@ -54,7 +54,7 @@ pub enum ShimNews {
         /// As its shim saw it.
         over: RunOver,
         /// For people.
-        told: Told,
+        told: Box<Told>,
     },
     /// It was killed, and something of it is still there. Its end follows when it is gone; until then its job must
     /// not run again.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::ids::RunId;
-use evenbeat_core::run::Outcome;
+use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 use rustix::process::Signal;
 
@@ -23,7 +23,7 @@ pub(super) enum Standing {
     /// Its shim had said how it ended.
     Ended(Box<LastWord>),
     /// It began, and nothing of it is left.
-    Lost(RunOver, Told),
+    Lost(RunOver, Box<Told>),
     /// Something of it is still there.
     NotGone,
 }
@@ -83,11 +83,7 @@ fn lost(note: &Note) -> Standing {
         Note::Never | Note::Unreadable => (boot_id.clone(), now),
     };
     let is_of_now = began_on == boot_id;
-    let error = if is_of_now {
-        "the process that watched over it died, and what was left of it was killed"
-    } else {
-        "the machine was restarted while it ran"
-    };
+    let reason = if is_of_now { EndReason::GuardDied } else { EndReason::MachineRestarted };
     let word = LastWord {
         boot_id: began_on,
         started_at,
@@ -95,7 +91,7 @@ fn lost(note: &Note) -> Standing {
         outcome: Outcome::Lost,
         is_forced: true,
         frozen_for: Duration::ZERO,
-        told: Told { error: Some(error.to_owned()), ..Told::default() },
+        told: Told { reason: Some(reason), ..Told::default() },
     };
-    Standing::Lost(word.over(&boot_id), word.told)
+    Standing::Lost(word.over(&boot_id), Box::new(word.told))
 }
