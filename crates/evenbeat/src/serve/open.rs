@@ -1,16 +1,17 @@
 //! What a process opens before it serves, and why it may not be able to.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::time::Duration as Length;
 
 use evenbeat_core::job::Job;
 use evenbeat_core::store::{SessionKind, SessionRow, StoreDown};
 use evenbeat_core::zone::Zones;
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
 use uuid::Uuid;
 
 use super::home::Home;
@@ -26,6 +27,7 @@ use crate::store::postgres::{PgConfig, PgStore};
 use crate::store::sqlite::{OpenError, Options, Owner, Reader, SqliteStore};
 use crate::target::command::{
     Bounds, CommandSettings, Limits, Places, PlacesError, ShimOptions, TokenKey, boot, find_cgroup,
+    open_own_file,
 };
 
 /// Why a process does not serve.
@@ -54,6 +56,19 @@ pub enum ServeError {
         /// What the system says.
         #[source]
         source: io::Error,
+    },
+    /// Others can read the key from which tokens are made.
+    #[error(
+        "`{}` belongs to another user or is open to others (mode {mode:04o}), and whoever reads it can speak for any run; \
+         close it with `chmod 600 {}`, or remove it, and a new one is made",
+        path.display(),
+        path.display()
+    )]
+    OpenKey {
+        /// Which.
+        path: PathBuf,
+        /// Who may do what.
+        mode: u32,
     },
     /// A file holds what it should not.
     #[error("`{}` is no key of 32 bytes; remove it, and a new one is made", path.display())]
@@ -141,8 +156,8 @@ impl NodeLock {
     /// A node that was killed while it started a process leaves its lock to that, for the moment until it becomes
     /// another program. So whoever holds it is given a second.
     pub(super) async fn take(places: &Places) -> Result<NodeLock, ServeError> {
-        let lock = places.root().join(NODE_LOCK);
-        let file = own_file(&lock).map_err(|source| ServeError::File { path: lock.clone(), source })?;
+        let lock = places.node_lock();
+        let file = open_own_file(&lock).map_err(|source| ServeError::File { path: lock.clone(), source })?;
         for _ in 0..N_LOCK_TRIES {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(NodeLock { _file: file }),
@@ -152,10 +167,6 @@ impl NodeLock {
         }
         Err(ServeError::FolderInUse { folder: places.root().to_owned(), lock })
     }
-}
-
-fn own_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 pub(super) async fn store(config: &Config, home: &Home) -> Result<AnyStore, ServeError> {
@@ -195,7 +206,12 @@ pub(super) async fn store(config: &Config, home: &Home) -> Result<AnyStore, Serv
 pub(super) fn token_key(places: &Places) -> Result<TokenKey, ServeError> {
     let path = places.root().join("token.key");
     let failed = |source| ServeError::File { path: path.clone(), source };
-    let mut file = own_file(&path).map_err(failed)?;
+    let mut file = open_own_file(&path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    let mode = about.mode() & 0o777;
+    if mode & 0o077 != 0 || about.uid() != geteuid().as_raw() {
+        return Err(ServeError::OpenKey { path: path.clone(), mode });
+    }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(failed)?;
     if bytes.is_empty() {

@@ -192,6 +192,10 @@ fn a_run_whose_scheduler_stands_still_is_frozen_and_goes_on_with_it() {
         node.signal(Signal::CONT);
     }
     all_count(&node, &["a", "b", "c", "d"]);
+    let runs = node.get("/api/v1/runs?job=a&open=false&limit=100");
+    let lengths: Vec<&str> =
+        runs["items"].as_array().unwrap().iter().filter_map(|run| run["frozen_for"].as_str()).collect();
+    assert!(lengths.iter().any(|it| *it != "0s"), "a record says how long its run stood still: {lengths:?}");
     let figures = is_sound(&mut node, &book);
     assert_eq!(figures.n_lost, 0, "nobody else was there to take anything away");
     eprintln!("{n_cycles} freezes, none later than {longest:?}: {figures:?}");

@@ -38,6 +38,32 @@ fn a_run_waits_for_what_is_left_of_another() {
 }
 
 #[test]
+fn a_run_that_gives_its_lock_back_is_waited_for_all_the_same() {
+    in_every_way(|node| {
+        // Whatever it has open beside its three is unlocked.
+        let script = "for fd in /proc/self/fd/*; do case $(readlink $fd) in */locks/*) \
+                      python3 -c 'import fcntl, sys; fcntl.flock(int(sys.argv[1]), fcntl.LOCK_UN)' ${fd##*/} && \
+                      echo ${fd##*/} >> freed;; esac; done; echo up > up; \
+                      while [ ! -e go ]; do sleep 0.01; done";
+        let first = node.command(&["/bin/bash", "-c", script]);
+        let next = Order { key: first.key.clone(), ..node.script("echo ran > ran") };
+        node.start(&first);
+        node.line("up");
+        assert!(!node.file("freed").is_empty(), "it has given its lock back");
+        node.start(&next);
+        until("its shim is there", || is_shim_up(node, &next));
+        crate::node::stays(200, || node.file("ran"));
+        assert_eq!(node.heard(next.run), []);
+        std::fs::write(node.work.0.join("go"), "").unwrap();
+        assert_eq!(node.ended(first.run).0.outcome, Outcome::Succeeded);
+        assert_eq!(node.ended(next.run).0.outcome, Outcome::Succeeded);
+        for name in ["go", "ran", "up", "freed"] {
+            std::fs::remove_file(node.work.0.join(name)).unwrap();
+        }
+    });
+}
+
+#[test]
 fn whoever_waits_can_be_stopped_and_revoked_and_loses_its_lease() {
     in_every_way(|node| {
         let [stopped, revoked, over] = [60_000, 60_000, 300]

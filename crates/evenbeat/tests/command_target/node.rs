@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration as RealDuration;
 
 use evenbeat::target::command::{
-    Adopted, Bounds, Limits, Order, Places, ShimNews, ShimOptions, Shims, Told, boot, find_cgroup, read_log,
+    Adopted, Bounds, Limits, Order, Places, ShimNews, ShimOptions, Shims, Told, boot, find_cgroup,
+    open_own_file, read_log,
 };
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::ids::{Fence, RunId};
@@ -111,12 +112,16 @@ pub(crate) struct Node {
     runtime: Runtime,
     way: Way,
     data: Folder,
+    /// Says that this process is the scheduler, as a server does.
+    _lock: fs::File,
 }
 
 impl Node {
     pub(crate) fn new(way: Way) -> Node {
         let data = Folder::new();
         let places = Places::open(&data.0).unwrap();
+        let lock = open_own_file(&places.node_lock()).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
         let runtime = runtime();
         let (shims, news) = shims(&runtime, &places, &way);
         Node {
@@ -129,6 +134,7 @@ impl Node {
             runtime,
             way,
             data,
+            _lock: lock,
         }
     }
 
@@ -284,6 +290,36 @@ pub(crate) fn shims(runtime: &Runtime, places: &Places, way: &Way) -> (Shims, mp
     options.cgroup = if let Way::Cgroup(parent) = way { Some(parent.clone()) } else { None };
     let _inside = runtime.enter();
     Shims::new(options).unwrap()
+}
+
+/// A scheduler whose shims run as a user without rights, in folders that are handed over to it. Needs root.
+pub(crate) fn shims_of_nobody(node: &Node) -> (Shims, mpsc::Receiver<ShimNews>) {
+    let bin = node.work.0.join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_evenbeat"), bin.join("evenbeat")).unwrap();
+    let program = bin.join("shim");
+    let words = "--reuid 65534 --regid 65534 --clear-groups";
+    let (runs, evenbeat) = (node.places.runs(), bin.join("evenbeat"));
+    let text = format!(
+        "#!/bin/sh\n/bin/chown -R 65534:65534 {}\nexec /usr/bin/setpriv {words} {} \"$@\"\n",
+        runs.display(),
+        evenbeat.display()
+    );
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    hand_over(node.data());
+    hand_over(&node.work.0);
+    let mut options = ShimOptions::new(node.places.clone());
+    options.program = program;
+    let _inside = node.runtime.enter();
+    Shims::new(options).unwrap()
+}
+
+fn hand_over(path: &Path) {
+    std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).unwrap();
+    for entry in fs::read_dir(path).unwrap().flatten().filter(|it| it.path().is_dir()) {
+        hand_over(&entry.path());
+    }
 }
 
 /// An order to run a command in a folder, without a lease.

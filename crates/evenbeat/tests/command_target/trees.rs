@@ -1,10 +1,10 @@
 //! What runs leave behind: children of children, processes that hide, that hold on, that do not want to end.
 
-use evenbeat::target::command::Order;
+use evenbeat::target::command::{Bounds, Order, ShimNews};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
-use crate::node::{Node, in_every_way, is_alive, processes_of, until};
+use crate::node::{Node, Way, in_every_way, is_alive, processes_of, shims_of_nobody, until};
 
 /// Runs a script that writes the numbers of processes to a file; none of them may be there when its end is told.
 #[track_caller]
@@ -173,4 +173,42 @@ fn children_that_nobody_waits_for_do_not_pile_up() {
         node.ended(run);
         std::fs::remove_file(node.work.0.join("go")).unwrap();
     });
+}
+
+/// What `sudo` and its like leave behind. Only root can make such a program, so nobody else can test it.
+#[test]
+fn a_process_of_another_user_that_cannot_be_killed_is_reported_and_holds_its_job() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let node = Node::new(Way::Signals);
+    let (shims, mut news) = shims_of_nobody(&node);
+    let become_root = node.work.0.join("become");
+    std::fs::copy("/usr/bin/setpriv", &become_root).unwrap();
+    std::fs::set_permissions(&become_root, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
+    let script = "echo up > up; while [ ! -e go ]; do sleep 0.01; done";
+    let script = format!("{} --reuid 0 --clear-groups /bin/sh -c '{script}'", become_root.display());
+    let bounds = Bounds { kill: Duration::ZERO, ..node.script("").bounds };
+    let first = Order { bounds, grace: Duration::from_millis(50), ..node.script(&script) };
+    let next = Order { key: first.key.clone(), ..node.script("exit 0") };
+    let mut heard = Vec::new();
+    let mut hears = |is_it: &dyn Fn(&ShimNews) -> bool| {
+        while let Ok(it) = news.try_recv() {
+            heard.push(it);
+        }
+        heard.iter().any(is_it)
+    };
+    shims.start(first.clone());
+    node.line("up");
+    shims.stop(first.run, Outcome::Cancelled);
+    until("it is reported", || hears(&|it| *it == ShimNews::Unkillable { run: first.run }));
+    shims.start(next.clone());
+    until("the next shim is there", || node.places.run(next.run).join("sock").exists());
+    let is_over = |it: &ShimNews| matches!(it, ShimNews::Ended { .. }) || it.run() == next.run;
+    crate::node::stays(300, || hears(&is_over));
+    assert!(!hears(&is_over), "its job was released");
+    std::fs::write(node.work.0.join("go"), "").unwrap();
+    for run in [first.run, next.run] {
+        until("both end", || hears(&|it| it.run() == run && matches!(it, ShimNews::Ended { .. })));
+    }
 }

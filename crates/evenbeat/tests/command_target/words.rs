@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use evenbeat::socket_path::SocketPath;
 use evenbeat_core::run::Outcome;
 
-use crate::node::{Node, in_every_way};
+use crate::node::{Node, in_every_way, in_millis, stays};
 
 const WAITS: &str = "while [ ! -e go ]; do sleep 0.01; done";
 
@@ -109,4 +109,32 @@ fn a_socket_is_for_its_owner_alone() {
     node.shims.stop(run, Outcome::Cancelled);
     node.ended(run);
     assert_eq!(mode(node.places.end(run)), 0o600);
+}
+
+#[test]
+fn a_run_cannot_extend_its_own_lease() {
+    in_every_way(|node| {
+        // It connects to the socket beside its result file and asks for an hour more, over and over.
+        let script = "import os, socket, time\n\
+                      home = os.path.dirname(os.environ['EVENBEAT_RESULT_FILE'])\n\
+                      hour = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000) + 3_600_000\n\
+                      os.chdir(home)\n\
+                      while True:\n \
+                       it = socket.socket(socket.AF_UNIX); it.connect('sock')\n \
+                       try:\n  \
+                        it.sendall(f'extend {hour} 7\\n'.encode()); it.recv(100)\n \
+                       except OSError: pass\n \
+                       open(os.environ['COUNT'], 'a').write('x')\n";
+        let mut order = node.command(&["/usr/bin/env", "python3", "-c", script]);
+        let count = node.work.0.join("count");
+        order.env.insert("COUNT".to_owned(), count.to_str().unwrap().to_owned());
+        order.lease_until = Some(in_millis(2_000));
+        let run = node.start(&order);
+        node.started(run);
+        assert!(order.lease_until.unwrap() <= node.frozen(run));
+        assert!(!node.file("count").is_empty(), "it has tried");
+        stays(100, || node.file("count").len());
+        node.shims.revoke(run);
+        assert_eq!(node.ended(run).0.outcome, Outcome::Lost);
+    });
 }

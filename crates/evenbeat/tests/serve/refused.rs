@@ -141,7 +141,13 @@ fn a_folder_that_cannot_be_used() {
     story.told("in one that is closed", &["--data-dir", "closed/data"]);
     story.told("closed", &["--data-dir", "closed"]);
     story.file("data/token.key", "too short");
+    story.mode("data/token.key", 0o644);
+    story.told("a key that others can read", &["--data-dir", "data"]);
+    story.mode("data/token.key", 0o600);
     story.told("a key that is none", &["--data-dir", "data"]);
+    fs::create_dir(story.folder.path().join("planted")).unwrap();
+    std::os::unix::fs::symlink("/etc", story.folder.path().join("planted/logs")).unwrap();
+    story.told("a link planted in it", &["--data-dir", "planted"]);
     story.mode("closed", 0o700);
     insta::assert_snapshot!(story.text);
 }

@@ -22,7 +22,7 @@ pub use fields::FieldError;
 pub use last_word::{LastWord, Told};
 pub use log::{Chunk, OWN_LINE, Reader, read_log};
 pub use order::{Bounds, Limits, Order};
-pub use places::{Places, PlacesError};
+pub use places::{Places, PlacesError, open_own_file};
 pub use prepare::{Background, CommandSettings, ENV_ALLOWED, order};
 pub use shim::find_cgroup;
 pub use shim::main as shim_main;

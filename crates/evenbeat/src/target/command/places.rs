@@ -1,14 +1,16 @@
 //! Where everything about runs lies on a node's disk. One type makes every path, out of ids and numbers alone:
 //! no text that a person wrote becomes part of one.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::time::Timestamp;
-use rustix::fs::Access;
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fchmod, fstat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 
 /// The name of a shim's socket inside the folder of its run. Bound and connected to from inside that folder: the
 /// address of a socket has room for 108 bytes only.
@@ -35,6 +37,31 @@ pub enum PlacesError {
         #[source]
         source: io::Error,
     },
+    /// It belongs to somebody else, who could put anything there.
+    #[error(
+        "`{}` belongs to user {owner}, and Evenbeat runs as user {us}; run it as user {owner}, or hand the directory over \
+         with `chown -R {us} {}`",
+        path.display(),
+        path.display()
+    )]
+    NotOurs {
+        /// Which folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        us: u32,
+    },
+    /// A link stands where a folder should be.
+    #[error(
+        "`{}` is a symbolic link; Evenbeat follows none inside its data directory, and none of another user to it: remove \
+         the link",
+        path.display()
+    )]
+    Link {
+        /// Which.
+        path: PathBuf,
+    },
     /// Its name cannot be handed on.
     #[error("data directory `{}` has a name that is no UTF-8 text; choose another", path.display())]
     BadName {
@@ -47,16 +74,35 @@ impl Places {
     /// The places below a directory, which is made if it is not there; nobody else may look into it.
     pub fn open(root: &Path) -> Result<Places, PlacesError> {
         let unusable = |path: &Path, source| PlacesError::Unusable { path: path.to_owned(), source };
-        own_folder(root).map_err(|source| unusable(root, source))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)
+            .map_err(|source| unusable(root, source))?;
+        // Whoever configured the directory may have made a link of it; somebody else may not.
+        let link = fs::symlink_metadata(root).map_err(|source| unusable(root, source))?;
+        if link.is_symlink() && ![0, geteuid().as_raw()].contains(&link.uid()) {
+            return Err(PlacesError::Link { path: root.to_owned() });
+        }
         let root = fs::canonicalize(root).map_err(|source| unusable(root, source))?;
         if root.to_str().is_none() {
             return Err(PlacesError::BadName { path: root });
         }
+        own_folder(&root)?;
         for name in ["runs", "logs", "locks"] {
-            let path = root.join(name);
-            own_folder(&path).map_err(|source| unusable(&path, source))?;
+            inner_folder(&root.join(name))?;
         }
         Ok(Places { root })
+    }
+
+    /// The lock that says which process is the scheduler of this directory.
+    pub fn node_lock(&self) -> PathBuf {
+        self.root.join("node.lock")
+    }
+
+    /// The folder of a run's log, made if it is not there.
+    pub(super) fn make_log_folder(&self, run: RunId) -> io::Result<()> {
+        inner_folder(&self.log_folder(run)).map_err(io::Error::other)
     }
 
     /// The places below a directory that was opened before, by whoever tells of it.
@@ -131,18 +177,49 @@ fn day(run: RunId) -> String {
     text.split('T').next().unwrap_or_default().to_owned()
 }
 
-/// Makes a folder that nobody else can look into, or closes it to others; it must be one that can be written to.
-fn own_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    let mode = fs::metadata(path)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+/// Makes a folder inside one that is ours.
+fn inner_folder(path: &Path) -> Result<(), PlacesError> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(source) => return Err(PlacesError::Unusable { path: path.to_owned(), source }),
     }
-    Ok(rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK)?)
+    own_folder(path)
+}
+
+/// Closes a folder to others. It must be a folder, ours, and one that can be written to; a link leads nowhere.
+fn own_folder(path: &Path) -> Result<(), PlacesError> {
+    let unusable = |errno: Errno| PlacesError::Unusable { path: path.to_owned(), source: errno.into() };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // What was opened is what is looked at and changed, whatever its name leads to by then.
+    let folder = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(_) if path.is_symlink() => return Err(PlacesError::Link { path: path.to_owned() }),
+        Err(errno) => return Err(unusable(errno)),
+    };
+    let stat = fstat(&folder).map_err(unusable)?;
+    let us = geteuid().as_raw();
+    if stat.st_uid != us {
+        return Err(PlacesError::NotOurs { path: path.to_owned(), owner: stat.st_uid, us });
+    }
+    if stat.st_mode & 0o077 != 0 {
+        fchmod(&folder, Mode::RWXU).map_err(unusable)?;
+    }
+    accessat(&folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()).map_err(unusable)
+}
+
+/// Opens a file of ours that may be written to, and makes it if it is not there; never one that a link leads to.
+pub fn open_own_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    options.open(path)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn places() -> Places {
@@ -182,6 +259,50 @@ mod tests {
             .map(|it| fs::metadata(it).unwrap().permissions().mode() & 0o777);
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(modes, [0o700; 3]);
+    }
+
+    #[test]
+    fn no_link_is_followed_inside_the_directory() {
+        let base = std::env::temp_dir().join(format!("evenbeat-places-link-{}", std::process::id()));
+        let (root, victim) = (base.join("data"), base.join("victim"));
+        fs::create_dir_all(&root).unwrap();
+        fs::create_dir(&victim).unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(&victim, root.join("logs")).unwrap();
+        let error = Places::open(&root).unwrap_err();
+        let mode = fs::metadata(&victim).unwrap().permissions().mode() & 0o777;
+        fs::remove_file(root.join("logs")).unwrap();
+        let places = Places::open(&root).unwrap();
+        let run = RunId(0x019c_2740_0000_7000_8000_0000_0000_002a);
+        std::os::unix::fs::symlink(&victim, places.log_folder(run)).unwrap();
+        let log = places.make_log_folder(run);
+        fs::remove_dir_all(&base).unwrap();
+        assert!(matches!(&error, PlacesError::Link { path } if path.ends_with("data/logs")), "{error}");
+        assert_eq!(mode, 0o755, "the other directory was left alone");
+        assert!(log.is_err());
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused_with_the_way_out() {
+        // Only root can give a directory away.
+        if !geteuid().is_root() {
+            return;
+        }
+        let root = std::env::temp_dir().join(format!("evenbeat-places-other-{}", std::process::id()));
+        fs::create_dir(&root).unwrap();
+        std::os::unix::fs::chown(&root, Some(65_534), None).unwrap();
+        let error = Places::open(&root).unwrap_err();
+        let mode = fs::metadata(&root).unwrap().permissions().mode() & 0o777;
+        fs::remove_dir_all(&root).unwrap();
+        let path = root.display();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "`{path}` belongs to user 65534, and Evenbeat runs as user 0; run it as user 65534, or hand the directory \
+                 over with `chown -R 0 {path}`"
+            )
+        );
+        assert_ne!(mode, 0o700, "it was not touched");
     }
 
     #[test]

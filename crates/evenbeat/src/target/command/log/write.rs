@@ -1,8 +1,8 @@
 //! Writing a log, within its cap.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 
 use evenbeat_core::ids::RunId;
 
@@ -143,7 +143,7 @@ impl LogWriter {
         let create = |path| OpenOptions::new().create_new(true).append(true).mode(0o600).open(path);
         match place {
             Place::Head => {
-                DirBuilder::new().recursive(true).mode(0o700).create(self.places.log_folder(self.run))?;
+                self.places.make_log_folder(self.run)?;
                 create(self.places.log(self.run))
             }
             Place::Stretch(no) => {

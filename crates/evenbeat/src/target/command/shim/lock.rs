@@ -1,24 +1,27 @@
 //! The locks of a job: a run holds one from before its first instruction until its last process is gone.
 //!
 //! The kernel keeps a lock for as long as any process has it open, and the run inherits it. So it tells without a
-//! clock whether something of an earlier life still executes.
+//! clock whether something of an earlier life still executes. Whoever inherits a lock can also give it back; so the shim
+//! holds a second one beside it, which the run never sees. The job is free when both are.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use evenbeat_core::ids::JobKey;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::target::command::places::Places;
+use crate::target::command::places::{Places, open_own_file};
 
 /// A lock that is held.
 #[derive(Debug)]
 pub(super) struct Lock {
+    /// The run inherits this one.
     file: File,
+    /// The shim's own, closed when the run becomes its program.
+    _guard: File,
     pub(super) name: String,
 }
 
@@ -28,8 +31,10 @@ impl Lock {
         for lane in 0..n_lanes {
             let name = Places::lock_name(key, lane);
             let Some(path) = places.lock(&name) else { continue };
+            // The guard first: whoever has it is the only one to try the other.
+            let Some(guard) = try_lock(&guard_of(&path))? else { continue };
             if let Some(file) = try_lock(&path)? {
-                return Ok(Some(Lock { file, name }));
+                return Ok(Some(Lock { file, _guard: guard, name }));
             }
         }
         Ok(None)
@@ -42,12 +47,16 @@ impl Lock {
 
 /// Whether nobody holds a lock.
 pub(in crate::target::command) fn is_free(path: &Path) -> bool {
-    // The lock goes with the file, at the end of this line.
-    !matches!(try_lock(path), Ok(None))
+    // Both go with their files, at the end of this line.
+    !matches!(try_lock(&guard_of(path)), Ok(None)) && !matches!(try_lock(path), Ok(None))
+}
+
+fn guard_of(path: &Path) -> PathBuf {
+    path.with_extension("guard")
 }
 
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file = open_own_file(path)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Ok(None),

@@ -152,7 +152,7 @@ impl Shim {
         // Made by the scheduler: if it is gone, so is the wish that this run begins.
         chdir(order.places.run(order.run))?;
         Ok(Shim {
-            talk: Talk::new(first, now)?,
+            talk: Talk::new(first, &order.places, now)?,
             timer: Timer::new()?,
             log: LogWriter::new(order.places.clone(), order.run, order.output_max),
             lease_until: order.lease_until,

@@ -3,13 +3,16 @@
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 
 use evenbeat_core::time::BootTime;
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid};
 
-use crate::target::command::places::SOCKET;
+use crate::target::command::places::{Places, SOCKET};
+use crate::target::command::proc::{self, Identity};
 use crate::target::command::word::{FromShim, Line, Lines, TO_SHIM_MAX};
 
 /// Whoever does not read for so long gets only what must be said.
@@ -19,6 +22,7 @@ const UNSENT_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Talk {
     listener: UnixListener,
+    scheduler: Scheduler,
     peer: Option<Peer>,
     /// Since when nobody is connected.
     alone_since: Option<BootTime>,
@@ -33,12 +37,14 @@ struct Peer {
 
 impl Talk {
     /// Listens in the folder of the run, which is the current one; the scheduler that started the shim is connected.
-    pub(super) fn new(first: Option<OwnedFd>, now: BootTime) -> io::Result<Talk> {
+    pub(super) fn new(first: Option<OwnedFd>, places: &Places, now: BootTime) -> io::Result<Talk> {
         let listener = UnixListener::bind(SOCKET)?;
         listener.set_nonblocking(true)?;
-        let mut talk = Talk { listener, peer: None, alone_since: Some(now) };
+        let first = first.map(UnixStream::from);
+        let scheduler = Scheduler::new(first.as_ref(), places);
+        let mut talk = Talk { listener, scheduler, peer: None, alone_since: Some(now) };
         if let Some(first) = first {
-            talk.connect(UnixStream::from(first))?;
+            talk.connect(first)?;
         }
         Ok(talk)
     }
@@ -62,11 +68,10 @@ impl Talk {
         self.peer.as_ref().map(|peer| (peer.stream.as_fd(), !peer.unsent.is_empty()))
     }
 
-    /// Lets in whoever knocks, if it is this user or root; the one before is let go. Whether somebody came in.
+    /// Lets in whoever knocks, if it is the scheduler; the one before is let go. Whether somebody came in.
     pub(super) fn accept(&mut self) -> bool {
         let Ok((stream, _)) = self.listener.accept() else { return false };
-        let is_ours = socket_peercred(&stream).is_ok_and(|it| it.uid == geteuid() || it.uid.is_root());
-        if !is_ours {
+        if !self.scheduler.is_it(&stream) {
             return false;
         }
         self.say(&FromShim::Replaced);
@@ -123,5 +128,69 @@ impl Talk {
             self.alone_since = Some(now);
         }
         Vec::new()
+    }
+}
+
+/// Who may give orders: the process that started the shim, or the one that holds the node's lock. Not the run itself,
+/// which could otherwise extend its own lease, and no other run of the same user.
+#[derive(Debug)]
+struct Scheduler {
+    started_by: Option<Identity>,
+    node_lock: PathBuf,
+}
+
+impl Scheduler {
+    fn new(first: Option<&UnixStream>, places: &Places) -> Scheduler {
+        let started_by =
+            first.and_then(|it| socket_peercred(it).ok()).and_then(|it| proc::look(number(it.pid)));
+        Scheduler { started_by: started_by.map(|it| it.identity()), node_lock: places.node_lock() }
+    }
+
+    fn is_it(&self, stream: &UnixStream) -> bool {
+        let Ok(peer) = socket_peercred(stream) else { return false };
+        let pid = number(peer.pid);
+        let started_us = self.started_by.is_some_and(|it| it.look().is_some_and(|now| now.pid == pid));
+        (peer.uid == geteuid() || peer.uid.is_root()) && (started_us || self.holds_node_lock(pid))
+    }
+
+    fn holds_node_lock(&self, pid: i32) -> bool {
+        let Ok(inode) = std::fs::metadata(&self.node_lock).map(|it| it.ino()) else { return false };
+        match std::fs::read_to_string("/proc/locks") {
+            Ok(locks) => locks.lines().any(|line| is_lock_of(line, pid, inode)),
+            // A kernel without that list: the user must do.
+            Err(_) => true,
+        }
+    }
+}
+
+fn number(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
+}
+
+/// Whether a line of `/proc/locks` says that a process holds a file exclusively:
+/// `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`. The device is not compared: some file systems show another one there.
+fn is_lock_of(line: &str, pid: i32, inode: u64) -> bool {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [_, "FLOCK", _, "WRITE", by, file, ..] = fields.as_slice() else { return false };
+    by.parse() == Ok(pid) && file.rsplit(':').next().is_some_and(|it| it.parse() == Ok(inode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_read_from_the_list_of_the_kernel() {
+        let line = "12: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF";
+        assert!(is_lock_of(line, 4711, 1234));
+        assert!(!is_lock_of(line, 4712, 1234));
+        assert!(!is_lock_of(line, 4711, 123));
+        assert!(
+            !is_lock_of("12: -> FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF", 4711, 1234),
+            "it only waits"
+        );
+        assert!(!is_lock_of("12: POSIX  ADVISORY  WRITE 4711 fe:01:1234 0 EOF", 4711, 1234));
+        assert!(!is_lock_of("12: FLOCK  ADVISORY  READ 4711 fe:01:1234 0 EOF", 4711, 1234));
+        assert!(!is_lock_of("", 4711, 1234));
     }
 }
