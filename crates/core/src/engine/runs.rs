@@ -306,7 +306,8 @@ impl Engine {
                 out.push(Command::Notice(Notice::PausedBySystem { key: key.clone(), reason }));
             }
             (None, Some(next_run_at)) if open.due.due_at < next_run_at => {
-                let slot = |at| Slot::of(at, self.settings.slot_width);
+                let width = self.settings.slot_width;
+                let slot = |at| Slot::of(at, width).start(width);
                 out.push(Command::Notice(Notice::Rescheduled {
                     key: key.clone(),
                     old_slot: slot(open.due.due_at),

@@ -335,7 +335,14 @@ impl Engine {
         };
         session.watch.answered(now.boot);
         let fenced = silent.iter().zip(answers).filter(|(_, answer)| *answer == Fencing::Fenced);
-        out.extend(fenced.map(|(it, _)| Command::Notice(Notice::SessionFenced { session: it.session })));
+        let node_of = |session| {
+            let row = self.peers.iter().find(|row| row.spec.id == session);
+            row.map(|row| row.spec.node.clone())
+        };
+        out.extend(fenced.map(|(it, _)| {
+            let node = node_of(it.session);
+            Command::Notice(Notice::SessionFenced { session: it.session, node })
+        }));
     }
 
     pub(super) fn epoch_opened(&mut self, now: Now, answer: &Result<bool, StoreDown>) {

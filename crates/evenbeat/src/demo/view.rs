@@ -55,7 +55,7 @@ impl View {
             rows.extend(page);
         }
         let runs = app.store.runs(RunFilter::default(), None, RUNS_MAX).await?;
-        let day = app.fleet.distribution(now, 24).ok();
+        let day = app.fleet.distribution_async(now, 24).await.ok();
         let agenda = app.fleet.agenda();
         let next = agenda.between(now, now + Duration::from_mins(10));
         let next = next.iter().take(5).map(|it| (it.at, it.job.to_string())).collect();

@@ -1,7 +1,10 @@
 //! Keeps the fleet up to date, from what its node hears of the store's feed.
 
+use std::collections::BTreeSet;
 use std::time::Duration as Length;
 
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::job::PausedBy;
 use evenbeat_core::notice::Notice;
 use evenbeat_core::placement::Ledger;
 use evenbeat_core::store::JobNews;
@@ -33,6 +36,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
     let mut ledger_from = clock::now();
     let mut rebuilt_at = ledger_from;
     let mut took = Length::ZERO;
+    let mut disabled = Disabled::default();
     loop {
         tokio::select! {
             heard = news.recv() => match heard {
@@ -45,11 +49,14 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 }
                 Some(FleetNews::Rows(rows, now)) => {
                     fleet.learn(&rows, now);
+                    for notice in disabled.learn(&rows) {
+                        telemetry.notice(&notice);
+                    }
                     rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE.max(took * DEBOUNCE_TIMES));
                 }
                 Some(FleetNews::Read) if !*fleet.inner.is_read.borrow() => {
                     took = fleet.rebuild_agenda(clock::now()).await;
-                    fleet.tell(&telemetry);
+                    fleet.tell(&telemetry).await;
                     fleet.inner.is_read.send_replace(true);
                 }
                 Some(FleetNews::Read) => {}
@@ -65,6 +72,31 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 }
             }
         }
+    }
+}
+
+/// The jobs whose stored definition cannot be read, so that each is told of once.
+#[derive(Debug, Default)]
+struct Disabled(BTreeSet<JobKey>);
+
+impl Disabled {
+    fn learn(&mut self, rows: &[JobNews]) -> Vec<Notice> {
+        let mut told = Vec::new();
+        for row in rows {
+            match row.state.pause.as_ref().filter(|pause| pause.by == PausedBy::Invalid && !row.is_deleted) {
+                Some(pause) => {
+                    if self.0.insert(row.key.clone()) {
+                        let reason = pause.reason.clone().unwrap_or_default();
+                        told.push(Notice::Disabled { key: row.key.clone(), reason });
+                    }
+                }
+                None if self.0.is_empty() => {}
+                None => {
+                    self.0.remove(&row.key);
+                }
+            }
+        }
+        told
     }
 }
 
@@ -92,8 +124,8 @@ impl Fleet {
         });
         match rebuilt.await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the agenda stays as it was"),
-            Err(error) => tracing::error!(%error, "the agenda stays as it was"),
+            Ok(Err(error)) => tracing::warn!(%error, "rebuilding the agenda failed, keeping the old one"),
+            Err(error) => tracing::error!(%error, "rebuilding the agenda failed, keeping the old one"),
         }
         began.elapsed()
     }
@@ -106,12 +138,12 @@ impl Fleet {
             *ledger = std::mem::replace(&mut *ledger, empty).from_instant(now);
         });
         if let Err(error) = moved.await {
-            tracing::error!(%error, "the ledger stays as it was");
+            tracing::error!(%error, "moving the ledger failed, keeping the old one");
         }
     }
 
-    fn tell(&self, telemetry: &Telemetry) {
-        let Ok(day) = self.distribution(clock::now(), DAY_HOURS) else { return };
+    async fn tell(&self, telemetry: &Telemetry) {
+        let Ok(day) = self.distribution_async(clock::now(), DAY_HOURS).await else { return };
         let n_jobs = self.ledger().n_jobs();
         telemetry.notice(&Notice::LedgerRebuilt { n_jobs, score: day.score() });
     }

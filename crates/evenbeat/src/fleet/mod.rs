@@ -116,6 +116,23 @@ impl Fleet {
         Distribution::of_rhythms(now, hours, ledger.balance().width, rhythms)
     }
 
+    /// The same on a thread that may block: the whole fleet is walked with the ledger locked.
+    pub async fn distribution_async(
+        &self,
+        now: Timestamp,
+        hours: u32,
+    ) -> Result<Distribution, WindowHoursError> {
+        self.walk(move |fleet| fleet.distribution(now, hours)).await
+    }
+
+    /// Runs something that walks the whole fleet on a thread that may block, so that no async thread waits for the
+    /// ledger meanwhile.
+    pub async fn walk<T: Send + 'static>(&self, walk: impl FnOnce(&Fleet) -> T + Send + 'static) -> T {
+        let fleet = self.clone();
+        let walked = tokio::task::spawn_blocking(move || walk(&fleet)).await;
+        walked.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()))
+    }
+
     /// Waits until everything that is stored has been read once.
     pub async fn read(&self) {
         let mut is_read = self.inner.is_read.subscribe();

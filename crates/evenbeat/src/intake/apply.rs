@@ -6,9 +6,10 @@ use std::sync::Arc;
 use evenbeat_core::edit;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::Job;
+use evenbeat_core::notice::Notice;
 use evenbeat_core::store::{BATCH_MAX, JobRow, PutAnswer, PutJob};
 
-use super::{Actor, Expect, Intake, IntakeError, audit, refused};
+use super::{Actor, Expect, Intake, IntakeError, Unwritten, audit, refused};
 
 /// How it is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,7 @@ impl Intake {
         let seen_of = |key: &JobKey| rows.iter().find(|row| row.job.key == *key);
         let mut applied = Vec::with_capacity(jobs.len());
         let mut puts: Vec<PutJob> = Vec::new();
+        let mut unwritten = self.unwritten();
         for job in jobs {
             let seen = seen_of(&job.key);
             let before = seen.filter(|row| !row.is_deleted).map(|row| row.job.clone());
@@ -101,6 +103,7 @@ impl Intake {
                 Some(_) => Change::Changed,
             };
             if change != Change::Unchanged && !options.dry_run {
+                unwritten.add(&job.key, seen);
                 let mut put = self.work_out_put(job.clone(), seen).await?;
                 let action = if change == Change::Created { "create" } else { "edit" };
                 put.audit = Some(audit(actor, action, &job.key, ""));
@@ -108,25 +111,46 @@ impl Intake {
             }
             applied.push(Applied { key: job.key.clone(), change, before, after: Some(job.clone()) });
         }
-        self.write_batch(actor, puts).await?;
+        self.write_batch(actor, puts, unwritten).await?;
         Ok(applied)
     }
 
     /// Writes them in one transaction; the few that others were quicker with, one by one.
-    async fn write_batch(&self, actor: &Actor, puts: Vec<PutJob>) -> Result<(), IntakeError> {
+    async fn write_batch(
+        &self,
+        actor: &Actor,
+        puts: Vec<PutJob>,
+        unwritten: Unwritten,
+    ) -> Result<(), IntakeError> {
         if puts.is_empty() {
             return Ok(());
         }
-        let jobs: Vec<Arc<Job>> = puts.iter().map(|put| put.job.clone()).collect();
+        let told = |put: &PutJob| (put.job.clone(), Notice::of_records(&put.job.key, &put.records));
+        let jobs: Vec<(Arc<Job>, Vec<Notice>)> = puts.iter().map(told).collect();
         let answers = self.inner.store.put_jobs(puts).await?;
+        unwritten.settle();
         self.inner.node.nudge();
-        for (job, answer) in jobs.into_iter().zip(answers) {
+        let mut again = Vec::new();
+        for ((job, told), answer) in jobs.into_iter().zip(answers) {
             match answer {
-                PutAnswer::Put(row) => self.note(&job.key, Some(&row)),
-                PutAnswer::Stale(_) | PutAnswer::Gone | PutAnswer::Repeated(_) => {
-                    self.put(actor, job, Expect::Any).await?;
+                PutAnswer::Put(row) => {
+                    self.note(&job.key, Some(&row));
+                    self.inner.telemetry.notices(&told);
+                }
+                PutAnswer::Stale(row) => {
+                    self.note(&job.key, Some(&row));
+                    again.push(job);
+                }
+                // Definitions carry no requests, so nothing is ever repeated here.
+                PutAnswer::Gone | PutAnswer::Repeated(_) => {
+                    self.note(&job.key, None);
+                    again.push(job);
                 }
             }
+        }
+        // Only now that the ledger has all answers: each of these can fail by itself.
+        for job in again {
+            self.put(actor, job, Expect::Any).await?;
         }
         Ok(())
     }

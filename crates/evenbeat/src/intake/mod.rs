@@ -98,9 +98,11 @@ impl Intake {
         let mut seen = self.inner.store.job(&job.key).await?;
         for _ in 0..N_TRIES {
             expect.check(&job.key, seen.as_ref())?;
+            let mut unwritten = self.unwritten();
+            unwritten.add(&job.key, seen.as_ref());
             let put = self.work_out_put(job.clone(), seen.as_ref()).await?;
             let action = if seen.as_ref().is_some_and(|row| !row.is_deleted) { "edit" } else { "create" };
-            match self.write(actor, action, "", put).await? {
+            match self.write(actor, action, "", put, unwritten).await? {
                 Ok(row) => return Ok(row),
                 Err(newer) => seen = newer,
             }
@@ -272,7 +274,8 @@ impl Intake {
         }
         let action = if is_draining { "drain" } else { "undrain" };
         self.append_audit(actor, action, node.to_string()).await?;
-        tracing::info!(actor = actor.0, %node, is_draining, "a node was told whether to take new runs");
+        let actor = actor.0.clone();
+        self.inner.telemetry.notice(&Notice::DrainChanged { node: node.clone(), is_draining, actor });
         self.inner.node.nudge();
         Ok(n_told)
     }
@@ -304,8 +307,11 @@ impl Intake {
                 return Err(IntakeError::NoSuchJob { key: key.clone() });
             };
             let open = if row.n_open == 0 { Vec::new() } else { self.open_of(key).await? };
-            let put = work_out(&row, &open, self.now().await)?;
-            match self.write(actor, action, detail, put).await? {
+            let now = self.now().await;
+            let mut unwritten = self.unwritten();
+            unwritten.add(key, Some(&row));
+            let put = work_out(&row, &open, now)?;
+            match self.write(actor, action, detail, put, unwritten).await? {
                 Ok(row) => return Ok(row),
                 Err(newer) => seen = newer,
             }
@@ -320,25 +326,31 @@ impl Intake {
         action: &'static str,
         detail: &str,
         mut put: PutJob,
+        unwritten: Unwritten,
     ) -> Result<Result<JobRow, Option<JobRow>>, IntakeError> {
         put.audit = Some(audit(actor, action, &put.job.key, detail));
         let key = put.job.key.clone();
-        let answer = self.inner.store.put_jobs(vec![put]).await;
-        let answer = answer.map(|answers| answers.into_iter().next());
-        let written = match answer {
-            Ok(Some(PutAnswer::Put(row))) => Ok(row),
-            Ok(Some(PutAnswer::Stale(row))) => Err(Some(row)),
-            Ok(Some(PutAnswer::Gone) | None) => Err(None),
-            Ok(Some(PutAnswer::Repeated(earlier))) => return Err(IntakeError::Repeated { earlier }),
-            Err(down) => {
-                // Nobody knows whether it is there now; the feed will tell.
-                self.inner.fleet.ledger().remove(&key);
-                return Err(down.into());
-            }
+        let told = Notice::of_records(&key, &put.records);
+        // If the store does not answer, nobody knows whether the job was written. The ledger goes back to what it was
+        // before, and if it was written the feed tells.
+        let answers = self.inner.store.put_jobs(vec![put]).await?;
+        let written = match answers.into_iter().next() {
+            Some(PutAnswer::Put(row)) => Ok(row),
+            Some(PutAnswer::Stale(row)) => Err(Some(row)),
+            Some(PutAnswer::Gone) | None => Err(None),
+            Some(PutAnswer::Repeated(earlier)) => return Err(IntakeError::Repeated { earlier }),
         };
+        unwritten.settle();
         self.note(&key, written.as_ref().map_or_else(Option::as_ref, Some));
+        if written.is_ok() {
+            self.inner.telemetry.notices(&told);
+        }
         self.inner.node.nudge();
         Ok(written)
+    }
+
+    fn unwritten(&self) -> Unwritten {
+        Unwritten { intake: self.clone(), jobs: Vec::new() }
     }
 
     /// What the ledger believes of a job from now on.
@@ -380,8 +392,9 @@ impl Intake {
         placed.pause = None;
         placed.place(job, placement.clone());
         ledger.put(&job.key, job, &placed);
+        let width = ledger.balance().width;
         drop(ledger);
-        self.inner.telemetry.notice(&Notice::placed(&job.key, &spot));
+        self.inner.telemetry.notice(&Notice::placed(&job.key, &spot, width));
         Some(placement)
     }
 
@@ -390,6 +403,33 @@ impl Intake {
         let filter = RunFilter { key: Some(key.clone()), is_open: true };
         let runs = self.inner.store.runs(filter, None, OPEN_MAX).await?;
         Ok(runs.into_iter().map(|run| run.due).collect())
+    }
+}
+
+/// Jobs whose new places are on the ledger and not yet in the store. Whatever keeps them from being written (an error,
+/// an outage, a request that was given up) takes their load off the ledger again.
+struct Unwritten {
+    intake: Intake,
+    jobs: Vec<(JobKey, Option<JobRow>)>,
+}
+
+impl Unwritten {
+    /// A job that is about to be placed, and what the store has of it now.
+    fn add(&mut self, key: &JobKey, row: Option<&JobRow>) {
+        self.jobs.push((key.clone(), row.cloned()));
+    }
+
+    /// The store has answered: what the ledger believes of them is noted from its answers.
+    fn settle(mut self) {
+        self.jobs.clear();
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        for (key, row) in std::mem::take(&mut self.jobs) {
+            self.intake.note(&key, row.as_ref());
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::fleet::{AgendaSettings, Fleet, follow};
 use crate::intake::{Allowed, Intake};
 use crate::point::point;
 use crate::store::any::AnyStore;
+use crate::target::command::NEWS_MAX;
 
 /// What a process is made of.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ impl App {
     pub fn start(parts: AppParts, works: impl FnOnce(NewsOut) -> Works) -> Result<(App, Running), NodeError> {
         let AppParts { store, identity, settings, balance, agenda, allowed, keep } = parts;
         let telemetry = Telemetry::default();
-        let (to_news, news) = mpsc::unbounded_channel();
+        let (to_news, news) = mpsc::channel(NEWS_MAX);
         let works = works(to_news);
         let (node, handle, fleet_news) = Node::new(NodeParts {
             identity: identity.clone(),

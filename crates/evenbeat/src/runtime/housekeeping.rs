@@ -38,8 +38,8 @@ pub(super) async fn keep_house(app: App, keep: Keep) {
     app.fleet.read().await;
     match app.store.recount().await {
         Ok(wrong) if wrong.is_empty() => {}
-        Ok(wrong) => tracing::warn!(n = wrong.len(), "counters were wrong and have been counted anew"),
-        Err(StoreDown(why)) => tracing::warn!(why, "counters could not be counted"),
+        Ok(wrong) => tracing::warn!(n = wrong.len(), "counters were wrong and have been recounted"),
+        Err(StoreDown(why)) => tracing::warn!(why, "recounting counters failed"),
     }
     let (mut trims, mut scores) = (interval(TRIM_EVERY), interval(SCORE_EVERY));
     trims.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -50,7 +50,7 @@ pub(super) async fn keep_house(app: App, keep: Keep) {
             _ = scores.tick() => note_score(&app, &keep).await,
         };
         if let Err(StoreDown(why)) = done {
-            tracing::warn!(why, "housekeeping will be tried again");
+            tracing::warn!(why, "housekeeping failed, trying again later");
         }
     }
 }
@@ -70,9 +70,9 @@ async fn remove_logs(places: Places, before: Timestamp) {
     let removed = tokio::task::spawn_blocking(move || remove_days(&places, before)).await;
     match removed {
         Ok(Ok(0)) => {}
-        Ok(Ok(days)) => tracing::info!(days, "old logs were removed"),
-        Ok(Err(error)) => tracing::warn!(%error, "old logs could not be removed"),
-        Err(error) => tracing::error!(%error, "old logs could not be removed"),
+        Ok(Ok(days)) => tracing::info!(days, "old logs removed"),
+        Ok(Err(error)) => tracing::warn!(%error, "removing old logs failed"),
+        Err(error) => tracing::error!(%error, "removing old logs failed"),
     }
 }
 
@@ -93,7 +93,7 @@ fn remove_days(places: &Places, before: Timestamp) -> io::Result<usize> {
 
 async fn note_score(app: &App, keep: &Keep) -> Result<(), StoreDown> {
     let now = app.intake.now().await;
-    let Ok(day) = app.fleet.distribution(now, 24) else { return Ok(()) };
+    let Ok(day) = app.fleet.distribution_async(now, 24).await else { return Ok(()) };
     let n_jobs = app.fleet.ledger().n_jobs() as u64;
     let point = ScorePoint { at: now, score: day.score(), peak: day.peak_slot().1.into(), n_jobs };
     app.store.put_score(point, now - keep.scores).await

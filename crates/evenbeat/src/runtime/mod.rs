@@ -10,6 +10,7 @@ mod marks;
 mod mending;
 pub mod node;
 pub mod noop;
+mod outcomes;
 mod pages;
 mod perform;
 pub(crate) mod progress;

@@ -186,7 +186,7 @@ pub struct NodeParts {
     /// Where runs execute.
     pub works: Works,
     /// What is heard of them.
-    pub news: mpsc::UnboundedReceiver<ShimNews>,
+    pub news: mpsc::Receiver<ShimNews>,
     /// Who is told.
     pub telemetry: Telemetry,
 }
@@ -197,7 +197,7 @@ pub struct Node {
     standings: Standings,
     performer: Performer,
     inbox: mpsc::Receiver<Word>,
-    news: mpsc::UnboundedReceiver<ShimNews>,
+    news: mpsc::Receiver<ShimNews>,
     nudge: Arc<Notify>,
     fleet: mpsc::Sender<FleetNews>,
     /// Whether the engine had read everything when we last looked.
@@ -386,7 +386,7 @@ impl Node {
                 Some(Event::Started { run, at })
             }
             ShimNews::NotStarted { run, why } => {
-                tracing::warn!(%run, why, "a run was not started");
+                tracing::warn!(%run, why, "run not started");
                 Some(Event::NotStarted { run })
             }
             ShimNews::Ended { run, over, told } => {
@@ -406,15 +406,15 @@ impl Node {
                 None
             }
             ShimNews::Frozen { run, .. } => {
-                tracing::warn!(%run, "a run was frozen: its lease is over");
+                tracing::warn!(%run, "run frozen, its lease is over");
                 None
             }
             ShimNews::Thawed { run, .. } => {
-                tracing::info!(%run, "a frozen run goes on");
+                tracing::info!(%run, "run thawed");
                 None
             }
             ShimNews::Unkillable { run } => {
-                tracing::error!(%run, "a run cannot be killed; its job waits until it is gone");
+                tracing::error!(%run, "run cannot be killed, its job waits until it is gone");
                 None
             }
         }

@@ -1,7 +1,7 @@
 //! Runs of which nothing executes: each is over after a moment. What is left is the cost of the scheduler itself.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration as Length;
 
 use evenbeat_core::engine::{RunOver, Start};
@@ -9,6 +9,7 @@ use evenbeat_core::ids::RunId;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{RunPhase, RunRow};
 use evenbeat_core::time::{BootTime, Duration};
+use tokio::sync::oneshot;
 
 use super::clock;
 use super::works::NewsOut;
@@ -19,8 +20,8 @@ use crate::target::command::{ShimNews, Told};
 pub struct Noop {
     news: NewsOut,
     takes: Length,
-    /// When each began.
-    open: Arc<Mutex<BTreeMap<RunId, BootTime>>>,
+    /// How each open run is told to end early.
+    open: Arc<Mutex<BTreeMap<RunId, oneshot::Sender<Outcome>>>>,
 }
 
 impl Noop {
@@ -33,17 +34,24 @@ impl Noop {
         let (run, at) = (start.run, clock::boot());
         if start.lease_until.is_some_and(|until| until <= at) {
             let why = "its lease was over before it began".to_owned();
-            return self.tell(ShimNews::NotStarted { run, why });
+            return self.tell(vec![ShimNews::NotStarted { run, why }]);
         }
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(run, at);
-        self.tell(ShimNews::Started { run, at });
-        if self.takes.is_zero() {
-            return self.stop(run, Outcome::Succeeded);
-        }
+        let (stop, mut stopped) = oneshot::channel();
+        self.open().insert(run, stop);
         let me = self.clone();
+        // One task tells all that becomes of a run, so its end never overtakes its start.
         tokio::spawn(async move {
-            tokio::time::sleep(me.takes).await;
-            me.stop(run, Outcome::Succeeded);
+            let _ = me.news.send(ShimNews::Started { run, at }).await;
+            let outcome = if me.takes.is_zero() {
+                stopped.try_recv().unwrap_or(Outcome::Succeeded)
+            } else {
+                tokio::select! {
+                    () = tokio::time::sleep(me.takes) => Outcome::Succeeded,
+                    Ok(outcome) = &mut stopped => outcome,
+                }
+            };
+            me.open().remove(&run);
+            let _ = me.news.send(ended(run, at, outcome)).await;
         });
     }
 
@@ -55,35 +63,137 @@ impl Noop {
 
     /// Ends a run, if it is not over.
     pub(super) fn stop(&self, run: RunId, outcome: Outcome) {
-        let Some(started_at) = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&run) else {
-            return;
-        };
-        let exit_code = (outcome == Outcome::Succeeded).then_some(0);
-        let over =
-            RunOver { started_at, ended_at: clock::boot(), outcome, exit_code, frozen_for: Duration::ZERO };
-        self.tell(ShimNews::Ended { run, over, told: Box::new(Told { exit_code, ..Told::default() }) });
+        if let Some(stop) = self.open().remove(&run) {
+            // A run that ended in this moment has told so itself.
+            let _ = stop.send(outcome);
+        }
     }
 
     /// Nothing survives a life: what had begun is lost, and what had not never will.
     pub(super) fn adopt(&self, runs: &[RunRow]) {
         let now = clock::boot();
-        for row in runs {
-            if row.phase == RunPhase::Running {
-                self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(row.run, now);
-                self.stop(row.run, Outcome::Lost);
-            } else {
-                let why = "nothing of it is left".to_owned();
-                self.tell(ShimNews::NotStarted { run: row.run, why });
-            }
-        }
+        let fates = runs.iter().map(|row| match row.phase {
+            RunPhase::Running => ended(row.run, now, Outcome::Lost),
+            _ => ShimNews::NotStarted { run: row.run, why: "nothing of it is left".to_owned() },
+        });
+        self.tell(fates.collect());
     }
 
     pub(super) fn forget(&self, run: RunId) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        self.open().remove(&run);
     }
 
-    fn tell(&self, news: ShimNews) {
-        // A node that is gone wants to hear nothing.
-        let _ = self.news.send(news);
+    /// Tells in the background: the node listens only when it has done what it is doing now.
+    fn tell(&self, all: Vec<ShimNews>) {
+        let out = self.news.clone();
+        tokio::spawn(async move {
+            for news in all {
+                // A node that is gone wants to hear nothing.
+                let _ = out.send(news).await;
+            }
+        });
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<RunId, oneshot::Sender<Outcome>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ended(run: RunId, started_at: BootTime, outcome: Outcome) -> ShimNews {
+    let exit_code = (outcome == Outcome::Succeeded).then_some(0);
+    let over =
+        RunOver { started_at, ended_at: clock::boot(), outcome, exit_code, frozen_for: Duration::ZERO };
+    ShimNews::Ended { run, over, told: Box::new(Told { exit_code, ..Told::default() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenbeat_core::ids::{Fence, SessionId};
+    use evenbeat_core::job::{CommandTarget, Job, Target};
+    use evenbeat_core::occurrence::{Due, Serves};
+    use evenbeat_core::run::Trigger;
+    use evenbeat_core::schedule::Schedule;
+    use evenbeat_core::time::Timestamp;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    const N_RUNS: u128 = 200;
+
+    fn due() -> Due {
+        Due {
+            due_at: Timestamp::from_millis(0),
+            attempt: 1,
+            trigger: Trigger::Scheduler,
+            serves: Serves::Pending,
+            losses: 0,
+            last_outcome: None,
+            params: None,
+        }
+    }
+
+    fn start(run: RunId) -> Start {
+        let job =
+            Job::new("sample".parse().unwrap(), Target::Command(CommandTarget::default()), Schedule::Manual);
+        Start {
+            run,
+            fence: Fence(1),
+            job: Arc::new(job),
+            due: due(),
+            lease_until: None,
+            deadline: None,
+            last_good_start_at: None,
+        }
+    }
+
+    fn row(run: RunId) -> RunRow {
+        RunRow {
+            run,
+            key: "sample".parse().unwrap(),
+            due: due(),
+            session: SessionId(1),
+            fence: Fence(1),
+            phase: RunPhase::Running,
+            claimed_at: Timestamp::from_millis(0),
+            started_at: None,
+            ended: None,
+            report: None,
+            late: None,
+            is_cancel_asked: false,
+            takes: Vec::new(),
+        }
+    }
+
+    /// The node starts, stops and adopts many runs before it listens again, and a single piece of news fits into the
+    /// channel: nothing waits for the listener, and nothing is lost or out of order.
+    #[tokio::test]
+    async fn news_wait_for_the_node_and_the_node_never_for_them() {
+        let (to_news, mut news) = mpsc::channel(1);
+        let noop = Noop::new(Length::ZERO, to_news);
+        for no in 0..N_RUNS {
+            noop.start(&start(RunId(no)));
+        }
+        noop.stop(RunId(3), Outcome::Cancelled);
+        let left: Vec<RunRow> = (N_RUNS..2 * N_RUNS).map(|no| row(RunId(no))).collect();
+        noop.adopt(&left);
+        drop(noop);
+        let mut heard: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
+        while let Some(it) = news.recv().await {
+            let word = match &it {
+                ShimNews::Started { .. } => "started".to_owned(),
+                ShimNews::Ended { over, .. } => over.outcome.to_string(),
+                other => panic!("{other:?}"),
+            };
+            heard.entry(it.run()).or_default().push(word);
+        }
+        assert_eq!(heard.len(), 2 * usize::try_from(N_RUNS).unwrap());
+        for (run, words) in heard {
+            let expected: &[&str] = match run.0 {
+                3 => &["started", "cancelled"],
+                no if no < N_RUNS => &["started", "succeeded"],
+                _ => &["lost"],
+            };
+            assert_eq!(words, expected, "{run}");
+        }
     }
 }

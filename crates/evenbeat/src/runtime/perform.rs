@@ -8,6 +8,7 @@ use evenbeat_core::engine::{Command, Event};
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::job::{JobState, RunEnd};
 use evenbeat_core::lease::{Epoch, Timings};
+use evenbeat_core::notice::Notice;
 use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
     Claim, End, EndAnswer, EndBy, Joined, RunPhase, SessionKind, SessionSpec, StoreDown, Version,
@@ -20,6 +21,7 @@ use super::doubts::Doubts;
 use super::ids::mint;
 use super::marks::Marks;
 use super::node::{NodeIdentity, Word};
+use super::outcomes;
 use super::pages::Pages;
 use super::reports::Reports;
 use super::telemetry::Telemetry;
@@ -90,10 +92,12 @@ impl Performer {
                 }
                 let runs: Vec<RunId> = ends.iter().map(|it| it.run).collect();
                 let marks = self.marks.take(runs.iter().copied());
+                let (telemetry, told) = (self.telemetry.clone(), outcomes::of_ends(&ends));
                 self.ask(|store| async move {
                     point("end.asked");
                     let answer = store.end(epoch, marks, ends).await;
                     point("end.answered");
+                    telemetry.notices(&outcomes::ended(told, &answer));
                     for run in on_record(&runs, &answer) {
                         works.forget(run);
                         reports.forget(run);
@@ -125,21 +129,27 @@ impl Performer {
                     .into_iter()
                     .map(|bid| Claim { run: bid.run.unwrap_or_else(|| RunId(mint(now))), bid })
                     .collect();
+                let (telemetry, told) = (self.telemetry.clone(), outcomes::of_claims(&claims));
                 self.ask(|store| async move {
                     let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
                     point("claim.asked");
                     let answer = store.claim(me, epoch, claims).await;
                     point("claim.answered");
+                    telemetry.notices(&outcomes::claimed(told, &answer));
                     Event::Claimed { claims: named, answer }
                 });
             }
-            Command::Settle { epoch, settles } => self.ask(|store| async move {
-                let keys = settles.iter().map(|it| it.key.clone()).collect();
-                point("settle.asked");
-                let answer = store.settle(me, epoch, settles).await;
-                point("settle.answered");
-                Event::Settled { keys, answer }
-            }),
+            Command::Settle { epoch, settles } => {
+                let (telemetry, told) = (self.telemetry.clone(), outcomes::of_settles(&settles));
+                self.ask(|store| async move {
+                    let keys = settles.iter().map(|it| it.key.clone()).collect();
+                    point("settle.asked");
+                    let answer = store.settle(me, epoch, settles).await;
+                    point("settle.answered");
+                    telemetry.notices(&outcomes::settled(told, &answer));
+                    Event::Settled { keys, answer }
+                });
+            }
             Command::Leave => {
                 let (store, inbox) = (self.store.clone(), self.inbox.clone());
                 tokio::spawn(async move {
@@ -218,6 +228,11 @@ impl Performer {
                         continue;
                     }
                 };
+                if let Word::Event(Event::Joined { adopted, .. }) = &word
+                    && !adopted.is_empty()
+                {
+                    telemetry.notice(&Notice::RunsAdopted { n_runs: adopted.len() });
+                }
                 let _ = inbox.send(word).await;
                 return;
             }

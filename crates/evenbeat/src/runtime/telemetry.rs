@@ -5,17 +5,75 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as Length;
 
 use evenbeat_core::condition::{Condition, Reason};
-use evenbeat_core::notice::Notice;
+use evenbeat_core::notice::{Level, Notice};
 use evenbeat_core::roster::Turned;
 use evenbeat_core::store::StoreDown;
 use evenbeat_core::time::Duration;
 use tokio::sync::broadcast;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::trouble::Asked;
 
+/// The log target of everything about placement and balance (A14), so that it can be filtered.
+const PLACEMENT: &str = "evenbeat::placement";
+
 /// So many events wait for a slow listener; then it misses the oldest.
 const EVENTS_MAX: usize = 1_024;
+
+/// Writes one line. The fields have types of their own, so that numbers stay numbers in JSON.
+fn log(notice: &Notice) {
+    let said = notice.sentence();
+    match notice {
+        Notice::LedgerRebuilt { n_jobs, score } => {
+            info!(target: PLACEMENT, job_count = n_jobs, distribution_score = score, "{said}");
+        }
+        Notice::Placed { key, slot, load } => info!(target: PLACEMENT, job_id = %key, %slot, load, "{said}"),
+        Notice::Rescheduled { key, old_slot, new_slot } => {
+            info!(target: PLACEMENT, job_id = %key, %old_slot, %new_slot, "{said}");
+        }
+        Notice::Rebalanced { n_moved, n_skipped, old_score, new_score } => {
+            info!(target: PLACEMENT, moved = n_moved, skipped = n_skipped, old_score, new_score, "{said}");
+        }
+        Notice::SkippedByRebalance { key, reason } => {
+            warn!(target: PLACEMENT, job_id = %key, %reason, "{said}");
+        }
+        Notice::SessionLost { n_runs } => error!(runs = n_runs, "{said}"),
+        Notice::SessionFenced { session, node } => {
+            warn!(node = node.as_ref().map(display), %session, "{said}");
+        }
+        Notice::RunsAdopted { n_runs } => info!(count = n_runs, "{said}"),
+        Notice::DrainChanged { node, actor, .. } => info!(%node, actor, "{said}"),
+        Notice::RunFailed { key, run, outcome, exit_code, took, error } => {
+            let took = evenbeat_core::notice::rounded(*took);
+            warn!(job = %key, %run, %outcome, exit_code, took, error, "{said}");
+        }
+        Notice::NotRun { key, record } => {
+            let (reason, range) = (record.what.reason(), record.range);
+            let (count, first, last) = (range.count, range.first, range.last);
+            if notice.level() == Level::Warn {
+                warn!(job = %key, reason, count, %first, %last, "{said}");
+            } else {
+                info!(job = %key, reason, count, %first, %last, "{said}");
+            }
+        }
+        Notice::Disabled { key, reason } => error!(job = %key, reason, "{said}"),
+        Notice::EndedByBlackout { key, run }
+        | Notice::TookTooLong { key, run }
+        | Notice::NotTakenUp { key, run } => debug!(job = %key, %run, "{said}"),
+        Notice::Overrunning { key, run } => warn!(job = %key, %run, "{said}"),
+        Notice::SkippedByOverlap { key, due_at } => debug!(job = %key, %due_at, "{said}"),
+        Notice::PausedBySystem { key, reason } => warn!(job = %key, reason, "{said}"),
+        Notice::Mended { key, fault, next } => {
+            warn!(job = %key, %fault, next_run_at = next.as_ref().map(display), "{said}");
+        }
+        Notice::ClockWasAhead { n_jobs, latest, example } => {
+            warn!(job_count = n_jobs, latest = latest.as_ref().map(display), job = %example, "{said}");
+        }
+        Notice::TooManyFaults { n_faults, n_jobs, example } => {
+            error!(faults = n_faults, job_count = n_jobs, job = %example, "{said}");
+        }
+    }
+}
 
 /// Tells people what happened. Copies share everything.
 #[derive(Clone, Debug)]
@@ -44,41 +102,17 @@ impl Telemetry {
     /// Something that the core tells.
     pub fn notice(&self, notice: &Notice) {
         let said = notice.sentence();
-        match notice {
-            Notice::LedgerRebuilt { n_jobs, score } => {
-                info!(job_count = n_jobs, distribution_score = score, "{said}");
-            }
-            Notice::Placed { key, slot, load } => info!(job_id = %key, slot = slot.key(), load, "{said}"),
-            Notice::Rescheduled { key, old_slot, new_slot } => {
-                info!(job_id = %key, old_slot = old_slot.key(), new_slot = new_slot.key(), "{said}");
-            }
-            Notice::Rebalanced { n_moved, n_skipped, old_score, new_score } => {
-                info!(moved = n_moved, skipped = n_skipped, old_score, new_score, "{said}");
-            }
-            Notice::SkippedByRebalance { key, reason } => warn!(job_id = %key, %reason, "{said}"),
-            Notice::SessionLost { n_runs } => error!(runs = n_runs, "{said}"),
-            Notice::SessionFenced { session } => warn!(%session, "{said}"),
-            Notice::EndedByBlackout { key, run }
-            | Notice::TookTooLong { key, run }
-            | Notice::NotTakenUp { key, run }
-            | Notice::Overrunning { key, run } => error!(job_id = %key, %run, "{said}"),
-            Notice::SkippedByOverlap { key, due_at } => warn!(job_id = %key, %due_at, "{said}"),
-            Notice::PausedBySystem { key, reason } => warn!(job_id = %key, reason, "{said}"),
-            Notice::Mended { key, fault, next } => {
-                let next_run_at = next.map_or_else(|| "none".to_owned(), |at| at.to_string());
-                warn!(job_id = %key, %fault, next_run_at, "{said}");
-            }
-            Notice::ClockWasAhead { n_jobs, latest, example } => {
-                let latest = latest.map_or_else(|| "none".to_owned(), |at| at.to_string());
-                warn!(job_count = n_jobs, latest, job_id = %example, "{said}");
-            }
-            Notice::TooManyFaults { n_faults, n_jobs, example } => {
-                error!(faults = n_faults, job_count = n_jobs, job_id = %example, "{said}");
-            }
-        }
+        log(notice);
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(said).or_default() += 1;
         // Nobody may be listening, and that changes nothing.
         let _ = self.events.send(Arc::new(notice.clone()));
+    }
+
+    /// Several of them, in order.
+    pub(crate) fn notices(&self, notices: &[Notice]) {
+        for notice in notices {
+            self.notice(notice);
+        }
     }
 
     /// A job's condition is another one.
@@ -88,9 +122,9 @@ impl Telemetry {
         let [from, to] = words;
         let is_error = it.to.is_some_and(|reason| reason.condition() == Condition::Error);
         if is_error {
-            warn!(job_id = %it.key, from, to, at = %it.at, "condition changed");
+            warn!(job = %it.key, from, to, at = %it.at, "condition changed");
         } else {
-            info!(job_id = %it.key, from, to, at = %it.at, "condition changed");
+            info!(job = %it.key, from, to, at = %it.at, "condition changed");
         }
     }
 
@@ -98,7 +132,7 @@ impl Telemetry {
     #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
     pub(crate) fn store_down(&self, down: &StoreDown, again_in: Length) {
         let StoreDown(why) = down;
-        warn!(why, again_in_ms = again_in.as_millis(), "the store does not answer");
+        warn!(why, again_in_ms = again_in.as_millis(), "store not reachable, trying again");
     }
 
     /// The store did not do what it was asked, for the first time in a while.
@@ -106,15 +140,12 @@ impl Telemetry {
     pub(crate) fn store_failed(&self, asked: Asked, down: &StoreDown) {
         let StoreDown(why) = down;
         match asked {
-            Asked::Write => warn!(why, "the store takes nothing; what runs goes on, and it is tried again"),
+            Asked::Write => warn!(why, "store writes failing; runs go on, writes are tried again"),
             Asked::Watch => {
-                warn!(
-                    why,
-                    "the store does not tell who lives; until it does, no silent node's runs are taken away"
-                );
+                warn!(why, "peer watch failing; takeovers are suspended until it recovers");
             }
-            Asked::Fence => warn!(why, "a silent node's runs could not be taken away; it is tried again"),
-            Asked::Changes => warn!(why, "the store does not tell what changed; it is asked again"),
+            Asked::Fence => warn!(why, "fencing a silent node failed, trying again"),
+            Asked::Changes => warn!(why, "change feed failing, trying again"),
         }
     }
 
@@ -122,10 +153,10 @@ impl Telemetry {
     #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
     pub(crate) fn store_recovered(&self, asked: Asked) {
         match asked {
-            Asked::Write => info!("the store takes something again"),
-            Asked::Watch => info!("the store tells again who lives"),
-            Asked::Fence => info!("a silent node's runs can be taken away again"),
-            Asked::Changes => info!("the store tells again what changed"),
+            Asked::Write => info!("store writes recovered"),
+            Asked::Watch => info!("peer watch recovered"),
+            Asked::Fence => info!("fencing recovered"),
+            Asked::Changes => info!("change feed recovered"),
         }
     }
 
@@ -136,11 +167,10 @@ impl Telemetry {
         if Duration::ZERO < ahead {
             warn!(
                 by_ms,
-                ahead_ms,
-                "wall clock was set back a little; time goes on at half speed until it has caught up"
+                ahead_ms, "wall clock set back a little; time runs at half speed until it has caught up"
             );
         } else {
-            warn!(by_ms, "wall clock was set");
+            warn!(by_ms, "wall clock set");
         }
     }
 }

@@ -14,8 +14,9 @@ use tokio::sync::mpsc;
 use super::noop::Noop;
 use crate::target::command::{Adopted, Background, CommandSettings, ShimNews, ShimOptions, Shims, order};
 
-/// Where news of runs go.
-pub type NewsOut = mpsc::UnboundedSender<ShimNews>;
+/// Where news of runs go. Bounded: each run has one task that tells its news in order and waits while nobody listens.
+/// The node's own loop never sends here, so it cannot wait for itself.
+pub type NewsOut = mpsc::Sender<ShimNews>;
 
 /// Where runs execute. Copies share it.
 #[derive(Clone, Debug)]
@@ -36,13 +37,7 @@ pub struct Commands {
 impl Commands {
     /// Must be called within the runtime.
     pub fn new(options: ShimOptions, settings: CommandSettings, news: NewsOut) -> io::Result<Commands> {
-        let (shims, mut heard) = Shims::new(options)?;
-        tokio::spawn(async move {
-            while let Some(it) = heard.recv().await {
-                // A node that is gone wants to hear nothing.
-                let _ = news.send(it);
-            }
-        });
+        let shims = Shims::telling(options, news)?;
         Ok(Commands { shims, settings: Arc::new(settings) })
     }
 

@@ -49,7 +49,7 @@ pub fn start_logging(settings: &LogSettings) {
         .with_target(false);
     // A closed standard error, or another who logs already, is no reason not to work.
     let _ = if is_json {
-        lines.json().flatten_event(true).try_init()
+        lines.with_target(true).json().flatten_event(true).try_init()
     } else {
         lines.with_ansi(is_coloured).try_init()
     };

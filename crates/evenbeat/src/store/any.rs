@@ -1,5 +1,6 @@
 //! The store that was configured, whichever it is: the same duties and the same views, asked without blocking.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenbeat_core::ids::{ExtraId, JobKey, RunId, SessionId};
@@ -287,6 +288,11 @@ impl AnyStore {
     ) -> Result<RunPage, StoreDown> {
         look!(self, |reader| reader.list_runs(&query, before, most), |server| server
             .list_runs(&query, before, most))
+    }
+
+    /// How many runs are open, by the session that owns them. Sessions without any are left out.
+    pub async fn open_runs_by_session(&self) -> Result<BTreeMap<SessionId, u64>, StoreDown> {
+        look!(self, |reader| reader.open_runs_by_session(), |server| server.open_runs_by_session())
     }
 
     /// One run, open or over.

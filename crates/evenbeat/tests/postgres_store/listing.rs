@@ -1,5 +1,6 @@
 //! Lists for people.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenbeat::store::query::{Count, JobFilter, RunQuery, ScorePoint};
@@ -100,6 +101,8 @@ fn runs_are_found_by_job_outcome_and_end() {
     }
     fleet.open(fleet.me, "open", 4);
     let store = fleet.store.store.clone();
+    let n_open = runtime().block_on(store.open_runs_by_session()).unwrap();
+    assert_eq!(n_open, BTreeMap::from([(fleet.me, 1)]));
     let check = |query: RunQuery, before: Option<u128>, expected: &[u128]| {
         let before = before.map(evenbeat_core::ids::RunId);
         let page = runtime().block_on(store.list_runs(&query, before, 10)).unwrap();

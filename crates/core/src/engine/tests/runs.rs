@@ -24,7 +24,7 @@ fn a_run_that_takes_too_long_is_told_of_then_ended() {
     let mut desk = desk(job);
     assert_eq!(desk.at("10:01:59").replace("beat; changes since", ""), "");
     let said = desk.at("10:02");
-    assert!(said.contains("run takes longer than expected job_id=a"), "{said}");
+    assert!(said.contains("run takes longer than expected job=a"), "{said}");
     let said = desk.at("10:05");
     assert!(said.contains("stop a timed_out"), "{said}");
     assert!(!desk.at("10:06").contains("stop"), "once is enough");

@@ -1,18 +1,14 @@
 //! Nodes: list, drain (L6).
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::State;
-use evenbeat_core::ids::{NodeName, SessionId};
-use evenbeat_core::store::RunFilter;
+use evenbeat_core::ids::NodeName;
 
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, Body, Nothing, Params, Query, Segment};
 use crate::api::model::{DrainAnswer, DrainRequest, NodeView, Page};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
-use crate::store::query::PAGE_MAX;
 
 /// Which nodes.
 #[derive(Debug)]
@@ -33,11 +29,7 @@ pub(in crate::api) async fn list(
     Asked(query): Asked<NodesQuery>,
 ) -> Result<Json<Page<NodeView>>, Problem> {
     let sessions = api.app.store.sessions().await?;
-    let open = api.app.store.runs(RunFilter { key: None, is_open: true }, None, PAGE_MAX).await?;
-    let mut n_open: BTreeMap<SessionId, usize> = BTreeMap::new();
-    for run in &open {
-        *n_open.entry(run.session).or_default() += 1;
-    }
+    let n_open = api.app.store.open_runs_by_session().await?;
     let me = &api.app.identity;
     let mut items: Vec<NodeView> = sessions
         .iter()

@@ -37,10 +37,8 @@ pub(in crate::api) async fn distribution(
     State(api): State<Api>,
     Asked(query): Asked<DistributionQuery>,
 ) -> Result<Json<DistributionView>, Problem> {
-    let (fleet, now, hours) = (api.app.fleet.clone(), api.app.intake.now().await, query.window_hours);
-    // A month of a large fleet is worth a thread of its own.
-    let found = tokio::task::spawn_blocking(move || fleet.distribution(now, hours)).await;
-    let found = found.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
+    let (now, hours) = (api.app.intake.now().await, query.window_hours);
+    let found = api.app.fleet.distribution_async(now, hours).await;
     let found = found.map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
     Ok(Json(DistributionView::of(&found, hours)))
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use evenbeat_core::store::{RunFilter, SessionKind};
+use evenbeat_core::store::SessionKind;
 
 use super::health::is_read;
 use crate::api::caller::{Caller, Viewer};
@@ -12,7 +12,6 @@ use crate::api::model::{StatusView, rounded};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::store::any::AnyStore;
-use crate::store::query::PAGE_MAX;
 
 /// So many jobs that stand badly are shown.
 const N_WORST: usize = 10;
@@ -27,10 +26,10 @@ pub(in crate::api) async fn status(
     let app = &api.app;
     let now = app.intake.now().await;
     let (jobs, worst) = judge::count(app, N_WORST).await?;
-    let open = app.store.runs(RunFilter { key: None, is_open: true }, None, PAGE_MAX).await?;
+    let open_runs = app.store.open_runs_by_session().await?.values().sum();
     let sessions = app.store.sessions().await?;
     let nodes = sessions.iter().filter(|it| !it.is_dead && it.spec.kind == SessionKind::Node).count();
-    let day = app.fleet.distribution(now, DAY_HOURS);
+    let day = app.fleet.distribution_async(now, DAY_HOURS).await;
     let day = day.map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     let (peak_hour, peak_count) = day.peak_hour();
     let condition = match (jobs.by_condition.error, jobs.by_condition.warning) {
@@ -55,7 +54,7 @@ pub(in crate::api) async fn status(
         },
         is_read: is_read(app).await,
         jobs,
-        open_runs: open.len(),
+        open_runs,
         nodes,
         distribution_score: rounded(day.score()),
         peak_count,

@@ -27,14 +27,14 @@ pub struct NodeView {
     /// The release of its time zone data, such as `2026e`. Nodes with different ones may disagree about local times.
     pub zone_data: String,
     /// How many open runs it owns.
-    pub open_runs: usize,
+    pub open_runs: u64,
     /// Whether it is the one that answers.
     pub is_this: bool,
 }
 
 impl NodeView {
     /// A session as it is.
-    pub fn of(row: &SessionRow, open_runs: usize, is_this: bool) -> NodeView {
+    pub fn of(row: &SessionRow, open_runs: u64, is_this: bool) -> NodeView {
         NodeView {
             node: row.spec.node.to_string(),
             instance: row.spec.name.clone(),

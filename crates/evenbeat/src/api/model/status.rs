@@ -26,7 +26,7 @@ pub struct StatusView {
     /// How many jobs there are. A change is counted a moment after it was made.
     pub jobs: JobCounts,
     /// How many runs are open.
-    pub open_runs: usize,
+    pub open_runs: u64,
     /// How many nodes live.
     pub nodes: usize,
     /// How even the next day is, from 0 to 1.

@@ -1,8 +1,8 @@
 //! The reading side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use evenbeat_core::ids::{JobKey, RunId};
+use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::missed::RecordRange;
 use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::store::{
@@ -92,6 +92,8 @@ static COUNTERS: Query = Query {
     sql: "SELECT kind, key, n_open, last_claim_at FROM counter WHERE last_claim_at IS NOT NULL ORDER BY kind, key",
     types: &[],
 };
+static OPEN_RUNS_BY_SESSION: Query =
+    Query { sql: "SELECT session_id, count(*) FROM open_run GROUP BY session_id", types: &[] };
 static AUDIT: Query =
     Query { sql: "SELECT actor, action, detail FROM audit ORDER BY no LIMIT $1", types: &[Type::INT8] };
 
@@ -164,6 +166,16 @@ impl PgStore {
     pub async fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
         let rows = transact!(self, Lane::Read, |tx| ask(&tx, &COUNTERS, []))?;
         read(&rows, counter_row)
+    }
+
+    /// How many runs are open, by the session that owns them.
+    pub async fn open_runs_by_session(&self) -> Result<BTreeMap<SessionId, u64>, StoreDown> {
+        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &OPEN_RUNS_BY_SESSION, []))?;
+        let counted = read(&rows, |row| {
+            let session: Uuid = row.try_get(0)?;
+            Ok((SessionId(session.as_u128()), number(row.try_get(1)?)))
+        });
+        counted.map(|it| it.into_iter().collect())
     }
 
     /// Who changed what, oldest first.

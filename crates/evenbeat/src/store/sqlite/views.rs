@@ -1,6 +1,8 @@
 //! The reading side of the contract.
 
-use evenbeat_core::ids::{JobKey, RunId};
+use std::collections::BTreeMap;
+
+use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::store::{
     AuditEntry, Changes, CounterRow, Cursor, JobRow, OutboxRow, OwnerPing, PlanId, PlanRow, RecordRow,
     RunFilter, RunRow, SessionRow, StoreDown, Views, Watch,
@@ -12,6 +14,7 @@ use super::SqliteStore;
 use super::feed::limit;
 use super::reader::Reader;
 use super::rows;
+use crate::store::columns::number;
 
 impl Views for Reader<'_> {
     fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
@@ -83,6 +86,13 @@ impl Reader<'_> {
     pub fn latest_beat(&self) -> Result<Option<Timestamp>, StoreDown> {
         let found = self.one("SELECT max(beaten_at) FROM session", [], |row| row.get(0));
         self.told(found.map(|millis: Option<i64>| millis.map(Timestamp::from_millis)))
+    }
+
+    /// How many runs are open, by the session that owns them.
+    pub fn open_runs_by_session(&self) -> Result<BTreeMap<SessionId, u64>, StoreDown> {
+        let sql = "SELECT session_id, count(*) FROM open_run GROUP BY session_id";
+        let counted = self.many(sql, [], |row| Ok((SessionId(rows::id(row, 0)?), number(row.get(1)?))));
+        self.told(counted.map(|it| it.into_iter().collect()))
     }
 
     /// Start messages that wait; see [`Store::outbox`](evenbeat_core::store::Store::outbox).

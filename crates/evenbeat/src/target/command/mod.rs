@@ -26,5 +26,5 @@ pub use places::{Places, PlacesError, open_own_file};
 pub use prepare::{Background, CommandSettings, ENV_ALLOWED, order};
 pub use shim::find_cgroup;
 pub use shim::main as shim_main;
-pub use shims::{Adopted, ShimNews, ShimOptions, Shims};
+pub use shims::{Adopted, NEWS_MAX, ShimNews, ShimOptions, Shims};
 pub use token::TokenKey;

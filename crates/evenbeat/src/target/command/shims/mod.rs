@@ -32,8 +32,8 @@ use super::places::Places;
 use super::word::ToShim;
 use crate::point::point;
 
-/// How many news may wait to be heard before those who have more must wait too.
-const N_NEWS_MAX: usize = 1_024;
+/// Capacity of the channel for news of runs. A run with more to tell waits while it is full.
+pub const NEWS_MAX: usize = 1_024;
 
 /// How often shims are asked whether they are there.
 const PING_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
@@ -98,7 +98,12 @@ struct Inner {
 impl Shims {
     /// The scheduler's side, and where its news come. To be called inside a `tokio` runtime.
     pub fn new(options: ShimOptions) -> io::Result<(Shims, mpsc::Receiver<ShimNews>)> {
-        let (news, heard) = mpsc::channel(N_NEWS_MAX);
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        Ok((Shims::telling(options, news)?, heard))
+    }
+
+    /// The scheduler's side, with news sent to `news`. To be called inside a `tokio` runtime.
+    pub fn telling(options: ShimOptions, news: mpsc::Sender<ShimNews>) -> io::Result<Shims> {
         let inner = Inner {
             launcher: Launcher::new(options.program.clone())?,
             options,
@@ -111,7 +116,7 @@ impl Shims {
         };
         let inner = Arc::new(inner);
         tokio::spawn(ping(Arc::downgrade(&inner)));
-        Ok((Shims { inner }, heard))
+        Ok(Shims { inner })
     }
 
     /// When the shim of a run last said anything, on the machine's boot clock; none for runs that are not held.
