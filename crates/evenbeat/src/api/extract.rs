@@ -7,17 +7,16 @@ use std::str::FromStr;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, header};
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::nearest::{nearest, shortened};
 use evenbeat_core::store::Revision;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
 
 use super::model::FieldError;
 use super::problem::{Code, Problem};
 use super::router::Api;
+use super::{fields, json};
 
 /// So many items a page has at most.
 const LIMIT_MAX: usize = 500;
@@ -107,11 +106,8 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, api: &Api) -> Result<Body<T>, Problem> {
-        let bytes = bytes(request, api).await?;
-        if bytes.is_empty() {
-            return Err(Problem::new(Code::MalformedBody, "there is no body; send a JSON object"));
-        }
-        json(&bytes).map(Body)
+        let BodyText(bytes) = BodyText::from_request(request, api).await?;
+        fields::read(json::read(&bytes)?).map(Body)
     }
 }
 
@@ -124,23 +120,34 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeBody<T> {
 
     async fn from_request(request: Request, api: &Api) -> Result<MaybeBody<T>, Problem> {
         let bytes = bytes(request, api).await?;
-        if bytes.is_empty() { Ok(MaybeBody(T::default())) } else { json(&bytes).map(MaybeBody) }
+        if bytes.is_empty() {
+            return Ok(MaybeBody(T::default()));
+        }
+        fields::read(json::read(&bytes)?).map(MaybeBody)
     }
 }
 
+/// A JSON body that is not read yet.
+#[derive(Debug)]
+pub(super) struct BodyText(pub(super) Bytes);
+
+impl FromRequest<Api> for BodyText {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, api: &Api) -> Result<BodyText, Problem> {
+        let bytes = bytes(request, api).await?;
+        if bytes.is_empty() {
+            return Err(Problem::new(Code::MalformedBody, "there is no body; send a JSON object"));
+        }
+        Ok(BodyText(bytes))
+    }
+}
+
+/// The body has been received as a whole before ([`super::router`]), within its limits.
 async fn bytes(request: Request, api: &Api) -> Result<Bytes, Problem> {
     let is_json = is_json(request.headers());
-    let within = api.options.body_within;
-    let read = timeout(within, Bytes::from_request(request, api)).await;
-    let read = read.map_err(|_| {
-        Problem::new(Code::BodyTooSlow, format!("the body was not there after {within:?}; send it at once"))
-    })?;
-    let bytes = read.map_err(|rejection| match rejection.into_response().status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Problem::new(Code::BodyTooLarge, "the body is larger than allowed here; send less at once")
-        }
-        _ => Problem::new(Code::MalformedBody, "the body broke off"),
-    })?;
+    let read = Bytes::from_request(request, api).await;
+    let bytes = read.map_err(|_| Problem::new(Code::MalformedBody, "the body broke off"))?;
     // A form of a page elsewhere can send anything but this type without being asked first.
     if !bytes.is_empty() && !is_json {
         return Err(Problem::new(Code::NotJson, "send the body with `Content-Type: application/json`"));
@@ -152,13 +159,6 @@ fn is_json(headers: &HeaderMap) -> bool {
     let said = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let media = said.split(';').next().unwrap_or_default().trim();
     media.eq_ignore_ascii_case("application/json")
-}
-
-fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedBody };
-        Problem::new(code, error.to_string())
-    })
 }
 
 /// The parameters of an address.

@@ -10,8 +10,10 @@
 
 mod caller;
 mod extract;
+mod fields;
 mod guard;
 mod handlers;
+mod json;
 mod judge;
 mod log_book;
 pub mod model;
@@ -19,10 +21,11 @@ mod problem;
 mod router;
 mod serve;
 mod socket;
+mod stream;
 
 pub use caller::{Peer, Role};
 pub use log_book::{LogBook, LogPart, NoLogs};
 pub use problem::{Code, Problem};
 pub use router::{ApiOptions, router};
-pub use serve::{Listeners, serve, serve_within};
+pub use serve::{ConnectionLimits, Listeners, serve, serve_within};
 pub use socket::{Socket, SocketError};

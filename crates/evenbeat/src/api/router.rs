@@ -1,42 +1,53 @@
 //! The table of routes, and what holds for all of them.
 
 use std::any::Any;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration as Length;
 
 use axum::Router;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use super::caller::Peer;
 use super::guard::guard;
 use super::handlers::{apply, health, jobs, nodes, runs, scheduler, status, upcoming};
 use super::log_book::LogBook;
 use super::problem::{Code, Problem};
+use super::serve::Overflow;
 use crate::runtime::app::App;
 
-/// So large a body may be.
+/// Largest request body we accept.
 const BODY_MAX: usize = 1 << 20;
 
-/// So large may be what declares a whole fleet.
+/// Largest body that declares a whole fleet.
 const APPLY_BODY_MAX: usize = 16 << 20;
+
+/// How many fleets are read at once, and how many ask for health.
+const N_FLEETS_MAX: usize = 2;
+const N_HEALTH_MAX: usize = 16;
 
 /// What the API goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiOptions {
     /// Names and addresses of this server, besides those that every machine has for itself.
     pub hosts: Vec<String>,
-    /// So many requests are worked on at once.
+    /// How many requests are worked on at once: so many over TCP, and as many through the Unix socket.
     pub n_requests_max: usize,
     /// So long a request waits for its turn.
     pub turn_within: Length,
     /// So long a body may take to come.
     pub body_within: Length,
+    /// How many bytes of bodies are held at once: so many over TCP, and as many through the Unix socket.
+    pub body_bytes_max: usize,
     /// So long an answer may take.
     pub answer_within: Length,
 }
@@ -48,6 +59,7 @@ impl Default for ApiOptions {
             n_requests_max: 128,
             turn_within: Length::from_secs(5),
             body_within: Length::from_secs(10),
+            body_bytes_max: 64 << 20,
             answer_within: Length::from_secs(30),
         }
     }
@@ -59,25 +71,79 @@ pub(super) struct Api {
     pub(super) app: App,
     pub(super) logs: Arc<dyn LogBook>,
     pub(super) options: Arc<ApiOptions>,
-    turns: Arc<Semaphore>,
+    rooms: Arc<Rooms>,
+}
+
+/// What requests share. Each door has its own, so that a crowd at one does not lock the other, and health asks at
+/// neither.
+#[derive(Debug)]
+struct Rooms {
+    tcp: Room,
+    socket: Room,
+    health: Semaphore,
+}
+
+#[derive(Debug)]
+struct Room {
+    /// Requests that are worked on.
+    turns: Semaphore,
+    /// Bytes of bodies that were received and are not done with.
+    body_bytes: Arc<Semaphore>,
+    /// Fleets that are read: a few at once, because a fleet takes more memory than its text.
+    fleets: Arc<Semaphore>,
+}
+
+impl Room {
+    fn new(options: &ApiOptions) -> Room {
+        Room {
+            turns: Semaphore::new(options.n_requests_max),
+            body_bytes: Arc::new(Semaphore::new(options.body_bytes_max)),
+            fleets: Arc::new(Semaphore::new(N_FLEETS_MAX)),
+        }
+    }
+}
+
+impl Api {
+    fn room(&self, peer: Option<&Peer>) -> &Room {
+        match peer {
+            Some(Peer::Socket { .. }) => &self.rooms.socket,
+            Some(Peer::Tcp(_)) | None => &self.rooms.tcp,
+        }
+    }
+
+    /// Waits until a fleet may be read. To be held until it has been.
+    pub(super) async fn fleet_turn(&self, peer: Peer) -> Result<OwnedSemaphorePermit, Problem> {
+        let fleets = Arc::clone(&self.room(Some(&peer)).fleets);
+        let turn = timeout(self.options.turn_within, fleets.acquire_owned()).await;
+        turn.ok().and_then(Result::ok).ok_or_else(too_busy)
+    }
 }
 
 /// Everything that can be asked of a process. Whoever accepts connections puts a [`Peer`](super::Peer) into the
 /// extensions of every request.
 pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
-    let turns = Arc::new(Semaphore::new(options.n_requests_max));
-    let api = Api { app, logs, options: Arc::new(options), turns };
-    Router::new()
+    let rooms =
+        Rooms { tcp: Room::new(&options), socket: Room::new(&options), health: Semaphore::new(N_HEALTH_MAX) };
+    let api = Api { app, logs, options: Arc::new(options), rooms: Arc::new(rooms) };
+    let health = Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .nest("/api/v1", v1())
+        .layer(from_fn_with_state(api.clone(), in_health_turn));
+    // The body first: whoever sends it slowly takes nobody's turn.
+    let bounded = |routes: Router<Api>, body_max: usize| {
+        routes
+            .layer(from_fn_with_state(api.clone(), in_turn))
+            .layer(from_fn_with_state((api.clone(), body_max), with_whole_body))
+    };
+    Router::new()
+        .merge(health)
+        .nest("/api/v1", bounded(v1(), BODY_MAX).merge(bounded(v1_large(), APPLY_BODY_MAX)))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(api.clone(), in_turn))
         .layer(from_fn_with_state(api.clone(), guard))
         .layer(from_fn(with_headers))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::disable())
         .with_state(api)
 }
 
@@ -93,7 +159,6 @@ fn v1() -> Router<Api> {
         .route("/jobs/{key}/runs", get(runs::of_job))
         .route("/jobs/{key}/upcoming", get(upcoming::of_job))
         .route("/jobs/{key}/records", get(runs::records))
-        .route("/apply", post(apply::apply).layer(DefaultBodyLimit::max(APPLY_BODY_MAX)))
         .route("/export", get(apply::export))
         .route("/runs", get(runs::list))
         .route("/runs/{id}", get(runs::get))
@@ -109,6 +174,11 @@ fn v1() -> Router<Api> {
         .route("/scheduler/rebalance/preview", post(scheduler::preview))
 }
 
+/// What declares a whole fleet.
+fn v1_large() -> Router<Api> {
+    Router::new().route("/apply", post(apply::apply))
+}
+
 async fn no_such_route() -> Problem {
     Problem::new(Code::NoSuchRoute, "there is nothing at this address; the API is below `/api/v1`")
 }
@@ -118,13 +188,80 @@ async fn no_such_method(request: Request) -> Problem {
     Problem::new(Code::NoSuchMethod, detail)
 }
 
+/// Receives the body before anything is done, within its limits of size and time.
+async fn with_whole_body(
+    State((api, body_max)): State<(Api, usize)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.extensions().get::<Overflow>().is_some() {
+        let detail = "too many connections are open; close some, or try again";
+        return Problem::new(Code::TooManyRequests, detail).into_response();
+    }
+    let (parts, body) = request.into_parts();
+    let budget = &api.room(parts.extensions.get()).body_bytes;
+    match timeout(api.options.body_within, whole(body, body_max, budget)).await {
+        // What was received counts until it is done with.
+        Ok(Ok((bytes, _held))) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Ok(Err(problem)) => problem.into_response(),
+        Err(_) => {
+            let within = api.options.body_within;
+            let detail = format!("the body was not complete after {within:?}; send it faster");
+            Problem::new(Code::BodyTooSlow, detail).into_response()
+        }
+    }
+}
+
+async fn whole(
+    mut body: Body,
+    body_max: usize,
+    budget: &Arc<Semaphore>,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Problem> {
+    let too_large = || {
+        let detail = format!("the body is larger than the {body_max} bytes that are allowed here; send less");
+        Problem::new(Code::BodyTooLarge, detail)
+    };
+    if usize::try_from(body.size_hint().lower()).map_or(true, |least| body_max < least) {
+        return Err(too_large());
+    }
+    let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|_| Problem::new(Code::MalformedBody, "the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if body_max < bytes.len() + data.len() {
+            return Err(too_large());
+        }
+        let n_bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let more = Arc::clone(budget).acquire_many_owned(n_bytes).await.map_err(|_| too_busy())?;
+        match &mut held {
+            Some(held) => held.merge(more),
+            None => held = Some(more),
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok((bytes.into(), held))
+}
+
 /// Only so many at once, and none for ever: a slow store must not pile up requests without end.
 async fn in_turn(State(api): State<Api>, request: Request, next: Next) -> Response {
-    let Ok(Ok(_turn)) = timeout(api.options.turn_within, api.turns.acquire()).await else {
-        let detail = "too many requests are being worked on; try again";
-        return Problem::new(Code::TooManyRequests, detail).into_response();
+    let turns = &api.room(request.extensions().get()).turns;
+    answered(&api.options, turns, next.run(request)).await
+}
+
+/// Health has turns of its own, so that it is answered however much else there is to do.
+async fn in_health_turn(State(api): State<Api>, request: Request, next: Next) -> Response {
+    answered(&api.options, &api.rooms.health, next.run(request)).await
+}
+
+async fn answered(
+    options: &ApiOptions,
+    turns: &Semaphore,
+    answer: impl Future<Output = Response>,
+) -> Response {
+    let Ok(Ok(_turn)) = timeout(options.turn_within, turns.acquire()).await else {
+        return too_busy().into_response();
     };
-    match timeout(api.options.answer_within, next.run(request)).await {
+    match timeout(options.answer_within, answer).await {
         Ok(answer) => answer,
         Err(_) => {
             let detail =
@@ -132,6 +269,10 @@ async fn in_turn(State(api): State<Api>, request: Request, next: Next) -> Respon
             Problem::new(Code::TookTooLong, detail).into_response()
         }
     }
+}
+
+fn too_busy() -> Problem {
+    Problem::new(Code::TooManyRequests, "too many requests are being worked on; try again")
 }
 
 /// Nothing here is to be kept by those in between, or taken for a page.

@@ -1,5 +1,6 @@
 //! Accepting connections, within limits.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration as Length;
@@ -14,19 +15,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
 use super::caller::Peer;
 use super::socket::Socket;
+use super::stream::WriteWithin;
 
-/// So many connections are open at once; who comes then waits.
-const CONNECTIONS_MAX: usize = 512;
-
-const HEAD_WITHIN: Length = Length::from_secs(5);
-
-/// So large a head may be.
+/// Largest head of a request we accept.
 const HEAD_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
 
@@ -35,6 +32,38 @@ const GOODBYE: Length = Length::from_secs(5);
 
 /// After an accept that failed (too many files are open, say) there is a moment of rest.
 const REST: Length = Length::from_millis(100);
+
+/// How many connections there may be, and how long each may take (S13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Connections over TCP.
+    pub tcp_max: usize,
+    /// Connections through the Unix socket, which TCP does not touch.
+    pub socket_max: usize,
+    /// Connections of a door beyond those. They are answered about health and nothing else, and the oldest is closed
+    /// for a new one: asking for health takes a moment, and who stays longer wants something else.
+    pub overflow_max: usize,
+    /// How long the head of a request may take to come, from the moment the one before was answered.
+    pub head_within: Length,
+    /// How long an answer may wait for the other side to take a part of it.
+    pub write_within: Length,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> ConnectionLimits {
+        ConnectionLimits {
+            tcp_max: 512,
+            socket_max: 128,
+            overflow_max: 64,
+            head_within: Length::from_secs(5),
+            write_within: Length::from_secs(10),
+        }
+    }
+}
+
+/// Marks the requests of a connection beyond the limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overflow;
 
 /// Where connections come from.
 #[derive(Debug, Default)]
@@ -47,37 +76,42 @@ pub struct Listeners {
 
 /// Answers until `shutdown` is done; then takes nothing new, answers what was asked, and removes its sockets.
 pub async fn serve(listeners: Listeners, router: Router, shutdown: impl Future<Output = ()>) {
-    serve_within(HEAD_WITHIN, listeners, router, shutdown).await;
+    serve_within(ConnectionLimits::default(), listeners, router, shutdown).await;
 }
 
-/// The same with another patience: so long the head of a request may take to come, from the moment the one before was
-/// answered.
+/// The same with other limits.
 pub async fn serve_within(
-    head_within: Length,
+    limits: ConnectionLimits,
     listeners: Listeners,
     router: Router,
     shutdown: impl Future<Output = ()>,
 ) {
     let (stop, stopped) = watch::channel(false);
-    let house =
-        House { router, head_within, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), stop: stopped };
+    let tcp = Arc::new(Semaphore::new(limits.tcp_max));
+    let sockets = Arc::new(Semaphore::new(limits.socket_max));
+    let house = |places: &Arc<Semaphore>| House {
+        router: router.clone(),
+        limits,
+        places: Arc::clone(places),
+        stop: stopped.clone(),
+    };
     let mut doors = JoinSet::new();
-    for tcp in listeners.tcp {
-        doors.spawn(open(tcp, house.clone()));
+    for listener in listeners.tcp {
+        doors.spawn(open(listener, house(&tcp)));
     }
     for socket in listeners.sockets {
-        doors.spawn(open(socket, house.clone()));
+        doors.spawn(open(socket, house(&sockets)));
     }
     shutdown.await;
     stop.send_replace(true);
     let _ = timeout(GOODBYE + REST, doors.join_all()).await;
 }
 
-/// What all connections share.
+/// What all connections of a door share.
 #[derive(Clone)]
 struct House {
     router: Router,
-    head_within: Length,
+    limits: ConnectionLimits,
     places: Arc<Semaphore>,
     stop: watch::Receiver<bool>,
 }
@@ -113,23 +147,29 @@ impl Door for Socket {
 async fn open(door: impl Door, house: House) {
     let mut stop = house.stop.clone();
     let mut open = JoinSet::new();
+    let mut overflow: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        // A place first: who has none yet waits outside, where the system keeps them.
-        let place = tokio::select! {
-            () = told(&mut stop) => break,
-            place = Arc::clone(&house.places).acquire_owned() => place,
-        };
-        let Ok(place) = place else { break };
         let accepted = tokio::select! {
             () = told(&mut stop) => break,
             accepted = door.accept() => accepted,
         };
         match accepted {
             Ok((stream, peer)) => {
-                open.spawn(converse(stream, peer, house.clone(), place));
+                let place = Arc::clone(&house.places).try_acquire_owned().ok();
+                let is_overflow = place.is_none();
+                let connection = open.spawn(converse(stream, peer, house.clone(), place));
+                if is_overflow {
+                    overflow.retain(|it| !it.is_finished());
+                    overflow.push_back(connection);
+                    if house.limits.overflow_max < overflow.len()
+                        && let Some(oldest) = overflow.pop_front()
+                    {
+                        oldest.abort();
+                    }
+                }
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
+                tracing::warn!(%error, "accepting a connection failed");
                 tokio::time::sleep(REST).await;
             }
         }
@@ -149,20 +189,26 @@ async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Peer,
     house: House,
-    place: OwnedSemaphorePermit,
+    place: Option<OwnedSemaphorePermit>,
 ) {
-    let House { router, head_within, mut stop, .. } = house;
+    let House { router, limits, mut stop, .. } = house;
+    let is_overflow = place.is_none();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
+        if is_overflow {
+            request.extensions_mut().insert(Overflow);
+        }
         router.clone().oneshot(request)
     });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(head_within)
+        .header_read_timeout(limits.head_within)
+        .keep_alive(!is_overflow)
         .max_header_size(HEAD_MAX)
         .max_headers(HEADERS_MAX);
+    let stream = WriteWithin::new(stream, limits.write_within);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let done = tokio::select! {
@@ -174,7 +220,7 @@ async fn converse(
     };
     if let Err(error) = done {
         // People close connections as they like.
-        tracing::debug!(%error, "a connection broke");
+        tracing::debug!(%error, "connection closed early");
     }
     drop(place);
 }

@@ -1,5 +1,7 @@
 //! The fleet as a whole: status, apply, distribution, rebalance, what comes, nodes.
 
+use std::time::Duration as Length;
+
 use evenbeat::store::sqlite::Options;
 use serde_json::{Value as Json, json};
 
@@ -298,4 +300,49 @@ fn cancels_and_drains_are_in_the_audit() {
     assert_eq!(served.post(&format!("/api/v1/runs/{id}/cancel"), "").short(), "409 run_is_over");
     let again = served.runtime.block_on(served.app.store.audit(100)).unwrap();
     assert_eq!(again.len(), audit.len(), "nothing was cancelled");
+}
+
+#[test]
+fn open_runs_are_counted_to_the_last() {
+    const N_JOBS: usize = 1_100;
+    let served = Served::with(Setup { takes: Length::from_hours(1), capacity: 2_000, ..Setup::default() });
+    let jobs: Vec<Json> =
+        (0..N_JOBS).map(|no| json!({"name": format!("job{no}"), "command": ["true"], "at": "now"})).collect();
+    let reply = served.post("/api/v1/apply", &json!({ "jobs": jobs }).to_string());
+    assert_eq!(reply.status, 200, "{reply:?}");
+    served.until("all runs", || {
+        let open = served.get("/api/v1/status").json()["open_runs"].as_u64().unwrap();
+        assert!(open <= 1_100);
+        (open == 1_100).then_some(())
+    });
+    let nodes = served.get("/api/v1/nodes").json();
+    assert_eq!(nodes["items"][0]["open_runs"], 1_100, "{nodes}");
+}
+
+#[test]
+fn an_outage_in_the_middle_of_an_apply_leaves_no_load_of_jobs_that_are_not_there() {
+    let store = Options { size_max_bytes: Some(2 << 20), ..Options::default() };
+    let served = Served::with(Setup { store, ..Setup::default() });
+    let jobs: Vec<Json> = (0..20_000)
+        .map(|no| json!({"name": format!("job{no}"), "command": ["true"], "every": "1h"}))
+        .collect();
+    let reply = served.post("/api/v1/apply", &json!({ "jobs": jobs }).to_string());
+    assert_eq!(reply.short(), "503 store_down");
+    let runtime = &served.runtime;
+    let mut n_stored = 0;
+    let mut after = None;
+    loop {
+        let page = runtime.block_on(served.app.store.jobs(after, 500)).unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.job.key.clone());
+        n_stored += page.len();
+    }
+    assert!(0 < n_stored && n_stored < 20_000, "{n_stored}");
+    // What the feed still has to tell is of jobs that are there.
+    served.until("the same fleet", || (served.app.fleet.ledger().n_jobs() == n_stored).then_some(()));
+    // A job that could not be changed keeps its place.
+    let large = json!({"command": ["true"], "every": "2h", "params": {"pad": "x".repeat(900_000)}});
+    let reply = served.put("job0", &large.to_string());
+    assert_eq!(reply.short(), "503 store_down");
+    assert_eq!(served.app.fleet.ledger().n_jobs(), n_stored);
 }

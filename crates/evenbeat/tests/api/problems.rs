@@ -21,6 +21,23 @@ fn a_problem_has_a_code_a_sentence_and_the_fields_concerned() {
     let fleet = r#"{"jobs":[{"name":"a","manual":true,"command":["x"]},{"name":"a","manual":true,"command":["x"]},{"name":"b","every":"0s","command":["x"]}]}"#;
     note("POST /api/v1/apply", &served.post("/api/v1/apply", fleet));
     note("PUT with a broken body", &served.put("shop", "{\"every\": }"));
+    note("PUT with half a body", &served.put("shop", "{\"every\": \"1h\""));
+    note("PUT with a list", &served.put("shop", "[]"));
+    note(
+        "PUT with a key twice",
+        &served.put("shop", r#"{"manual":true,"command":["x"],"labels":{"a":"1","a":"2"}}"#),
+    );
+    let twice = r#"{"jobs":[{"name":"a","manual":true,"command":["x"]},{"name":"b","name":"c","manual":true,"command":["x"]}]}"#;
+    note("POST /api/v1/apply with a key twice", &served.post("/api/v1/apply", twice));
+    note("POST /api/v1/apply with a list of texts", &served.post("/api/v1/apply", r#"{"jobs":["a"]}"#));
+    note("POST /api/v1/apply with a text", &served.post("/api/v1/apply", r#"{"jobs":"a","prone":true}"#));
+    note("POST a drain that is a text", &served.post("/api/v1/nodes/one/drain", r#"{"draining":"yes"}"#));
+    note("POST a drain that says nothing", &served.post("/api/v1/nodes/one/drain", "{}"));
+    served.add("real", r#""manual":true"#);
+    note(
+        "POST a trigger with a key twice",
+        &served.post("/api/v1/jobs/real/trigger", r#"{"params":{"page":1,"page":2}}"#),
+    );
     note("POST as a form", &{
         let headers = [("Content-Type", "application/x-www-form-urlencoded")];
         served.ask("POST", "/api/v1/jobs/shop/pause", &headers, Some("reason=x"))

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration as Length;
 
-use evenbeat::api::{ApiOptions, Listeners, LogBook, LogPart, Socket, router, serve_within};
+use evenbeat::api::{
+    ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, Socket, router, serve_within,
+};
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::Allowed;
 use evenbeat::runtime::app::{App, AppParts, Running};
@@ -51,7 +53,9 @@ pub(crate) struct Setup {
     /// So long each may take.
     pub(crate) run_time: RunTime,
     pub(crate) options: ApiOptions,
-    pub(crate) head_within: Length,
+    pub(crate) limits: ConnectionLimits,
+    /// What the node can carry, in cost units.
+    pub(crate) capacity: u32,
     pub(crate) store: Options,
 }
 
@@ -59,7 +63,8 @@ impl Default for Setup {
     fn default() -> Setup {
         let options = ApiOptions { answer_within: PATIENCE, ..ApiOptions::default() };
         let (run_time, store) = (RunTime::default(), Options::default());
-        Setup { takes: Length::ZERO, run_time, options, head_within: PATIENCE, store }
+        let limits = ConnectionLimits { head_within: PATIENCE, ..ConnectionLimits::default() };
+        Setup { takes: Length::ZERO, run_time, options, limits, capacity: 8, store }
     }
 }
 
@@ -78,7 +83,7 @@ impl Served {
         let folder = Folder::new();
         let runtime = Runtime::new().unwrap();
         let entered = runtime.enter();
-        let (app, running) = app_with(&folder, setup.takes, setup.run_time, setup.store);
+        let (app, running) = app_with(&folder, setup.takes, setup.run_time, setup.store, setup.capacity);
         let logs = Arc::new(FakeLogs::default());
         let tcp = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = tcp.local_addr().unwrap();
@@ -86,7 +91,7 @@ impl Served {
         let listeners = Listeners { tcp: vec![tcp], sockets: vec![socket] };
         let routes = router(app.clone(), logs.clone(), setup.options);
         let (stop, stopped) = oneshot::channel::<()>();
-        runtime.spawn(serve_within(setup.head_within, listeners, routes, async {
+        runtime.spawn(serve_within(setup.limits, listeners, routes, async {
             let _ = stopped.await;
         }));
         drop(entered);
@@ -181,10 +186,16 @@ impl Served {
 
 /// A process without doors.
 pub(crate) fn app(folder: &Folder, takes: Length, run_time: RunTime) -> (App, Running) {
-    app_with(folder, takes, run_time, Options::default())
+    app_with(folder, takes, run_time, Options::default(), 8)
 }
 
-fn app_with(folder: &Folder, takes: Length, run_time: RunTime, options: Options) -> (App, Running) {
+fn app_with(
+    folder: &Folder,
+    takes: Length,
+    run_time: RunTime,
+    options: Options,
+    capacity: u32,
+) -> (App, Running) {
     let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
     let node: NodeName = "one".parse().unwrap();
     let parts = AppParts {
@@ -194,9 +205,9 @@ fn app_with(folder: &Folder, takes: Length, run_time: RunTime, options: Options)
             instance: "main".to_owned(),
             boot_id: 1,
             home: 1,
-            pools: BTreeMap::from([(Pool::default_pool(), 8)]),
+            pools: BTreeMap::from([(Pool::default_pool(), capacity)]),
         },
-        settings: Settings { run_time, ..Settings::new(node, None, 8) },
+        settings: Settings { run_time, ..Settings::new(node, None, capacity) },
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: Allowed::default(),
