@@ -5,18 +5,24 @@ mod folder;
 #[path = "support/wait.rs"]
 #[expect(dead_code, reason = "shared with tests that wait for other things")]
 mod wait;
+#[path = "serve/abuse.rs"]
+mod abuse;
 #[path = "serve/demo.rs"]
 mod demo;
 #[path = "serve/downtime.rs"]
 mod downtime;
 #[path = "serve/lives.rs"]
 mod lives;
+#[path = "serve/log_lines.rs"]
+mod log_lines;
 #[path = "serve/node.rs"]
 mod node;
 #[path = "serve/quotas.rs"]
 mod quotas;
 #[path = "serve/refused.rs"]
 mod refused;
+#[path = "serve/reload.rs"]
+mod reload;
 #[path = "serve/store.rs"]
 mod store;
 #[path = "serve/shared_file.rs"]

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
@@ -11,24 +12,33 @@ use super::Exit;
 use super::config::{ConfigArgs, exit_of, say};
 use crate::config::{Config, load};
 use crate::runtime::app::Stopped;
-use crate::serve::{ServeError, Server, Signals, start_logging};
+use crate::serve::{END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
 
 /// What it is asked with.
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
+    /// Job files, or folders of them, to apply at start and again on SIGHUP, beside those of `jobs` in the
+    /// configuration.
+    #[arg(value_name = "FILE")]
+    jobs: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
 /// Serves.
 pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
-    let (config, origins) = match load(&args.config.asked()) {
+    let (mut config, origins) = match load(&args.config.asked()) {
         Ok(loaded) => (loaded.config, loaded.origins),
         Err(refused) => {
             say(&refused, err)?;
             return Ok(exit_of(&refused));
         }
     };
+    for path in &args.jobs {
+        if !config.jobs.contains(path) {
+            config.jobs.push(path.clone());
+        }
+    }
     start_logging(&config.log);
     for ignored in origins.ignored() {
         tracing::warn!(reason = ignored.message, "environment variable ignored");
@@ -44,8 +54,12 @@ pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
         }
     };
     match runtime.block_on(serve(&config)) {
-        Ok(_) => Ok(Exit::Ok),
+        Ok(stopped) => {
+            end(runtime, stopped);
+            Ok(Exit::Ok)
+        }
         Err(error) => {
+            runtime.shutdown_timeout(END_WITHIN);
             write_error(err, &error)?;
             Ok(Exit::Failed)
         }
@@ -72,8 +86,9 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
 async fn serve(config: &Config) -> Result<Stopped, ServeError> {
     // From the first moment on, so that nobody who hurries kills a process that is about to make its files.
     let signals = Signals::new().map_err(ServeError::Launcher)?;
+    let hangups = Hangups::new().map_err(ServeError::Launcher)?;
     let server = Server::start(config).await?;
-    server.run(signals).await
+    server.run(signals, hangups).await
 }
 
 /// Why a process does not serve.

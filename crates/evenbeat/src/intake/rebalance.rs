@@ -105,7 +105,7 @@ impl Intake {
                     }
                     self.inner.node.nudge();
                     let moved = pending.into_iter().map(|it| it.made).collect();
-                    return Ok(self.tell_of_rebalance(scores, moved, skipped));
+                    return Ok(self.tell_of_rebalance(scores, moved, skipped).await);
                 }
                 PlanAnswer::Gone => return Err(IntakeError::NoSuchPlan { plan: id }),
                 PlanAnswer::Stale(rows) if rows.is_empty() => return Err(old()),
@@ -122,9 +122,14 @@ impl Intake {
         Err(StoreDown("jobs of the plan changed again and again; apply it once more".to_owned()).into())
     }
 
-    fn tell_of_rebalance(&self, scores: (f64, f64), moved: Vec<Move>, skipped: Vec<Kept>) -> Rebalanced {
+    async fn tell_of_rebalance(
+        &self,
+        scores: (f64, f64),
+        moved: Vec<Move>,
+        skipped: Vec<Kept>,
+    ) -> Rebalanced {
         let (old_score, planned_score) = scores;
-        let day = self.inner.fleet.distribution(clock::now(), 24);
+        let day = self.inner.fleet.distribution_async(clock::now(), 24).await;
         let new_score = day.map_or(planned_score, |day| day.score());
         for kept in &skipped {
             let notice = Notice::SkippedByRebalance { key: kept.key.clone(), reason: kept.reason };

@@ -2,6 +2,7 @@
 
 mod doors;
 mod home;
+mod job_files;
 mod logging;
 mod open;
 mod signals;
@@ -10,17 +11,18 @@ use std::time::Duration as Length;
 
 use evenbeat_core::job::Job;
 use evenbeat_core::time::Duration;
+use tokio::runtime::Runtime;
 
 pub use doors::Doors;
 use doors::{Listening, Unopened};
 use home::Home;
+use job_files::JobFiles;
 pub use logging::start_logging;
 pub use open::ServeError;
-pub use signals::{Signal, Signals};
+pub use signals::{Hangups, Signal, Signals};
 
 use crate::config::Config;
 use crate::fleet::AgendaSettings;
-use crate::intake::{Actor, ApplyOptions};
 use crate::jobfile::SourceText;
 use crate::point::point;
 use crate::runtime::app::{App, AppParts, Running, Stopped};
@@ -42,6 +44,7 @@ pub struct Server {
     pub doors: Doors,
     running: Running,
     listening: Listening,
+    job_files: JobFiles,
     _node_lock: open::NodeLock,
 }
 
@@ -87,24 +90,32 @@ impl Server {
             })?;
         works.map_err(ServeError::Launcher)?;
         point("serve.begun");
-        apply_files(&app, jobs).await?;
+        let mut job_files = JobFiles::new(&config.jobs);
+        job_files.apply(&app, jobs).await?;
         point("serve.applied");
         let (doors, listening) = unopened.open(&app, &places);
         tracing::info!(address = %doors.address, socket = %doors.socket.display(), "serving");
-        Ok(Server { app, places, doors, running, listening, _node_lock: node_lock })
+        Ok(Server { app, places, doors, running, listening, job_files, _node_lock: node_lock })
     }
 
     /// Waits until it is asked to stop, or cannot go on; then stops in good order. A second signal lets go at once.
-    pub async fn run(mut self, mut signals: Signals) -> Result<Stopped, ServeError> {
-        let asked = tokio::select! {
-            signal = signals.next() => Some(signal),
-            ended = self.running.ended() => {
-                ended?;
-                None
+    /// Meanwhile job files are read again whenever that is asked for.
+    pub async fn run(mut self, mut signals: Signals, mut hangups: Hangups) -> Result<Stopped, ServeError> {
+        let (app, mut job_files) = (self.app.clone(), std::mem::take(&mut self.job_files));
+        // In a task of its own: nobody who wants to stop waits for it. Signals that come during a reload are one.
+        let reloading = tokio::spawn(async move {
+            loop {
+                hangups.next().await;
+                job_files.reload(&app).await;
             }
+        });
+        let asked = tokio::select! {
+            signal = signals.next() => Ok(Some(signal)),
+            ended = self.running.ended() => ended.map(|()| None),
         };
-        if let Some(signal) = asked {
-            tracing::info!(signal = signal.as_str(), "stopping: what runs may end, nothing new is taken");
+        reloading.abort();
+        if let Some(signal) = asked? {
+            tracing::info!(signal = signal.as_str(), "stopping; runs may end, nothing new starts");
         }
         let hurry = async {
             signals.next().await;
@@ -118,27 +129,22 @@ impl Server {
         let stopped = running.stop(DRAIN_FOR, hurry).await?;
         // People can look on until the end.
         listening.stop().await;
-        match stopped {
-            Stopped::Clean => tracing::info!("stopped"),
-            Stopped::LetGo => {
-                tracing::warn!("stopped; runs go on without this process, and the next one takes them over");
-            }
-        }
         Ok(stopped)
     }
 }
 
-/// What the configuration declares is so before anybody can say otherwise.
-async fn apply_files(app: &App, jobs: Vec<Job>) -> Result<(), ServeError> {
-    if jobs.is_empty() {
-        return Ok(());
+/// How long anything that still executes may take to end, once nobody waits for it.
+pub const END_WITHIN: Length = Length::from_secs(2);
+
+/// Ends everything that still executes and says that the process has stopped. Nothing happens after that.
+pub fn end(runtime: Runtime, stopped: Stopped) {
+    runtime.shutdown_timeout(END_WITHIN);
+    match stopped {
+        Stopped::Clean => tracing::info!("stopped"),
+        Stopped::LetGo => {
+            tracing::warn!("stopped; runs go on without this process, and the next one takes them over");
+        }
     }
-    // Jobs are placed around those that are there.
-    app.fleet.read().await;
-    let system = Actor("system".to_owned());
-    let applied = app.intake.apply(&system, jobs, ApplyOptions::default()).await?;
-    tracing::info!(jobs = applied.len(), "job files applied");
-    Ok(())
 }
 
 /// The jobs of a text, which people know under a name.

@@ -292,6 +292,11 @@ pub(super) fn commands(
 
 /// The jobs of files, and of all job files in folders.
 pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
+    jobs_in(&texts(paths)?)
+}
+
+/// The texts of files, and of all job files in folders.
+pub(super) fn texts(paths: &[PathBuf]) -> Result<Vec<SourceText>, ServeError> {
     let mut files = Vec::new();
     for path in paths {
         let failed = |source| ServeError::JobFile { path: path.clone(), source };
@@ -312,7 +317,7 @@ pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
             fs::read_to_string(&path).map_err(|source| ServeError::JobFile { path: path.clone(), source })?;
         texts.push(SourceText { name: path.display().to_string(), text });
     }
-    jobs_in(&texts)
+    Ok(texts)
 }
 
 /// The jobs of texts.

@@ -1,4 +1,4 @@
-//! How a process is asked to stop.
+//! How a process is asked to stop, or to read its job files again.
 
 use std::io;
 
@@ -44,6 +44,25 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => Signal::Terminate,
             _ = self.interrupt.recv() => Signal::Interrupt,
+        }
+    }
+}
+
+/// The signal that asks a process to read its job files again (SIGHUP). Those that nobody has waited for yet are one.
+#[derive(Debug)]
+pub struct Hangups(unix::Signal);
+
+impl Hangups {
+    /// From now on the signal does not end the process. Must be called within the runtime.
+    pub fn new() -> io::Result<Hangups> {
+        Ok(Hangups(unix::signal(SignalKind::hangup())?))
+    }
+
+    /// Waits for the next.
+    pub async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            // None will ever come.
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -68,6 +68,23 @@ impl Node {
         until("an answer", || self.ask(&["status"]).status.code().filter(|code| *code < 2));
     }
 
+    /// The process that serves.
+    pub(crate) fn pid(&self) -> u32 {
+        self.serving.as_ref().expect("it serves").id()
+    }
+
+    /// The log lines that say this, for machines.
+    pub(crate) fn log_lines(&self, said: &str) -> Vec<Json> {
+        let lines = self.log();
+        let lines = lines.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok());
+        lines.filter(|line| line["message"] == said).collect()
+    }
+
+    /// Waits until it logs that something has happened, so many times.
+    pub(crate) fn logged(&self, said: &str, n_times: usize) -> Vec<Json> {
+        until(said, || Some(self.log_lines(said)).filter(|lines| n_times <= lines.len()))
+    }
+
     /// Asks it to stop, and waits until it has.
     pub(crate) fn stop(&mut self) -> Option<i32> {
         let mut serving = self.serving.take().expect("it serves");
