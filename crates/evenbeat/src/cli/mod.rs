@@ -43,6 +43,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
+use evenbeat_core::zone::Zone;
 
 pub use exit::{Exit, Probe, exit_codes};
 
@@ -102,12 +103,12 @@ enum Command {
     Upcoming {
         /// A job file; `-` is standard input. A server is asked if there is none.
         file: Option<PathBuf>,
-        /// Begin at this instant (RFC 3339). Default: now.
-        #[arg(long, value_name = "INSTANT")]
-        from: Option<Timestamp>,
-        /// End before this instant, at most 31 days later. Default: one hour later.
-        #[arg(long, value_name = "INSTANT")]
-        to: Option<Timestamp>,
+        /// Begin at this time: `tomorrow`, `2026-11-17`, `6h` (from now), or an instant. Default: now.
+        #[arg(long, value_name = "WHEN")]
+        from: Option<when::When>,
+        /// End before this time, at most 31 days after the beginning. Default: one hour after it.
+        #[arg(long, value_name = "WHEN")]
+        to: Option<when::When>,
         /// Only this job.
         #[arg(long, value_name = "KEY")]
         job: Option<JobKey>,
@@ -222,7 +223,11 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
             next::run(&file, &wanted, now, out, err)
         }
         Command::Upcoming { file, from, to, job, limit, server } => {
-            let (from, json) = (from.unwrap_or(now), server.json);
+            // A zone that does not exist is refused by the command itself.
+            let zone = server.times.zone().unwrap_or_else(|_| Zone::utc());
+            let clock = show::Clock { zone, now };
+            let (from, to) = (from.map_or(now, |it| it.ahead(&clock)), to.map(|it| it.ahead(&clock)));
+            let json = server.json;
             let wanted = upcoming::Wanted { job, from, to, limit, json };
             match file {
                 Some(file) => upcoming::run(&file, &wanted, &server.times, now, out, err),

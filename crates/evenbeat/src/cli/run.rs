@@ -95,8 +95,8 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
                 .with("job", args.job.as_ref())
                 .with("outcome", args.outcome.as_ref())
                 .with("open", args.open.then_some(true))
-                .with("since", args.since.map(|it| it.resolve(&desk.clock)))
-                .with("until", args.until.map(|it| it.resolve(&desk.clock)));
+                .with("since", args.since.map(|it| it.before(&desk.clock)))
+                .with("until", args.until.map(|it| it.before(&desk.clock)));
             let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
             desk.ask_all_and_show(&ask, "before", most, table)?;
             if let Some(job) = args.job.as_ref().filter(|_| !desk.json) {

@@ -11,6 +11,7 @@ use evenbeat_core::time::Timestamp;
 use super::apply::Purpose;
 use super::balance::{Consent, Detail};
 use super::live::{ServerArgs, at_desk};
+use super::when::When;
 use super::{Exit, apply, balance, explain, job, node, run as runs, status};
 
 #[derive(Debug, Subcommand)]
@@ -63,9 +64,10 @@ pub(crate) enum Served {
     Explain {
         /// Its key.
         job: JobKey,
-        /// Explain it as of this later instant (RFC 3339), if nothing else changes until then. Default: now.
-        #[arg(long, value_name = "INSTANT")]
-        at: Option<Timestamp>,
+        /// Explain it as of this later time, if nothing else changes until then: `2h` (from now), `tomorrow`,
+        /// `2026-11-17`, or an instant. Default: now.
+        #[arg(long, value_name = "WHEN")]
+        at: Option<When>,
         #[command(flatten)]
         server: ServerArgs,
     },
@@ -123,9 +125,10 @@ pub(crate) fn run(
         Served::Export { server } => at_desk(&server, now, out, err, apply::export),
         Served::Job(Of { server, args }) => at_desk(&server, now, out, err, |desk| job::run(args, desk)),
         Served::Run(Of { server, args }) => at_desk(&server, now, out, err, |desk| runs::run(&args, desk)),
-        Served::Explain { job, at, server } => {
-            at_desk(&server, now, out, err, |desk| explain::run(&job, at, desk))
-        }
+        Served::Explain { job, at, server } => at_desk(&server, now, out, err, |desk| {
+            let at = at.map(|it| it.ahead(&desk.clock));
+            explain::run(&job, at, desk)
+        }),
         Served::Distribution { hours, server } => {
             at_desk(&server, now, out, err, |desk| balance::distribution(hours, desk))
         }

@@ -13,8 +13,8 @@ use super::show::Clock;
 pub(crate) enum When {
     /// As it is.
     At(Timestamp),
-    /// So long ago.
-    Ago(Duration),
+    /// This far from now, into the past or the future as the option means it.
+    Away(Duration),
     /// Midnight, so many days from today.
     Day(i64),
     /// What the clocks show, on a date and at a second of the day.
@@ -22,12 +22,21 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// The instant, for someone in this zone at this time.
-    pub(crate) fn resolve(self, clock: &Clock) -> Timestamp {
+    /// The instant, where a length means that long ago.
+    pub(crate) fn before(self, clock: &Clock) -> Timestamp {
+        self.resolve(clock, |now, length| now - length)
+    }
+
+    /// The instant, where a length means that long from now.
+    pub(crate) fn ahead(self, clock: &Clock) -> Timestamp {
+        self.resolve(clock, |now, length| now + length)
+    }
+
+    fn resolve(self, clock: &Clock, away: fn(Timestamp, Duration) -> Timestamp) -> Timestamp {
         let Clock { zone, now } = clock;
         match self {
             When::At(at) => at,
-            When::Ago(length) => *now - length,
+            When::Away(length) => away(*now, length),
             When::Day(days) => instant(zone, date_of(day_of(zone.local(*now).date) + days), 0),
             When::Local(date, second) => instant(zone, date, second),
         }
@@ -54,15 +63,16 @@ impl FromStr for When {
 
     fn from_str(text: &str) -> Result<When, String> {
         match text {
-            "now" => return Ok(When::Ago(Duration::ZERO)),
+            "now" => return Ok(When::Away(Duration::ZERO)),
             "today" => return Ok(When::Day(0)),
             "yesterday" => return Ok(When::Day(-1)),
+            "tomorrow" => return Ok(When::Day(1)),
             _ => {}
         }
-        let typed = text.parse().map(When::At).ok().or_else(|| text.parse().map(When::Ago).ok());
+        let typed = text.parse().map(When::At).ok().or_else(|| text.parse().map(When::Away).ok());
         typed.or_else(|| local(text)).ok_or_else(|| {
-            "write a length such as `1h` (ago), a date such as `2026-11-17`, `today`, `yesterday`, or an instant such \
-             as `2026-11-17T04:30:00Z`"
+            "write a length such as `1h`, a date such as `2026-11-17`, `today`, `yesterday`, `tomorrow`, or an instant \
+             such as `2026-11-17T04:30:00Z`"
                 .to_owned()
         })
     }
@@ -98,7 +108,7 @@ mod tests {
     #[track_caller]
     fn check(zone: &str, text: &str, expected: &str) {
         let clock = Clock { zone: Zone::named(zone).unwrap(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
-        let shown = text.parse::<When>().map_or_else(|error| error, |it| it.resolve(&clock).to_string());
+        let shown = text.parse::<When>().map_or_else(|error| error, |it| it.before(&clock).to_string());
         assert_eq!(shown, expected, "{text}");
     }
 
@@ -116,6 +126,15 @@ mod tests {
         check("Europe/Berlin", "2026-07-01", "2026-06-30T22:00:00Z");
         check("Europe/Berlin", "2026-07-01 12:30", "2026-07-01T10:30:00Z");
         check("Europe/Berlin", "2026-07-01T12:30:15", "2026-07-01T10:30:15Z");
+    }
+
+    #[test]
+    fn a_length_lies_ahead_where_an_option_means_it_so() {
+        let clock = Clock { zone: Zone::utc(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
+        let ahead = |text: &str| text.parse::<When>().unwrap().ahead(&clock).to_string();
+        assert_eq!(ahead("6h"), "2026-03-29T16:15:30Z");
+        assert_eq!(ahead("tomorrow"), "2026-03-30T00:00:00Z");
+        assert_eq!(ahead("now"), "2026-03-29T10:15:30Z");
     }
 
     #[test]

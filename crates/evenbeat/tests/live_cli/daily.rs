@@ -129,6 +129,22 @@ fn since_takes_lengths_dates_and_words() {
 }
 
 #[test]
+fn times_ahead_are_said_the_same_way() {
+    let served = Served::start();
+    served.add("news", r#""every":"1h""#);
+    let n_lines = |args: &[&str]| {
+        let text = served.said(args);
+        assert!(text.ends_with("--- exit 0\n"), "{text}");
+        text.lines().filter(|line| line.ends_with("  news")).count()
+    };
+    assert_eq!(n_lines(&["upcoming", "--to", "6h"]), 6);
+    assert_eq!(n_lines(&["upcoming", "--from", "1h", "--to", "2h"]), 1);
+    assert_eq!(n_lines(&["upcoming", "--from", "2090-01-01", "--to", "2090-01-02"]), 24);
+    let text = served.said(&["explain", "news", "--at", "tomorrow"]);
+    assert!(text.lines().next().unwrap().contains(" 00:00:00 UTC"), "{text}");
+}
+
+#[test]
 fn job_add_takes_flags_and_plain_values() {
     let served = Served::start();
     let text = served.said(&["job", "add", "shop", "--", "ls"]);

@@ -42,7 +42,9 @@ fn still_there(folder: &Path) -> Vec<String> {
 /// Runs a demo in a terminal of its own with so many columns and rows. Once it shows a text, the terminal is closed, or
 /// Ctrl-C is pressed. Prints everything that the terminal got.
 const IN_A_TERMINAL: &str = r#"
-import fcntl, os, pty, struct, sys, termios
+import fcntl, os, pty, signal, struct, sys, termios
+# A demo that never shows it must not outlive the test: its terminal goes with this process.
+signal.alarm(120)
 how, text, columns, rows, program = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
 pid, terminal = pty.fork()
 if pid == 0:

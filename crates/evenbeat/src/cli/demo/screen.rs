@@ -97,7 +97,8 @@ fn share(lists: &[List; 4], room: usize) -> ([usize; 4], bool) {
 
 fn head(view: &View, size: Size) -> Vec<Line> {
     let n_jobs: usize = view.conditions.values().sum();
-    let about = format!("  a made-up fleet of {n_jobs} jobs, begun {}", show::relative(view.since, view.at));
+    let about =
+        format!("  a made-up fleet of {n_jobs} jobs, started {}", show::relative(view.since, view.at));
     let mut lines = vec![Line::default().with("Evenbeat", BOLD).with(&about, DIM)];
     let mut conditions = Line::default().with("condition  ", BOLD);
     for (idx, (condition, n)) in view.conditions.iter().enumerate() {
