@@ -6,14 +6,16 @@
 
 use std::fmt;
 
-use crate::condition::{self, Assessment, Wait};
+use crate::condition::{self, Assessment, Reason, Wait};
 use crate::engine::plan::{Passed, Plan, Stop};
 use crate::engine::view::{Entry, JobIdx, Spot};
 use crate::engine::{Engine, Now};
 use crate::ids::{JobKey, NodeName, Pool};
+use crate::job::{JobState, Terms};
 use crate::repair;
-use crate::store::CounterKey;
+use crate::store::{CounterKey, SessionRow};
 use crate::time::Timestamp;
+use crate::unsatisfiable::{Unsatisfiable, units};
 use crate::urgency::Outlook;
 
 /// So many jobs that go before are named.
@@ -55,17 +57,30 @@ pub enum Binding {
     StartsNow,
     /// The store has been asked for it, and has not answered yet.
     Asked,
-    /// So many of its runs are open as may be.
+    /// As many of its runs are open as may be.
     Running,
-    /// Something of its own: schedule, floor, blackout, pause.
+    /// The same, and the node that runs it has fallen silent.
+    OwnerLost {
+        /// That node.
+        node: NodeName,
+    },
+    /// Something of its own: schedule, retry delay, blackout, pause.
     Own(Wait),
-    /// What is stored as its next run is none of its schedule's: nothing runs for it, and it is placed afresh.
+    /// Its stored next run is not one of its schedule's: nothing runs for it until it is placed again.
     Misplaced,
-    /// Nothing is due: it runs when triggered, or never again.
-    NothingDue,
-    /// This node may not take it, or could not carry it.
-    NotOnThisNode,
-    /// It is left to another node for a moment.
+    /// No node can take it; why, if that is not just for the moment.
+    NoNode(Option<Unsatisfiable>),
+    /// Every node that could take it is draining.
+    Draining {
+        /// Which.
+        nodes: Vec<NodeName>,
+    },
+    /// Only other nodes may take it.
+    Elsewhere {
+        /// Which.
+        nodes: Vec<NodeName>,
+    },
+    /// Another node goes first, for a moment.
     LeftTo {
         /// Which; none if it has just gone.
         node: Option<NodeName>,
@@ -84,6 +99,15 @@ pub enum Binding {
         /// Which pool.
         pool: Pool,
         /// What is free there.
+        free: u32,
+        /// What it needs.
+        needed: u32,
+    },
+    /// Its pool has room for it, but keeps it for manual and short runs.
+    Reserved {
+        /// Which pool.
+        pool: Pool,
+        /// What is free there and not reserved.
         free: u32,
         /// What it needs.
         needed: u32,
@@ -107,12 +131,51 @@ pub enum Binding {
 pub enum NodeRest {
     /// It has no session yet, or reads the fleet.
     Starting,
-    /// It finishes what runs and takes nothing new.
-    Draining,
-    /// It cannot confirm its lease.
+    /// The store does not answer, or the lease cannot be confirmed.
     NotTrusted,
     /// It waits for the answer to what it asked last.
     Asking,
+}
+
+impl Binding {
+    /// Its code.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Binding::StartsNow | Binding::Asked | Binding::LeftTo { .. } => Reason::Ok,
+            Binding::Running => Reason::Running,
+            Binding::OwnerLost { .. } => Reason::OwnerLost,
+            Binding::Own(wait) => wait.reason,
+            Binding::Misplaced => Reason::NotDue,
+            Binding::NoNode(_) | Binding::NodeRests(NodeRest::Starting | NodeRest::NotTrusted) => {
+                Reason::NoNode
+            }
+            Binding::Draining { .. } => Reason::Draining,
+            Binding::Limited { by, .. } => match by {
+                CounterKey::Site(_) => Reason::Site,
+                CounterKey::Tenant(_) => Reason::QuotaConcurrency,
+                CounterKey::Name(_) if *by == CounterKey::all_runs() => Reason::QuotaConcurrency,
+                CounterKey::Name(_) => Reason::ParallelOfName,
+            },
+            Binding::Reserved { .. } => Reason::Reserved,
+            Binding::GivesWay => Reason::LateShare,
+            Binding::LeavesRoomTo(_) | Binding::LooksAheadTo(_) => Reason::Lookahead,
+            Binding::NoRoom { .. }
+            | Binding::Elsewhere { .. }
+            | Binding::StartRate
+            | Binding::InLine
+            | Binding::NodeRests(NodeRest::Asking) => Reason::NoSlot,
+        }
+    }
+
+    /// Until when it decides, where that is a matter of time.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Binding::Own(wait) => wait.until,
+            Binding::LeftTo { until, .. } => Some(*until),
+            Binding::Limited { until, .. } => *until,
+            _ => None,
+        }
+    }
 }
 
 impl Engine {
@@ -134,12 +197,12 @@ impl Engine {
     pub fn explain_at(&self, key: &JobKey, at: Timestamp) -> Option<Explanation> {
         let entry = self.view.find(key)?;
         let Entry { terms, state, .. } = entry;
-        let binding = match condition::waits(key, terms, state, at).first() {
+        let outlook = Outlook { fit: self.nodes.settled_fit(terms), ..self.outlook(terms) };
+        let binding = match condition::waits(key, terms, state, at, &outlook).first() {
             Some(wait) => Binding::Own(*wait),
-            None if !self.may_take(terms) => Binding::NotOnThisNode,
-            None => Binding::InLine,
+            None => self.not_here(terms).unwrap_or(Binding::StartsNow),
         };
-        let assessment = condition::assess(key, terms, state, at, &self.outlook(terms));
+        let assessment = condition::assess(key, terms, state, at, &outlook);
         let starts_at = assessment.planned_start;
         Some(Explanation { key: key.clone(), at, assessment, binding, before: Before::default(), starts_at })
     }
@@ -150,14 +213,16 @@ impl Engine {
             return Binding::Asked;
         }
         if terms.max_open() <= *n_open {
-            return Binding::Running;
+            let lost = self.lost_owner(now, state);
+            return lost.map_or(Binding::Running, |node| Binding::OwnerLost { node });
         }
-        if self.starts_from(entry, time).is_none_or(|at| time < at) {
-            let own = condition::waits(key, terms, state, time);
-            return own.first().map_or(Binding::NothingDue, |wait| Binding::Own(*wait));
+        let from = self.starts_from(entry, time);
+        if from.is_none_or(|at| time < at) {
+            let own = condition::waits(key, terms, state, time, &self.outlook(terms)).into_iter().next();
+            return Binding::Own(own.unwrap_or(Wait { reason: Reason::NotDue, until: from }));
         }
-        if !self.may_take(terms) {
-            return Binding::NotOnThisNode;
+        if let Some(binding) = self.not_here(terms) {
+            return binding;
         }
         if repair::is_off_rhythm(terms, state) {
             return Binding::Misplaced;
@@ -181,6 +246,40 @@ impl Engine {
         self.in_line(idx, entry, plan)
     }
 
+    /// The node of a run that has fallen silent, and whose run nobody has released yet.
+    fn lost_owner(&self, now: Now, state: &JobState) -> Option<NodeName> {
+        let (session, owner) = (self.session.as_ref()?, state.owner.as_ref()?);
+        // A session that has joined since we last looked is not known yet.
+        let was_seen = self.watched_at.is_some_and(|at| owner.started_at < at);
+        if session.lease.is_none() || !was_seen || self.held.by_id.contains_key(&owner.tag) {
+            return None;
+        }
+        let is_its = |peer: &&SessionRow| peer.spec.node == owner.node && peer.spec.name == owner.name;
+        let is_lost = match self.peers.iter().find(is_its) {
+            Some(peer) => session.is_in_doubt(now.boot, peer.spec.id),
+            None => true,
+        };
+        is_lost.then(|| owner.node.clone())
+    }
+
+    /// Why this node does not take such a job at all, if so: because others do, or because none does.
+    fn not_here(&self, terms: &Terms) -> Option<Binding> {
+        let is_draining = self.is_draining || self.is_drained;
+        if self.may_take(terms) && !is_draining {
+            return None;
+        }
+        let nodes = self.others_able(terms);
+        if !nodes.is_empty() {
+            return Some(Binding::Elsewhere { nodes });
+        }
+        let nodes = self.draining_nodes(terms);
+        if !nodes.is_empty() {
+            return Some(Binding::Draining { nodes });
+        }
+        let excludes_all = terms.place.excludes_all().then_some(Unsatisfiable::NoNode);
+        Some(Binding::NoNode(excludes_all.or_else(|| self.nodes.fit(terms).unsatisfiable(terms))))
+    }
+
     /// What the plan says about a job that stands in line.
     fn in_line(&self, idx: JobIdx, entry: &Entry, plan: &Plan) -> Binding {
         if plan.picks.iter().any(|pick| pick.idx == idx) {
@@ -193,6 +292,7 @@ impl Engine {
             }
             Some(Passed::LeavesRoomTo(other)) => return Binding::LeavesRoomTo(name_of(*other)),
             Some(Passed::LooksAheadTo(other)) => return Binding::LooksAheadTo(name_of(*other)),
+            Some(Passed::GivesWay) => return Binding::GivesWay,
             Some(Passed::Later(_)) | None => {}
         }
         if plan.gives_way.contains(&idx) {
@@ -201,12 +301,27 @@ impl Engine {
         let pool = &entry.terms.place.pool;
         match plan.stops.get(pool) {
             Some(Stop::StartRate) => Binding::StartRate,
-            Some(Stop::Full) => Binding::NoRoom {
-                pool: pool.clone(),
-                free: self.pools.get(pool).map_or(0, crate::engine::PoolLine::free),
-                needed: entry.terms.place.cost,
-            },
+            Some(Stop::Full) => self.without_room(idx, entry, plan),
             Some(Stop::Nobody | Stop::Batch) | None => Binding::InLine,
+        }
+    }
+
+    /// Why a job of a pool that takes no more of those in line finds no room in it.
+    fn without_room(&self, idx: JobIdx, entry: &Entry, plan: &Plan) -> Binding {
+        let (pool, needed) = (&entry.terms.place.pool, entry.terms.place.cost);
+        let Some(line) = self.pools.get(pool) else { return Binding::InLine };
+        // What starts now takes its units first.
+        let starting = plan.picks.iter().filter_map(|pick| self.view.get(pick.idx));
+        let starting = starting.filter(|it| it.terms.place.pool == *pool).map(|it| it.terms.place.cost).sum();
+        let free = line.free().saturating_sub(starting);
+        let unreserved = free.saturating_sub(line.settings.reserved);
+        let is_small = self.queued.get(&idx).is_some_and(|it| it.lane.is_small);
+        if free < needed {
+            Binding::NoRoom { pool: pool.clone(), free, needed }
+        } else if unreserved < needed && !is_small {
+            Binding::Reserved { pool: pool.clone(), free: unreserved, needed }
+        } else {
+            Binding::InLine
         }
     }
 
@@ -214,9 +329,6 @@ impl Engine {
     fn rests(&self, now: Now) -> Option<NodeRest> {
         if self.session.is_none() || !self.is_loaded {
             return Some(NodeRest::Starting);
-        }
-        if self.is_draining || self.is_drained {
-            return Some(NodeRest::Draining);
         }
         if !self.may_dispatch(now) {
             return Some(NodeRest::NotTrusted);
@@ -248,7 +360,7 @@ impl Engine {
             Binding::LeftTo { until, .. } => Some(*until),
             Binding::Limited { until, .. } => *until,
             Binding::Own(_) => self.starts_from(entry, time),
-            Binding::NoRoom { pool, free, needed } => {
+            Binding::NoRoom { pool, free, needed } | Binding::Reserved { pool, free, needed } => {
                 Some(self.pools.get(pool)?.room_at(*needed, *free, time)?.0)
             }
             Binding::LeavesRoomTo(_)
@@ -258,57 +370,98 @@ impl Engine {
             | Binding::InLine
             | Binding::NodeRests(_)
             | Binding::Running
+            | Binding::OwnerLost { .. }
             | Binding::Misplaced
-            | Binding::NothingDue
-            | Binding::NotOnThisNode => None,
+            | Binding::NoNode(_)
+            | Binding::Draining { .. }
+            | Binding::Elsewhere { .. } => None,
         }
     }
 
     fn outlook_for(&self, binding: &Binding, entry: &Entry, starts_at: Option<Timestamp>) -> Outlook {
-        let is_queue = matches!(binding, Binding::NoRoom { .. } | Binding::Limited { .. });
+        let is_queue =
+            matches!(binding, Binding::NoRoom { .. } | Binding::Reserved { .. } | Binding::Limited { .. });
         Outlook {
             room_at: starts_at.filter(|_| is_queue),
-            no_node: !self.peers.is_empty() && self.n_able(&entry.terms) == 0,
+            fit: self.nodes.settled_fit(&entry.terms),
             ..self.outlook(&entry.terms)
         }
     }
 }
 
+/// The sentence for people. Instants are not part of it: whoever shows them does so in the reader's own zone.
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Binding::StartsNow => f.write_str("it starts now"),
-            Binding::Asked => f.write_str("the store is being asked for it"),
-            Binding::Running => f.write_str("it is running"),
-            Binding::Own(wait) => {
-                f.write_str(wait.reason.sentence())?;
-                wait.until.map_or(Ok(()), |until| write!(f, " Until {until}."))
-            }
+            Binding::StartsNow => f.write_str("Nothing holds it up."),
+            Binding::Asked => f.write_str("It is being claimed, and starts in a moment."),
+            Binding::Running | Binding::GivesWay => f.write_str(self.reason().sentence()),
+            Binding::OwnerLost { node } => write!(
+                f,
+                "Node `{node}`, which runs it, has fallen silent; the run is released when that node is fenced."
+            ),
+            Binding::Own(wait) => f.write_str(wait.reason.sentence()),
             Binding::Misplaced => {
-                f.write_str("its stored next run is none of its schedule's; it waits to be placed afresh")
+                f.write_str("Its stored next run is not on its schedule; it is about to be placed again.")
             }
-            Binding::NothingDue => f.write_str("nothing of it is due"),
-            Binding::NotOnThisNode => f.write_str("this node may not take it"),
-            Binding::LeftTo { node: Some(node), until } => {
-                write!(f, "it is left to node `{node}` until {until}")
+            Binding::NoNode(Some(why)) => write!(f, "No node can take it: {why}."),
+            Binding::NoNode(None) => f.write_str("No node that may take it is there at the moment."),
+            Binding::Draining { nodes } => match nodes.as_slice() {
+                [node] => write!(f, "Node `{node}` is draining and takes nothing new."),
+                nodes => write!(f, "Nodes {} are draining and take nothing new.", names(nodes)),
+            },
+            Binding::Elsewhere { nodes } => match nodes.as_slice() {
+                [node] => write!(f, "It waits for node `{node}`; this node does not take it."),
+                nodes => {
+                    write!(f, "It waits for one of the nodes {}; this node does not take it.", names(nodes))
+                }
+            },
+            Binding::LeftTo { node: Some(node), .. } => {
+                write!(f, "Node `{node}` goes first; this node takes it if `{node}` does not.")
             }
-            Binding::LeftTo { node: None, until } => write!(f, "it is left to another node until {until}"),
-            Binding::Limited { by, until: Some(until) } => write!(f, "{by} has no room before {until}"),
-            Binding::Limited { by, until: None } => write!(f, "{by} has no room"),
+            Binding::LeftTo { node: None, .. } => f.write_str("Another node goes first, for a moment."),
+            Binding::Limited { by, .. } => match by {
+                CounterKey::Site(site) => write!(f, "Site `{site}` is at its limit."),
+                CounterKey::Tenant(tenant) => {
+                    write!(f, "Tenant `{tenant}` runs as many jobs at once as its quota allows.")
+                }
+                CounterKey::Name(_) if *by == CounterKey::all_runs() => {
+                    f.write_str(Reason::QuotaConcurrency.sentence())
+                }
+                CounterKey::Name(name) => {
+                    write!(f, "As many jobs named `{name}` run as `max_parallel_of_name` allows.")
+                }
+            },
+            Binding::NoRoom { pool, free: 0, needed } => {
+                write!(f, "Pool `{pool}` is full, and it needs {}.", units(*needed))
+            }
             Binding::NoRoom { pool, free, needed } => {
-                write!(f, "pool `{pool}` has {free} units free, and it needs {needed}")
+                write!(f, "Pool `{pool}` has {} free, and it needs {needed}.", units(*free))
             }
-            Binding::GivesWay => f.write_str("it is late, and gives way to what can still be in time"),
-            Binding::LeavesRoomTo(key) => write!(f, "it leaves the room to `{key}`, which is more urgent"),
-            Binding::LooksAheadTo(key) => write!(f, "`{key}` will soon need the room more"),
-            Binding::StartRate => f.write_str("runs start no faster on this node"),
-            Binding::InLine => f.write_str("others go first"),
+            Binding::Reserved { pool, free: 0, .. } => {
+                write!(f, "The only free units of pool `{pool}` are reserved for manual and short runs.")
+            }
+            Binding::Reserved { pool, free, needed } => write!(
+                f,
+                "Pool `{pool}` has {} free that is not reserved for manual and short runs, and it needs {needed}.",
+                units(*free)
+            ),
+            Binding::LeavesRoomTo(key) => write!(f, "Its room is kept for `{key}`, which is more urgent."),
+            Binding::LooksAheadTo(key) => {
+                write!(f, "Its room is kept for `{key}`, which will soon need it more.")
+            }
+            Binding::StartRate => f.write_str("This node starts as many runs per second as it may."),
+            Binding::InLine => f.write_str("Other jobs go first."),
             Binding::NodeRests(rest) => f.write_str(match rest {
-                NodeRest::Starting => "the node is starting",
-                NodeRest::Draining => "the node is drained and takes nothing new",
-                NodeRest::NotTrusted => "the node cannot confirm its lease",
-                NodeRest::Asking => "the node waits for the store's answer",
+                NodeRest::Starting => "No node can take it yet: this node is still loading the fleet.",
+                NodeRest::NotTrusted => "No node can take it: this node waits for the store to answer.",
+                NodeRest::Asking => "Other jobs go first: the store is being asked for them.",
             }),
         }
     }
+}
+
+/// `a`, `b`.
+fn names(nodes: &[NodeName]) -> String {
+    nodes.iter().map(|node| format!("`{node}`")).collect::<Vec<_>>().join(", ")
 }

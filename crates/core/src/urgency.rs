@@ -14,6 +14,7 @@ use crate::job::{JobState, Terms};
 use crate::run::Trigger;
 use crate::schedule::{ONCE_FINISH_WITHIN, Rhythm, Schedule};
 use crate::time::{Duration, Timestamp};
+use crate::unsatisfiable::NodeFit;
 
 /// What a job cannot know from itself: the state of the world around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,8 @@ pub struct Outlook {
     pub pool_median: Option<Duration>,
     /// When the queue will have room for it, if it must wait for that.
     pub room_at: Option<Timestamp>,
-    /// Whether none of the living nodes may take it.
-    pub no_node: bool,
+    /// Whether any node can take it.
+    pub fit: NodeFit,
 }
 
 /// How long its next run will take, as far as anyone can tell (B1): what was set by hand, else

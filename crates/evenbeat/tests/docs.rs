@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evenbeat::cli::exit_codes;
+use evenbeat::cli::{exit_codes, reasons};
 use evenbeat::jobfile::{SourceText, load};
 use evenbeat_core::spec;
 use evenbeat_core::time::Timestamp;
@@ -79,6 +79,22 @@ fn the_exit_codes_are_those_of_the_program() {
     assert!(read("README.md").contains(path), "the README leads there");
 }
 
+/// The table of reasons is made from the code. After a change there, run
+/// `INSTA_UPDATE=always cargo test -p evenbeat --test docs reasons`.
+#[test]
+fn the_reasons_are_those_of_the_program() {
+    let path = "docs/reference/reasons.md";
+    if std::env::var("INSTA_UPDATE").is_ok_and(|it| it == "always") {
+        std::fs::write(root().join(path), reasons()).unwrap();
+    }
+    let written = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+    assert!(
+        written == reasons(),
+        "{path} is not what the program says; to write it anew, run `INSTA_UPDATE=always cargo test -p evenbeat --test \
+         docs reasons`"
+    );
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     let documents = [
@@ -88,6 +104,7 @@ fn every_link_leads_somewhere() {
         REFERENCE,
         "docs/reference/configuration.md",
         "docs/reference/exit-codes.md",
+        "docs/reference/reasons.md",
         "docs/operating/running.md",
         "docs/operating/stores.md",
         "examples/scraping-team/README.md",

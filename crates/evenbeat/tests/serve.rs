@@ -7,10 +7,14 @@ mod folder;
 mod wait;
 #[path = "serve/abuse.rs"]
 mod abuse;
+#[path = "chaos/database.rs"]
+mod database;
 #[path = "serve/demo.rs"]
 mod demo;
 #[path = "serve/downtime.rs"]
 mod downtime;
+#[path = "serve/drain.rs"]
+mod drain;
 #[path = "serve/lives.rs"]
 mod lives;
 #[path = "serve/log_lines.rs"]
@@ -19,6 +23,8 @@ mod log_lines;
 mod node;
 #[path = "serve/quotas.rs"]
 mod quotas;
+#[path = "serve/reasons.rs"]
+mod reasons;
 #[path = "serve/refused.rs"]
 mod refused;
 #[path = "serve/reload.rs"]

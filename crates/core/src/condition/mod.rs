@@ -1,13 +1,16 @@
 //! How a job stands against its promise: `ok`, `warning` or `error`, always with a reason (B4).
 
+mod reason;
 mod waiting;
 
 use std::fmt;
 
-pub use waiting::{Wait, WaitReason, waits};
+pub use reason::Reason;
+pub use waiting::{Wait, waits};
 
 use crate::ids::JobKey;
-use crate::job::{JobState, Terms};
+use crate::job::{JobState, PausedBy, Terms};
+use crate::run::Outcome;
 use crate::time::{Duration, Timestamp};
 use crate::unsatisfiable::{Unsatisfiable, unsatisfiable};
 use crate::urgency::{self, Outlook};
@@ -19,29 +22,8 @@ pub enum Condition {
     Ok,
     /// It is about to be broken, or something is wrong that may break it.
     Warning,
-    /// It is broken: the deadline has passed.
+    /// It is broken: the deadline has passed, or the system gave up and waits for a person.
     Error,
-}
-
-/// Why. In the order in which they matter: of several, the first is the one to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// By the clock, not by any event.
-    DeadlinePassed,
-    /// The run that goes on will end after the deadline.
-    WillMissRunning,
-    /// The next run cannot end before the deadline.
-    WillMissWaiting,
-    /// No good run since.
-    LastRunFailed,
-    /// The run that goes on has taken longer than expected.
-    Overrunning,
-    /// The promise cannot be kept at all.
-    Unsatisfiable,
-    /// It has yet to show that it works.
-    NeverSucceeded,
-    /// Nothing to say.
-    Ok,
 }
 
 impl Condition {
@@ -55,42 +37,7 @@ impl Condition {
     }
 }
 
-impl Reason {
-    /// The code on the wire, in metrics and in filters.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reason::DeadlinePassed => "deadline_passed",
-            Reason::WillMissRunning => "will_miss_running",
-            Reason::WillMissWaiting => "will_miss_waiting",
-            Reason::LastRunFailed => "last_run_failed",
-            Reason::Overrunning => "overrunning",
-            Reason::Unsatisfiable => "unsatisfiable",
-            Reason::NeverSucceeded => "never_succeeded",
-            Reason::Ok => "ok",
-        }
-    }
-
-    /// The condition that this reason makes.
-    pub fn condition(self) -> Condition {
-        match self {
-            Reason::DeadlinePassed => Condition::Error,
-            Reason::WillMissRunning
-            | Reason::WillMissWaiting
-            | Reason::LastRunFailed
-            | Reason::Overrunning
-            | Reason::Unsatisfiable => Condition::Warning,
-            Reason::NeverSucceeded | Reason::Ok => Condition::Ok,
-        }
-    }
-}
-
 impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -119,12 +66,14 @@ pub struct Assessment {
     pub running_since: Option<Timestamp>,
     /// Failures in a row.
     pub failure_count: u32,
+    /// What the system said when it paused the job, if it did.
+    pub pause_reason: Option<String>,
     /// Why its promise cannot be kept, if so.
     pub unsatisfiable: Vec<Unsatisfiable>,
 }
 
-/// Judges a terms. The condition counts only while the job is tracked
-/// ([`crate::job::Status::is_tracked`]); the age of its data is told in any case.
+/// Computes the condition of a job. It counts only while the job is tracked ([`JobState::is_tracked`]); the age
+/// of its data is told in any case.
 pub fn assess(
     key: &JobKey,
     terms: &Terms,
@@ -146,11 +95,12 @@ pub fn assess(
     };
     let should_start_by = deadline.map(|deadline| deadline - expected_length);
     let mut unsatisfiable = unsatisfiable(terms, expected_length);
-    if outlook.no_node && !unsatisfiable.contains(&Unsatisfiable::NoNode) {
-        unsatisfiable.push(Unsatisfiable::NoNode);
+    if !unsatisfiable.contains(&Unsatisfiable::NoNode) {
+        unsatisfiable.extend(outlook.fit.unsatisfiable(terms));
     }
 
     let mut reasons = Vec::new();
+    reasons.extend(system_pause(state));
     if let Some(deadline) = deadline {
         // The planned start is never before now, so for a waiting job this is "now + estimate" too;
         // with no start in sight, every deadline is missed.
@@ -162,7 +112,8 @@ pub fn assess(
             (false, false, _) => {}
         }
     }
-    if 0 < state.failure_count {
+    // A memory that was taken over from elsewhere may know the count alone.
+    if state.last_outcome.map_or(0 < state.failure_count, Outcome::counts_as_failure) {
         reasons.push(Reason::LastRunFailed);
     }
     if running_since.is_some_and(|started_at| terms.limits.is_overrunning(started_at, now)) {
@@ -188,7 +139,18 @@ pub fn assess(
         expected_end,
         running_since,
         failure_count: state.failure_count,
+        pause_reason: state.pause.as_ref().and_then(|pause| pause.reason.clone()),
         unsatisfiable,
+    }
+}
+
+/// A pause by the system: it stands until a person acts, so it is an error and not the end of one (B4).
+fn system_pause(state: &JobState) -> Option<Reason> {
+    match state.pause.as_ref()?.by {
+        PausedBy::Operator => None,
+        PausedBy::Quota => Some(Reason::PausedQuota),
+        PausedBy::Failures => Some(Reason::PausedFailures),
+        PausedBy::Invalid => Some(Reason::DisabledInvalid),
     }
 }
 
@@ -201,6 +163,9 @@ pub fn next_change_at(
     outlook: &Outlook,
 ) -> Option<Timestamp> {
     const TICK: Duration = Duration::from_millis(1);
+    if system_pause(state).is_some() {
+        return None;
+    }
     let deadline = urgency::deadline(terms, state);
     let expected_length = urgency::expected_length(terms, state, outlook);
     let candidates = match state.owner.as_ref() {
@@ -248,7 +213,7 @@ impl Assessment {
     /// The reason as a sentence for people, with its figures.
     pub fn sentence(&self) -> String {
         let late_by = |at: Option<Timestamp>| {
-            self.deadline.zip(at).map_or(Duration::ZERO, |(deadline, at)| at - deadline).to_string()
+            self.deadline.zip(at).map_or(Duration::ZERO, |(deadline, at)| at - deadline).rounded()
         };
         match self.reason() {
             Reason::DeadlinePassed => format!("The deadline passed {} ago.", late_by(Some(self.now))),
@@ -261,18 +226,27 @@ impl Assessment {
                 }
                 None => "No start is in sight before the deadline.".to_owned(),
             },
-            Reason::LastRunFailed if self.failure_count == 1 => "The last run failed.".to_owned(),
-            Reason::LastRunFailed => format!("The last {} runs failed.", self.failure_count),
+            Reason::LastRunFailed if 1 < self.failure_count => {
+                format!("The last {} runs failed.", self.failure_count)
+            }
             Reason::Overrunning => {
                 let running_for = self.running_since.map_or(Duration::ZERO, |since| self.now - since);
-                format!("The run has gone on for {running_for}, longer than expected.")
+                format!("The run has gone on for {}, longer than expected.", running_for.rounded())
             }
             Reason::Unsatisfiable => {
                 let why: Vec<String> = self.unsatisfiable.iter().map(ToString::to_string).collect();
-                format!("The promise cannot be kept: {}.", why.join("; "))
+                format!("The job cannot be satisfied: {}.", why.join("; "))
             }
-            Reason::NeverSucceeded => "It has not succeeded yet.".to_owned(),
+            Reason::PausedFailures if 1 < self.failure_count => {
+                let n_failures = self.failure_count;
+                format!("It was paused after {n_failures} failures in a row; fix it, then resume it.")
+            }
+            reason @ (Reason::PausedQuota | Reason::DisabledInvalid) => match &self.pause_reason {
+                Some(why) => format!("{} ({why})", reason.sentence()),
+                None => reason.sentence().to_owned(),
+            },
             Reason::Ok => "Fresh, and expected to stay so.".to_owned(),
+            reason => reason.sentence().to_owned(),
         }
     }
 }

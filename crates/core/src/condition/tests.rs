@@ -6,6 +6,8 @@ use crate::estimate::Estimate;
 use crate::ids::RunId;
 use crate::job::sample::{instant, job, length, placed};
 use crate::job::{Job, Owner, Pause, PausedBy};
+use crate::run::Outcome;
+use crate::unsatisfiable::NodeFit;
 use crate::zone::Zone;
 
 /// What a case remembers, in words: `good 10:00-10:20, failed 2 until 11:05, runs 11:10, takes 30m`.
@@ -20,11 +22,25 @@ fn remember(job: &Job, anchor: &str, memory: &str) -> JobState {
                 state.last_end_at = Some(instant(end));
                 state.last_good_start_at = state.last_start_at;
                 state.last_good_end_at = state.last_end_at;
+                state.last_outcome = Some(Outcome::Succeeded);
             }
             ["failed", times, "until", end] => {
                 state.failure_count = times.parse().unwrap();
                 state.last_start_at = Some(instant(end) - length("1m"));
                 state.last_end_at = Some(instant(end));
+                state.last_outcome = Some(Outcome::Failed);
+            }
+            ["cancelled"] => state.last_outcome = Some(Outcome::Cancelled),
+            ["counted", times] => state.failure_count = times.parse().unwrap(),
+            ["paused", by] => {
+                let by = match *by {
+                    "operator" => PausedBy::Operator,
+                    "quota" => PausedBy::Quota,
+                    "failures" => PausedBy::Failures,
+                    "invalid" => PausedBy::Invalid,
+                    other => panic!("nobody pauses by {other}"),
+                };
+                state.pause = Some(Box::new(Pause { by, reason: None }));
             }
             ["runs", since] => {
                 state.owner = Some(Box::new(Owner {
@@ -147,8 +163,8 @@ fn a_promise_that_cannot_be_kept_is_a_standing_warning() {
     check_of(&all_week, "good 10:00-10:10", "11:00", "warning unsatisfiable");
     let assessment =
         assess(&all_week.key, &all_week, &placed(&all_week, "10:00"), instant("11:00"), &Outlook::default());
-    assert_eq!(assessment.sentence(), "The promise cannot be kept: its blackouts cover the whole week.");
-    let nowhere = Outlook { no_node: true, ..Outlook::default() };
+    assert_eq!(assessment.sentence(), "The job cannot be satisfied: its blackouts cover the whole week.");
+    let nowhere = Outlook { fit: NodeFit::NoPool, ..Outlook::default() };
     let assessment = assess(
         &job("every 1h").key,
         &job("every 1h"),
@@ -157,6 +173,38 @@ fn a_promise_that_cannot_be_kept_is_a_standing_warning() {
         &nowhere,
     );
     assert_eq!(assessment.reason(), Reason::Unsatisfiable);
+    assert_eq!(assessment.sentence(), "The job cannot be satisfied: no living node has pool `default`.");
+}
+
+#[test]
+fn what_the_system_paused_is_an_error_until_a_person_acts() {
+    check("every 1h", "good 10:00-10:10, next 11:00, paused failures", "10:30", "error paused_failures");
+    check("every 1h", "good 10:00-10:10, next 11:00, paused quota", "10:30", "error paused_quota");
+    check("every 1h", "good 10:00-10:10, next 11:00, paused invalid", "10:30", "error disabled_invalid");
+    // It does not turn into anything milder by itself.
+    check("every 1h", "good 10:00-10:10, next 11:00, paused failures", "15:00", "error paused_failures");
+    let mut hourly = job("every 1h");
+    let is_tracked = |job: &Job, by: &str| {
+        remember(job, "10:00", &format!("good 10:00-10:10, next 11:00, paused {by}")).is_tracked(job)
+    };
+    assert_eq!(
+        ["operator", "quota", "failures", "invalid"].map(|by| is_tracked(&hourly, by)),
+        [false, true, true, true]
+    );
+    hourly.enabled = false;
+    assert_eq!(
+        ["operator", "quota", "failures", "invalid"].map(|by| is_tracked(&hourly, by)),
+        [false, false, false, true],
+        "whoever disabled it has acted; what cannot be read counts as disabled, and nobody acted"
+    );
+}
+
+#[test]
+fn a_failed_run_is_told_by_its_outcome_and_not_by_the_count() {
+    let failed = "good 10:00-10:10, failed 1 until 10:20, next 11:00";
+    check("every 1h", failed, "10:30", "warning last_run_failed");
+    check("every 1h", &format!("{failed}, counted 0"), "10:30", "warning last_run_failed");
+    check("every 1h", &format!("{failed}, cancelled"), "10:30", "ok ok");
 }
 
 #[test]
@@ -216,7 +264,7 @@ fn what_a_job_waits_for_is_told_with_what_ends_last_first() {
     #[track_caller]
     fn check(job: &Job, memory: &str, now: &str, expected: &str) {
         let state = remember(job, "10:00", memory);
-        let waits: Vec<String> = waits(&job.key, job, &state, instant(now))
+        let waits: Vec<String> = waits(&job.key, job, &state, instant(now), &Outlook::default())
             .iter()
             .map(|wait| match wait.until {
                 Some(until) => format!("{} until {}", wait.reason, &until.to_string()[11..16]),
@@ -238,20 +286,34 @@ fn what_a_job_waits_for_is_told_with_what_ends_last_first() {
     dark.blackouts = blackout("11:00", "11:30");
     check(&dark, "good 10:00-10:10, next 11:00", "10:30", "blackout until 11:30, not_due until 11:00");
     check(&dark, "good 10:00-10:10, next 11:00", "11:10", "blackout until 11:30");
+    // A run that would not be over before the window waits for its end.
+    check(&dark, "good 10:00-10:10, takes 20m, next 10:30", "10:40", "");
+    check(&dark, "good 10:00-10:10, takes 20m, next 10:30", "10:41", "blackout_ahead until 11:30");
+    check(
+        &dark,
+        "good 10:00-10:10, takes 20m, next 10:50",
+        "10:41",
+        "blackout_ahead until 11:30, not_due until 10:50",
+    );
+    let mut over = remember(&job("once 10:00"), "10:00", "good 10:00-10:10");
+    over.next_run_at = None;
+    let once = job("once 10:00");
+    let waits_of_once = waits(&once.key, &once, &over, instant("10:30"), &Outlook::default());
+    assert_eq!(waits_of_once, [Wait { reason: Reason::Done, until: None }]);
     let mut disabled = job("every 1h");
     disabled.enabled = false;
     check(&disabled, "", "10:30", "disabled");
 
     let mut paused = remember(&hourly, "10:00", "");
     for (by, expected) in [
-        (PausedBy::Operator, WaitReason::PausedOperator),
-        (PausedBy::Quota, WaitReason::PausedQuota),
-        (PausedBy::Failures, WaitReason::PausedFailures),
-        (PausedBy::Invalid, WaitReason::DisabledInvalid),
+        (PausedBy::Operator, Reason::PausedOperator),
+        (PausedBy::Quota, Reason::PausedQuota),
+        (PausedBy::Failures, Reason::PausedFailures),
+        (PausedBy::Invalid, Reason::DisabledInvalid),
     ] {
         paused.pause = Some(Box::new(Pause { by, reason: None }));
         assert_eq!(
-            waits(&hourly.key, &hourly, &paused, instant("10:30")),
+            waits(&hourly.key, &hourly, &paused, instant("10:30"), &Outlook::default()),
             [Wait { reason: expected, until: None }]
         );
     }

@@ -71,7 +71,7 @@ impl Engine {
             match why {
                 Passed::Counter(counter) => self.park(idx, counter),
                 Passed::Later(at) => self.wait_until(idx, at),
-                Passed::LeavesRoomTo(_) | Passed::LooksAheadTo(_) => {}
+                Passed::LeavesRoomTo(_) | Passed::LooksAheadTo(_) | Passed::GivesWay => {}
             }
         }
         let time = self.time(now);
@@ -159,6 +159,14 @@ impl Engine {
             // Nobody knows what was done, or it must not be: the next beat tells. Until then nothing is asked.
             Err(_) | Ok(Claims::Closed) => {
                 self.is_store_up = false;
+                for (key, _) in &claims {
+                    self.not_granted(key, time);
+                }
+                return;
+            }
+            // Told before the next beat could tell it. The beat also says when it is over.
+            Ok(Claims::Draining) => {
+                self.is_drained = true;
                 for (key, _) in &claims {
                     self.not_granted(key, time);
                 }

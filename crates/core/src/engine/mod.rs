@@ -31,6 +31,7 @@ mod ends;
 mod event;
 mod held;
 mod lengths;
+mod nodes;
 pub(crate) mod plan;
 mod pool;
 mod preference;
@@ -45,14 +46,14 @@ pub(crate) mod view;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use command::{Command, Start};
 pub use event::{Event, Now, RunOver};
 pub use settings::{DispatchSettings, Order, PoolSettings, RunTime, Settings, StartRate};
 
-use crate::ids::{JobKey, Pool};
+use crate::ids::{JobKey, NodeName, Pool, SessionId};
 use crate::store::{Cursor, JobNews, SessionRow};
 use crate::time::{BootTime, Duration, Timestamp};
 use crate::upcoming;
@@ -60,6 +61,7 @@ use counters::Counters;
 use dispatch::Asked;
 use ends::Ends;
 use held::HeldRuns;
+use nodes::Nodes;
 pub(crate) use pool::PoolLine;
 use queue::Queued;
 use session::{Question, Session};
@@ -93,6 +95,11 @@ pub struct Engine {
     is_joining: bool,
     /// All living sessions, as last seen.
     pub(crate) peers: Vec<SessionRow>,
+    /// Of these, the ones whose beat has stood still for too long.
+    pub(crate) silent: BTreeSet<SessionId>,
+    pub(crate) nodes: Nodes,
+    /// By the store's clock, when they were last seen.
+    pub(crate) watched_at: Option<Timestamp>,
     /// Whether this process is to end: it leaves when nothing of it runs any more.
     pub(crate) is_draining: bool,
     /// Whether somebody said in the store that this node takes nothing new.
@@ -104,7 +111,7 @@ pub struct Engine {
     is_store_up: bool,
 
     // Runs.
-    held: HeldRuns,
+    pub(crate) held: HeldRuns,
     /// What must be told to the store about ends.
     ends: Ends,
     /// Whether a batch of ends has been sent and not answered.
@@ -122,6 +129,8 @@ impl Engine {
     /// An engine that knows nothing yet. Its first wish, once it is woken, is to join.
     pub fn new(settings: Settings) -> Engine {
         let pools = settings.pools.iter().map(|(pool, it)| (pool.clone(), PoolLine::new(*it))).collect();
+        let carries = settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect();
+        let nodes = Nodes::new(settings.node.clone(), carries, settings.lease.is_none());
         Engine {
             starts: Starts::new(settings.dispatch.start_rate),
             view: View::default(),
@@ -136,6 +145,9 @@ impl Engine {
             session: None,
             is_joining: false,
             peers: Vec::new(),
+            silent: BTreeSet::new(),
+            nodes,
+            watched_at: None,
             is_draining: false,
             is_drained: false,
             has_left: false,
@@ -271,6 +283,21 @@ impl Engine {
     /// Whether what is told of a job has been heard already, with an answer.
     pub fn has_heard(&self, news: &JobNews) -> bool {
         !news.is_deleted && self.view.find(&news.key).is_some_and(|entry| news.version <= entry.version)
+    }
+
+    /// The nodes that are there now, and what each can carry.
+    pub fn nodes(&self) -> Vec<(NodeName, BTreeMap<Pool, u32>)> {
+        self.nodes.all().map(|(name, pools)| (name.clone(), pools.clone())).collect()
+    }
+
+    /// Grows whenever nodes come or go: conditions may have changed with them.
+    pub fn nodes_version(&self) -> u64 {
+        self.nodes.version()
+    }
+
+    /// Whether the store says that this node takes nothing new.
+    pub fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     /// How many jobs it knows.

@@ -62,6 +62,8 @@ pub(crate) enum Passed {
     LeavesRoomTo(JobIdx),
     /// It is long, and another will be due before it is over.
     LooksAheadTo(JobIdx),
+    /// It can never be in time, and late work has its share.
+    GivesWay,
 }
 
 /// Why nothing more of a pool starts.
@@ -257,7 +259,7 @@ impl Engine {
         larger_before(line, draft, entry, rank, ends_at, time)
             .map(Passed::LeavesRoomTo)
             .or_else(|| {
-                self.savable_before(line, draft, entry, rank, ends_at, time).map(Passed::LooksAheadTo)
+                self.savable_before(line, draft, entry, rank, ends_at, time).then_some(Passed::GivesWay)
             })
             .or_else(|| self.soon_due(line, draft, entry, rank, ends_at, time).map(Passed::LooksAheadTo))
     }
@@ -272,17 +274,17 @@ impl Engine {
         rank: Rank,
         ends_at: Timestamp,
         time: Timestamp,
-    ) -> Option<JobIdx> {
+    ) -> bool {
         if !rank.is_hopeless() || !self.is_beyond_share(line, draft, entry.terms.place.cost) {
-            return None;
+            return false;
         }
         let soon = line.waiting.range((time, JobIdx::FIRST)..(ends_at, JobIdx::FIRST)).take(LOOK_AT);
-        let mut soon = soon.filter_map(|(_, idx)| Some((*idx, self.view.get(*idx)?)));
+        let mut soon = soon.filter_map(|(_, idx)| self.view.get(*idx));
         let is_savable = |other: &Entry| {
             !urgency::is_hopeless(&other.terms, &other.state, &self.outlook(&other.terms))
                 && self.is_preferred(&other.key, &other.terms)
         };
-        soon.find(|(_, other)| is_savable(other)).map(|(idx, _)| idx)
+        soon.any(is_savable)
     }
 
     /// The last room is not given to a long run if before its end a job becomes due that must start earlier than

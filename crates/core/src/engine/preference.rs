@@ -11,20 +11,15 @@ use crate::store::{SessionKind, SessionRow};
 pub(crate) fn preferred<'a>(
     key: &JobKey,
     terms: &Terms,
-    sessions: &'a [SessionRow],
+    sessions: impl Iterator<Item = &'a SessionRow>,
 ) -> Option<&'a SessionRow> {
     sessions
-        .iter()
         .filter(|session| can_take(session, terms))
         .max_by_key(|session| (weight(key, session.spec.id), session.spec.id))
 }
 
-/// How many sessions could take a job.
-pub(crate) fn n_able(terms: &Terms, sessions: &[SessionRow]) -> usize {
-    sessions.iter().filter(|session| can_take(session, terms)).count()
-}
-
-fn can_take(session: &SessionRow, terms: &Terms) -> bool {
+/// Whether a session takes new runs of such a job.
+pub(crate) fn can_take(session: &SessionRow, terms: &Terms) -> bool {
     let has_room = session.spec.pools.get(&terms.place.pool).is_some_and(|room| terms.place.cost <= *room);
     session.spec.kind == SessionKind::Node
         && !session.is_dead
@@ -72,7 +67,7 @@ mod tests {
 
     fn winner(key_idx: usize, sessions: &[SessionRow]) -> String {
         let key: JobKey = format!("job{key_idx}").parse().unwrap();
-        preferred(&key, &job("every 1h"), sessions).unwrap().spec.name.clone()
+        preferred(&key, &job("every 1h"), sessions.iter()).unwrap().spec.name.clone()
     }
 
     #[test]
@@ -97,10 +92,10 @@ mod tests {
         let mut all = sessions(&["a", "b", "c"]);
         let mut picky = job("every 1h");
         picky.place.run_on_nodes = vec!["b".parse().unwrap(), "c".parse().unwrap()];
-        assert_eq!(n_able(&picky, &all), 2);
+        assert_eq!(all.iter().filter(|it| can_take(it, &picky)).count(), 2);
         all[1].is_draining = true;
-        assert_eq!(preferred(&picky.key, &picky, &all).unwrap().spec.name, "c");
+        assert_eq!(preferred(&picky.key, &picky, all.iter()).unwrap().spec.name, "c");
         picky.place.cost = 5;
-        assert_eq!(preferred(&picky.key, &picky, &all), None);
+        assert_eq!(preferred(&picky.key, &picky, all.iter()), None);
     }
 }

@@ -12,7 +12,7 @@ use crate::rank::Rank;
 use crate::repair;
 use crate::rules::Rule;
 use crate::run::Trigger;
-use crate::store::{CounterKey, CounterLimit, Take};
+use crate::store::{CounterKey, CounterLimit, SessionRow, Take};
 use crate::time::{Duration, Timestamp};
 use crate::urgency::{self, Outlook};
 
@@ -189,16 +189,36 @@ impl Engine {
 
     pub(crate) fn is_preferred(&self, key: &JobKey, terms: &Terms) -> bool {
         let Some(session) = &self.session else { return true };
-        preference::preferred(key, terms, &self.peers).is_none_or(|first| first.spec.id == session.id)
+        preference::preferred(key, terms, self.beating()).is_none_or(|first| first.spec.id == session.id)
     }
 
     pub(crate) fn preferred_node(&self, key: &JobKey, terms: &Terms) -> Option<NodeName> {
-        preference::preferred(key, terms, &self.peers).map(|session| session.spec.node.clone())
+        preference::preferred(key, terms, self.beating()).map(|session| session.spec.node.clone())
     }
 
-    /// How many nodes could take it.
-    pub(crate) fn n_able(&self, terms: &Terms) -> usize {
-        preference::n_able(terms, &self.peers)
+    /// The sessions whose beat moves. One that has died is silent long before it may be fenced, and nobody should wait
+    /// for it meanwhile.
+    fn beating(&self) -> impl Iterator<Item = &SessionRow> {
+        self.peers.iter().filter(|peer| !self.silent.contains(&peer.spec.id))
+    }
+
+    /// The other nodes that take new runs of such a job.
+    pub(crate) fn others_able(&self, terms: &Terms) -> Vec<NodeName> {
+        let me = self.session.as_ref().map(|session| session.id);
+        let others = self.beating().filter(|peer| Some(peer.spec.id) != me);
+        others.filter(|peer| preference::can_take(peer, terms)).map(|peer| peer.spec.node.clone()).collect()
+    }
+
+    /// The nodes that could take such a job, and are draining.
+    pub(crate) fn draining_nodes(&self, terms: &Terms) -> Vec<NodeName> {
+        let is_draining = self.is_draining || self.is_drained;
+        let own = (is_draining && self.may_take(terms)).then(|| self.settings.node.clone());
+        let me = self.session.as_ref().map(|session| session.id);
+        let others = self.peers.iter().filter(|peer| Some(peer.spec.id) != me && peer.is_draining);
+        let able = others.filter(|peer| {
+            preference::can_take(&SessionRow { is_draining: false, ..(*peer).clone() }, terms)
+        });
+        own.into_iter().chain(able.map(|peer| peer.spec.node.clone())).collect()
     }
 
     fn queued_as(&self, entry: &Entry, time: Timestamp) -> Queued {

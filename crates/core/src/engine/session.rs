@@ -95,6 +95,14 @@ impl Session {
         self.standing(now) == Standing::Dead
     }
 
+    /// Whether another session's beat has stood still for as long as it trusts its own lease.
+    pub(crate) fn is_in_doubt(&self, now: BootTime, other: SessionId) -> bool {
+        self.lease.as_ref().is_some_and(|lease| {
+            let since = lease.watcher.beat_seen_at(other);
+            since.is_some_and(|since| lease.timings.self_fence() <= now - since)
+        })
+    }
+
     fn is_open(&self) -> bool {
         self.lease.as_ref().is_none_or(|lease| lease.owner.reign().is_some_and(crate::lease::Reign::is_open))
     }
@@ -255,7 +263,10 @@ impl Engine {
                 session.beat.answered(now.boot);
                 return self.session_died(now, out);
             }
-            Ok(Beat::Alive { epoch, is_open, now, runs }) => (epoch, is_open, now, runs),
+            Ok(Beat::Alive { epoch, is_open, now, is_draining, runs }) => {
+                self.is_drained = is_draining;
+                (epoch, is_open, now, runs)
+            }
         };
         session.beat.answered((began_at + beat_every).max(now.boot));
         self.is_store_up = true;
@@ -311,10 +322,16 @@ impl Engine {
         let beats: Vec<SessionBeat> =
             watch.sessions.iter().map(|row| SessionBeat { session: row.spec.id, beat: row.beat }).collect();
         lease.watcher.read(now.boot, watch.epoch, &beats);
+        let seen_at = |session| lease.watcher.beat_seen_at(session);
+        self.nodes.read(now.boot, &lease.timings, &watch.sessions, seen_at);
+        let is_silent = |it: &SessionId| {
+            let still_for = seen_at(*it).map_or(Duration::ZERO, |since| now.boot - since);
+            *it != session.id && lease.timings.beat_seen_within() <= still_for
+        };
+        self.silent = watch.sessions.iter().map(|row| row.spec.id).filter(is_silent).collect();
         let may_release = session.is_open() && session.epoch == watch.epoch;
-        let me = session.id;
-        self.is_drained = watch.sessions.iter().any(|row| row.spec.id == me && row.is_draining);
         self.peers = watch.sessions;
+        self.watched_at = Some(watch.now);
         if may_release && self.settings.rules.hold(Rule::ReleaseOrphans) {
             self.release_orphans(now, watch.orphans);
         }

@@ -130,9 +130,9 @@ impl Status {
         }
     }
 
-    /// Whether the job's condition counts: nobody promised anything for a job that is paused,
-    /// disabled or done, though its data grows old like any other.
-    pub fn is_tracked(self) -> bool {
+    /// Whether the job is meant to run: nobody promised anything for a job that is paused, disabled or done, though its
+    /// data grows old like any other.
+    fn is_active(self) -> bool {
         matches!(self, Status::Pending | Status::Scheduled | Status::Running)
     }
 }
@@ -198,6 +198,18 @@ impl JobState {
             (None, _) if !matches!(terms.schedule, Schedule::Manual) => Status::Pending,
             _ => Status::Scheduled,
         }
+    }
+
+    /// Whether the job's condition counts. A job that a person paused or disabled owes nothing; one that the system
+    /// paused does, until a person acts (B4).
+    pub fn is_tracked(&self, terms: &Terms) -> bool {
+        let is_given_up = match self.pause.as_ref().map(|pause| pause.by) {
+            Some(PausedBy::Quota | PausedBy::Failures) => terms.enabled,
+            // What cannot be read is disabled by that very fact.
+            Some(PausedBy::Invalid) => true,
+            Some(PausedBy::Operator) | None => false,
+        };
+        is_given_up || self.status(terms).is_active()
     }
 
     /// The failures behind the job since its last good run, if there are any.

@@ -187,6 +187,12 @@ impl Timings {
         self.0.window
     }
 
+    /// How long a beat that moves may seem to stand still: it is written once a period, looked at once a period, and
+    /// either may take as long as one attempt.
+    pub fn beat_seen_within(&self) -> Duration {
+        self.0.heartbeat.max(self.0.probe) + self.0.attempt
+    }
+
     /// How far apart two readings may lie.
     pub fn gap(&self) -> Duration {
         self.0.gap

@@ -98,6 +98,11 @@ impl Watcher {
             .collect()
     }
 
+    /// When the beat that a session shows now was first seen; none if it is not known.
+    pub fn beat_seen_at(&self, session: SessionId) -> Option<BootTime> {
+        self.seen.get(&session).map(|seen| seen.since)
+    }
+
     /// When the next session's window will be over, if nothing is heard of it until then.
     pub fn next_silent_at(&self) -> Option<BootTime> {
         self.seen.iter().filter(|(session, _)| **session != self.me).map(|(_, seen)| seen.fenced_from).min()

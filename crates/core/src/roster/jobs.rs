@@ -58,7 +58,6 @@ impl Jobs for EngineJobs<'_> {
 
     fn outlook(&self, terms: &Terms) -> Outlook {
         let engine = self.0;
-        let no_node = !engine.peers.is_empty() && engine.n_able(terms) == 0;
-        Outlook { no_node, ..engine.outlook(terms) }
+        Outlook { fit: engine.nodes.settled_fit(terms), ..engine.outlook(terms) }
     }
 }

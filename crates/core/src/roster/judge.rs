@@ -24,7 +24,7 @@ pub(super) struct Verdict {
 pub(super) fn judge(known: &Known<'_>, outlook: &Outlook, at: Timestamp) -> Verdict {
     let Known { key, terms, state } = known;
     let status = state.status(terms);
-    if !status.is_tracked() {
+    if !state.is_tracked(terms) {
         return Verdict { status, reason: None, next_at: None, holds_since: None };
     }
     let assessment = assess(key, terms, state, at, outlook);

@@ -7,7 +7,7 @@ use crate::ids::Pool;
 use crate::job::Status;
 
 const N_CONDITIONS: usize = Condition::Error as usize + 1;
-const N_REASONS: usize = Reason::Ok as usize + 1;
+const N_REASONS: usize = Reason::ALL.len();
 const N_STATUSES: usize = Status::Done as usize + 1;
 
 /// How many jobs stand how.

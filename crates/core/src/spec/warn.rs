@@ -39,9 +39,7 @@ fn field_of(spec: &JobSpec, job: &Job, why: &Unsatisfiable) -> &'static str {
     let wanted: &[&'static str] = match why {
         Unsatisfiable::CooldownTooLong { .. } => &["cooldown", length, "fresh"],
         Unsatisfiable::RunTooLong { .. } => &[length],
-        Unsatisfiable::EndedTooEarly { .. } => &["max_allowed_duration"],
-        Unsatisfiable::BlackoutAllWeek => &["blackout_periods"],
-        Unsatisfiable::NoNode => &["dont_run_on_nodes"],
+        other => return other.field(),
     };
     let written = wanted.iter().find(|field| spec.table.contains_key(**field));
     written.or(wanted.first()).copied().unwrap_or("schedule")

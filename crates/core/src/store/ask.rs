@@ -46,6 +46,8 @@ pub enum Beat {
         is_open: bool,
         /// The store's clock.
         now: Timestamp,
+        /// Whether the session was told to take nothing new.
+        is_draining: bool,
         /// The open runs of the session, read after the beat was written.
         runs: Vec<RunRow>,
     },
@@ -131,6 +133,8 @@ pub enum Claims {
     Closed,
     /// The asker was fenced off: it owns nothing any more.
     SessionDead,
+    /// The asker was told to take nothing new. Nothing was granted.
+    Draining,
 }
 
 /// The answer to one claim.

@@ -82,7 +82,8 @@ pub trait Store {
     /// Raises the session's beat unless it is dead, and then, by a later look, reads its open runs.
     fn beat(&mut self, me: SessionId) -> Result<Beat, StoreDown>;
 
-    /// Says whether a session still takes new runs.
+    /// Says whether a session still takes new runs. Every claim of a draining session is refused from then on; it
+    /// may still end what it has.
     fn drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool, StoreDown>;
 
     /// Ends a session that has no open runs; false if it has some.

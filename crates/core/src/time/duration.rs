@@ -129,6 +129,30 @@ impl Neg for Duration {
 }
 
 /// The shortest exact form, largest units first, nothing that is zero: `1h30m`, `1w`, `90ms`.
+impl Duration {
+    /// For people, in at most two units and no finer than a second: `30s`, `1m 19s`, `2d 4h`.
+    pub fn rounded(self) -> String {
+        let mut rest = self.0.unsigned_abs() / 1_000;
+        let mut parts = Vec::new();
+        for (unit, seconds) in [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)] {
+            // Two units that follow each other: an hour and a second are an hour.
+            if seconds <= rest && parts.is_empty() {
+                parts.push(format!("{}{unit}", rest / seconds));
+            } else if parts.len() == 1 {
+                parts.extend((seconds <= rest).then(|| format!("{}{unit}", rest / seconds)));
+                break;
+            }
+            rest %= seconds;
+        }
+        match parts.is_empty() {
+            true if self.0 == 0 => "0s".to_owned(),
+            true => "less than 1s".to_owned(),
+            false if self.is_negative() => format!("-{}", parts.join(" ")),
+            false => parts.join(" "),
+        }
+    }
+}
+
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -416,6 +440,23 @@ mod tests {
             Err(error) => error.to_string(),
         };
         assert_eq!(shown, expected, "for {text:?}");
+    }
+
+    #[test]
+    fn for_people_a_length_has_two_units_at_most() {
+        for (length, expected) in [
+            ("30s", "30s"),
+            ("79s", "1m 19s"),
+            ("1m19s390ms", "1m 19s"),
+            ("1h1s", "1h"),
+            ("2h5m7s", "2h 5m"),
+            ("47h", "1d 23h"),
+            ("30d", "30d"),
+            ("390ms", "less than 1s"),
+        ] {
+            assert_eq!(length.parse::<Duration>().unwrap().rounded(), expected, "{length}");
+        }
+        assert_eq!(Duration::ZERO.rounded(), "0s");
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(crate) enum Purpose {
 struct Declared {
     jobs: Vec<JobDefinition>,
     places: Vec<String>,
+    /// The warnings that they were told with.
+    warned: String,
 }
 
 pub(crate) fn run(files: &[PathBuf], prune: bool, purpose: Purpose, desk: &mut Desk<'_>) -> Done {
@@ -45,6 +47,11 @@ pub(crate) fn run(files: &[PathBuf], prune: bool, purpose: Purpose, desk: &mut D
     let ask = Ask::post(&["apply"]).json(&request);
     let answered = desk.ask_and_show(ask, |it: &ApplyAnswer, desk| print(it, purpose, desk));
     let answer = answered.map_err(|trouble| in_files(trouble, &declared.places))?;
+    // What the file alone tells has been told with it.
+    for doubt in answer.warnings.iter().filter(|it| !declared.warned.contains(&it.detail)) {
+        let place = in_file(&doubt.pointer, &declared.places).unwrap_or_else(|| doubt.pointer.clone());
+        writeln!(desk.err, "{NOTICE}warning{NOTICE:#}: {place}: job `{}`: {}", doubt.job, doubt.detail)?;
+    }
     let counts = answer.counts;
     let is_same = counts.created + counts.changed + counts.removed == 0;
     Ok(if purpose == Purpose::Diff && !is_same { Exit::Failed } else { Exit::Ok })
@@ -65,10 +72,11 @@ fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, E
             return Ok(Err(Exit::Failed));
         }
     };
+    let mut declared = Declared { jobs: Vec::new(), places: Vec::new(), warned: String::new() };
     if !loaded.warnings.is_empty() {
         write!(desk.err, "{}", loaded.warnings.render(true))?;
+        declared.warned = loaded.warnings.render(false);
     }
-    let mut declared = Declared { jobs: Vec::new(), places: Vec::new() };
     for file in loaded.files {
         for job in file.jobs {
             let fields = job.spec.table().iter().map(|(name, value)| (name.clone(), to_json(value)));
@@ -83,13 +91,19 @@ fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, E
 fn in_files(trouble: Trouble, places: &[String]) -> Trouble {
     let Trouble::Problem(mut problem) = trouble else { return trouble };
     for error in &mut problem.errors {
-        let Some(rest) = error.pointer.strip_prefix("/jobs/") else { continue };
-        let (idx, field) = rest.split_once('/').unwrap_or((rest, ""));
-        if let Some(place) = idx.parse::<usize>().ok().and_then(|idx| places.get(idx)) {
-            error.pointer = if field.is_empty() { place.clone() } else { format!("{place}: {field}") };
+        if let Some(place) = in_file(&error.pointer, places) {
+            error.pointer = place;
         }
     }
     Trouble::Problem(problem)
+}
+
+/// A pointer into the body as a line of a file and a field.
+fn in_file(pointer: &str, places: &[String]) -> Option<String> {
+    let rest = pointer.strip_prefix("/jobs/")?;
+    let (idx, field) = rest.split_once('/').unwrap_or((rest, ""));
+    let place = places.get(idx.parse::<usize>().ok()?)?;
+    Some(if field.is_empty() { place.clone() } else { format!("{place}: {field}") })
 }
 
 fn print(answer: &ApplyAnswer, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(), Trouble> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use evenbeat_core::condition::{Assessment, Condition, Wait, WaitReason, assess, next_change_at, waits};
+use evenbeat_core::condition::{Assessment, Condition, Reason, Wait, assess, next_change_at, waits};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::{Job, JobState, Status};
 use evenbeat_core::time::Timestamp;
@@ -62,14 +62,14 @@ pub(crate) fn run(
             verdict.print(out)?;
         }
     }
-    let any_error =
-        verdicts.iter().any(|it| it.status.is_tracked() && it.assessment.condition() == Condition::Error);
+    let any_error = verdicts.iter().any(|it| it.is_tracked && it.assessment.condition() == Condition::Error);
     Ok(if any_error { Exit::Failed } else { Exit::Ok })
 }
 
 struct Verdict<'a> {
     job: &'a Job,
     status: Status,
+    is_tracked: bool,
     assessment: Assessment,
     waits: Vec<Wait>,
     next_change_at: Option<Timestamp>,
@@ -81,8 +81,9 @@ impl Verdict<'_> {
         Verdict {
             job,
             status: state.status(job),
+            is_tracked: state.is_tracked(job),
             assessment: assess(&job.key, job, state, at, &outlook),
-            waits: waits(&job.key, job, state, at),
+            waits: waits(&job.key, job, state, at, &outlook),
             next_change_at: next_change_at(job, state, at, &outlook),
         }
     }
@@ -90,7 +91,7 @@ impl Verdict<'_> {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let it = &self.assessment;
         let (condition, style) = (it.condition(), style_of(it.condition()));
-        let untracked = if self.status.is_tracked() { "" } else { " (not tracked while it is so)" };
+        let untracked = if self.is_tracked { "" } else { " (not tracked while it is so)" };
         writeln!(
             out,
             "{BOLD}{}{BOLD:#}  {style}{condition}{style:#} {DIM}{}{DIM:#}  {}{untracked}",
@@ -113,7 +114,7 @@ impl Verdict<'_> {
         row("deadline", it.deadline)?;
         row("next change", self.next_change_at)?;
         writeln!(out, "  {:16}{}", "expected length", it.expected_length)?;
-        for wait in self.waits.iter().filter(|wait| wait.reason != WaitReason::Running) {
+        for wait in self.waits.iter().filter(|wait| wait.reason != Reason::Running) {
             let until = wait.until.map_or(String::new(), |until| format!(" until {until}"));
             writeln!(
                 out,
@@ -132,7 +133,7 @@ impl Verdict<'_> {
         json!({
             "job": self.job.key.as_str(),
             "status": self.status.as_str(),
-            "tracked": self.status.is_tracked(),
+            "tracked": self.is_tracked,
             "condition": it.condition().as_str(),
             "reason": it.reason().as_str(),
             "sentence": it.sentence(),

@@ -25,10 +25,12 @@ fn print(it: &ExplanationView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         clock.at(it.at.0)
     )?;
     writeln!(desk.out, "  {}", clock.sentence(&it.sentence))?;
-    writeln!(desk.out, "  {} {DIM}({}){DIM:#}", clock.sentence(&it.binding_sentence), it.binding)?;
+    let until = |at: Option<Instant>| at.map_or(String::new(), |at| format!(" Until {}.", clock.at(at.0)));
+    let (sentence, bound_until) = (clock.sentence(&it.binding_sentence), until(it.binding_until));
+    writeln!(desk.out, "  {sentence}{bound_until} {DIM}({}){DIM:#}", it.binding)?;
     for wait in it.waits.iter().skip(1) {
-        let until = wait.until.map_or(String::new(), |until| format!(" Until {}.", clock.at(until.0)));
-        writeln!(desk.out, "  {DIM}also: {}{until}{DIM:#}", clock.sentence(&wait.sentence))?;
+        let sentence = clock.sentence(&wait.sentence);
+        writeln!(desk.out, "  {DIM}also: {sentence}{} ({}){DIM:#}", until(wait.until), wait.reason)?;
     }
     if 0 < it.before {
         let first = it.before_first.join(", ");

@@ -23,6 +23,7 @@ mod log_lines;
 mod manual;
 mod next;
 mod node;
+mod reasons;
 mod run;
 mod run_id;
 mod serve;
@@ -46,6 +47,7 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zone;
 
 pub use exit::{Exit, Probe, exit_codes};
+pub use reasons::reasons;
 
 use crate::runtime::{clock, terminal};
 

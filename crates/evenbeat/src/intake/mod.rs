@@ -13,16 +13,17 @@ mod rebalance;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenbeat_core::edit;
-use evenbeat_core::ids::{ExtraId, JobKey, NodeName, RunId};
+use evenbeat_core::ids::{ExtraId, JobKey, NodeName, RunId, SessionId};
 use evenbeat_core::job::{Extra, Job, JobState, PausedBy};
 use evenbeat_core::notice::Notice;
 use evenbeat_core::occurrence::Due;
 use evenbeat_core::repair::{self, Fault};
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
-    AuditEntry, Cancelled, Idempotency, JobRow, PutAnswer, PutJob, Revision, RunFilter, RunRequest,
+    AuditEntry, Cancelled, Idempotency, JobRow, PutAnswer, PutJob, Revision, RunFilter, RunPhase, RunRequest,
     SessionKind, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
@@ -39,6 +40,7 @@ use crate::runtime::ids::mint;
 use crate::runtime::node::NodeHandle;
 use crate::runtime::telemetry::Telemetry;
 use crate::store::any::AnyStore;
+use crate::store::query::PAGE_MAX;
 use in_flight::InFlight;
 
 /// How often a change is worked out anew because others were quicker.
@@ -46,6 +48,12 @@ const N_TRIES: u32 = 10;
 
 /// So many open runs of one job are looked at.
 const OPEN_MAX: usize = 1_000;
+
+/// How often the runs of a node that is being drained are looked at.
+const STARTS_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How many times at most.
+const STARTS_LOOKS_MAX: u32 = 100;
 
 /// Who asks: a token's name, a user of the machine, or the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,8 +274,9 @@ impl Intake {
         let theirs = |it: &&evenbeat_core::store::SessionRow| {
             !it.is_dead && it.spec.kind == SessionKind::Node && it.spec.node == *node
         };
-        for session in sessions.iter().filter(theirs) {
-            n_told += usize::from(self.inner.store.drain(session.spec.id, is_draining).await?);
+        let theirs: Vec<SessionId> = sessions.iter().filter(theirs).map(|it| it.spec.id).collect();
+        for session in &theirs {
+            n_told += usize::from(self.inner.store.drain(*session, is_draining).await?);
         }
         if n_told == 0 {
             return Err(IntakeError::NoSuchNode { node: node.clone() });
@@ -277,12 +286,29 @@ impl Intake {
         let actor = actor.0.clone();
         self.inner.telemetry.notice(&Notice::DrainChanged { node: node.clone(), is_draining, actor });
         self.inner.node.nudge();
+        if is_draining {
+            self.await_starts(&theirs).await?;
+        }
         Ok(n_told)
     }
 
     async fn append_audit(&self, actor: &Actor, action: &str, detail: String) -> Result<(), StoreDown> {
         let entry = AuditEntry { actor: actor.0.clone(), action: action.to_owned(), detail };
         self.inner.store.append_audit(entry).await
+    }
+
+    /// Waits until what these sessions had claimed has started or was given back, so that nothing starts after a
+    /// drain was answered. Not for ever: a node that hangs must not hold up whoever drains it.
+    async fn await_starts(&self, sessions: &[SessionId]) -> Result<(), IntakeError> {
+        for _ in 0..STARTS_LOOKS_MAX {
+            let open = RunFilter { key: None, is_open: true };
+            let open = self.inner.store.runs(open, None, PAGE_MAX).await?;
+            if !open.iter().any(|run| run.phase == RunPhase::Claimed && sessions.contains(&run.session)) {
+                break;
+            }
+            tokio::time::sleep(STARTS_LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     /// What time it is for the fleet.

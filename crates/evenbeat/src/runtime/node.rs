@@ -244,6 +244,7 @@ impl Node {
                 is_leased,
                 inbox: to_inbox,
                 session: None,
+                is_drained: false,
                 reports: Reports::default(),
                 doubts: Doubts::default(),
             },
@@ -357,7 +358,10 @@ impl Node {
         self.look_for_steps();
         let changed = changed_by(&event, &self.engine);
         for command in self.engine.handle(now, event) {
-            self.is_joining |= matches!(command, Command::Join);
+            if matches!(command, Command::Join) {
+                self.is_joining = true;
+                self.performer.is_drained = self.engine.is_drained();
+            }
             self.performer.perform(command);
         }
         for turned in self.standings.follow(&self.engine, self.engine.time(now), &changed) {

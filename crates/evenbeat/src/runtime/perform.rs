@@ -52,6 +52,9 @@ pub(super) struct Performer {
     pub(super) inbox: mpsc::Sender<Word>,
     /// Whose commands these are.
     pub(super) session: Option<SessionId>,
+    /// Whether the session before this one was told to take nothing new. A drain lasts as long as the process,
+    /// however often it has to join anew.
+    pub(super) is_drained: bool,
     pub(super) marks: Marks,
     pub(super) pages: Pages,
     /// What runs reported and how they came to their end, until that is on record.
@@ -213,13 +216,13 @@ impl Performer {
     fn join(&self) {
         let (store, works, inbox) = (self.store.clone(), self.works.clone(), self.inbox.clone());
         let (identity, telemetry) = (self.identity.clone(), self.telemetry.clone());
-        let (timings, is_leased) = (self.timings, self.is_leased);
+        let (timings, is_leased, is_drained) = (self.timings, self.is_leased, self.is_drained);
         tokio::spawn(async move {
             let cap = Length::from_millis(timings.spec().backoff_cap.as_millis().unsigned_abs());
             let mut backoff = BACKOFF_MIN;
             loop {
                 let spec = identity.session(SessionId(mint(clock::now())));
-                let word = match join_once(&store, &works, spec, timings, is_leased).await {
+                let word = match join_once(&store, &works, spec, timings, is_leased, is_drained).await {
                     Ok(word) => word,
                     Err(down) => {
                         telemetry.store_down(&down, backoff);
@@ -246,6 +249,7 @@ async fn join_once(
     spec: SessionSpec,
     timings: Timings,
     is_leased: bool,
+    is_drained: bool,
 ) -> Result<Word, StoreDown> {
     let (session, began_at) = (spec.id, clock::boot());
     point("join.asked");
@@ -253,6 +257,9 @@ async fn join_once(
         Joined::OtherTimings(theirs) => Ok(Word::OtherTimings(theirs)),
         Joined::Welcome { epoch, is_open, now } => {
             point("join.answered");
+            if is_drained {
+                store.drain(session, true).await?;
+            }
             let adopted = store.adopt(session).await?;
             point("adopt.answered");
             // What is with a broker is nobody's to look after here.

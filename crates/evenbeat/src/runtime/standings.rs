@@ -12,6 +12,10 @@ const REFRESH_MAX: usize = 20;
 /// No sooner than so long after the last of them: a burst of events is when there is least time for it.
 const REFRESH_EVERY: Duration = Duration::from_millis(20);
 
+/// Up to this many jobs are all judged again as soon as nodes come or go. In a larger fleet the refresh gets round to
+/// them.
+const REASSESS_MAX: usize = 50_000;
+
 /// How all jobs stand.
 #[derive(Debug)]
 pub(super) struct Standings {
@@ -19,11 +23,13 @@ pub(super) struct Standings {
     /// Whether the whole fleet was judged since it was last read.
     is_judged: bool,
     refreshed_at: Timestamp,
+    /// Which nodes the jobs were judged with.
+    nodes_version: u64,
 }
 
 impl Standings {
     pub(super) fn new(now: Timestamp) -> Standings {
-        Standings { roster: Roster::new(now), is_judged: false, refreshed_at: now }
+        Standings { roster: Roster::new(now), is_judged: false, refreshed_at: now, nodes_version: 0 }
     }
 
     pub(super) fn roster(&self) -> &Roster {
@@ -36,12 +42,17 @@ impl Standings {
             self.is_judged = false;
             return Vec::new();
         };
+        let have_nodes_changed = self.nodes_version != engine.nodes_version();
+        self.nodes_version = engine.nodes_version();
         if !self.is_judged {
             self.is_judged = true;
             self.roster.reassess(now, &jobs);
             return Vec::new();
         }
         let mut turned = self.roster.apply(now, &jobs, changed);
+        if have_nodes_changed && engine.n_jobs() <= REASSESS_MAX {
+            turned.extend(self.roster.reassess(now, &jobs));
+        }
         // Also if the clock was put back.
         if now < self.refreshed_at || self.refreshed_at + REFRESH_EVERY <= now {
             self.refreshed_at = now;

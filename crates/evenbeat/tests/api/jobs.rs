@@ -219,8 +219,10 @@ fn lists_are_filtered() {
     check("status=disabled", &["off"]);
     check("status=scheduled", &["news", "shop"]);
     check("status=running", &[]);
-    check("condition=ok", &["news", "shop"]);
-    check("condition=ok&label=team=news&pool=browsers&q=NEW&prefix=n&enabled=true&paused=false", &["news"]);
+    check("condition=ok", &["shop"]);
+    // No node has its pool.
+    check("condition=warning", &["news"]);
+    check("condition=warning&label=team=news&pool=browsers&q=NEW&prefix=n&enabled=true&paused=false", &["news"]);
     check("condition=ok&site=s&tenant=t&running=false&status=scheduled", &["shop"]);
     check("condition=ok&label=team=nobody", &[]);
     check("condition=error", &[]);
@@ -244,7 +246,7 @@ fn a_job_is_explained_from_the_moment_it_is_there() {
         let it = served.get("/api/v1/jobs/shop/explain").json();
         (it["binding"] == "paused_operator").then_some(it)
     });
-    assert_eq!(paused["binding_sentence"], json!("It was paused; resume it to let it run."));
+    assert_eq!(paused["binding_sentence"], json!("It is paused; resume it to let it run."));
 }
 
 /// The instants at which something of these starts, and why it starts later than it is due.

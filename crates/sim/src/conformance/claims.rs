@@ -2,7 +2,7 @@
 
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::store::{
-    Bid, Claim, ClaimAnswer, Claims, JobRow, RunFilter, RunPhase, RunRow, Store, Version, Views,
+    Beat, Bid, Claim, ClaimAnswer, Claims, JobRow, RunFilter, RunPhase, RunRow, Store, Version, Views,
 };
 
 use super::Backend;
@@ -151,6 +151,25 @@ pub(super) fn the_dead_and_strangers_claim_nothing<B: Backend>(backend: &B) {
         assert_eq!(desk.store.claim(session, desk.epoch, &claims).unwrap(), Claims::SessionDead);
     }
     assert_eq!(desk.row("a"), row);
+}
+
+pub(super) fn the_draining_claim_nothing_until_it_is_taken_back<B: Backend>(backend: &B) {
+    let mut desk = Desk::at(backend);
+    let row = desk.create("a");
+    let claims = [Claim { run: desk.mint(), bid: desk.bid(&row) }];
+    let is_draining = |beat| match beat {
+        Beat::Alive { is_draining, .. } => is_draining,
+        Beat::Dead => panic!("a draining session lives"),
+    };
+    assert!(!is_draining(desk.store.beat(desk.me).unwrap()));
+    assert!(desk.store.drain(desk.me, true).unwrap());
+    assert!(is_draining(desk.store.beat(desk.me).unwrap()));
+    assert_eq!(desk.store.claim(desk.me, desk.epoch, &claims).unwrap(), Claims::Draining);
+    assert_eq!(desk.row("a"), row);
+    assert!(desk.store.drain(desk.me, false).unwrap());
+    assert!(!is_draining(desk.store.beat(desk.me).unwrap()));
+    let answer = desk.store.claim(desk.me, desk.epoch, &claims).unwrap();
+    assert!(matches!(answer, Claims::Answered(all) if matches!(all[..], [ClaimAnswer::Granted(_)])));
 }
 
 pub(super) fn nobody_claims_in_another_epoch<B: Backend>(backend: &B) {

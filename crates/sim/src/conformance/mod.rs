@@ -90,6 +90,7 @@ macro_rules! every_case {
                 fences_only_grow
                 a_fence_never_lies_below_its_epoch
                 the_dead_and_strangers_claim_nothing
+                the_draining_claim_nothing_until_it_is_taken_back
                 nobody_claims_in_another_epoch
                 a_claim_that_is_asked_again_is_granted_again
                 a_run_id_is_used_once

@@ -38,7 +38,7 @@ pub(super) fn a_beat_is_counted_and_shows_the_sessions_open_runs<B: Backend>(bac
     desk.open_as(other, "c");
     desk.succeed(&ended);
     let before = desk.session(desk.me).beat;
-    let Beat::Alive { epoch, is_open, now, runs } = desk.store.beat(desk.me).unwrap() else {
+    let Beat::Alive { epoch, is_open, now, runs, .. } = desk.store.beat(desk.me).unwrap() else {
         panic!("alive")
     };
     assert_eq!((epoch, is_open, runs), (desk.epoch, true, vec![mine]));

@@ -72,8 +72,8 @@ impl Asker {
             Request::Join(spec, timings) => held.store().join(spec, timings).map(text),
             Request::Adopt(me, lives) => held.store().adopt(*me, *lives).map(by_id).map(text),
             Request::Beat(me) => held.store().beat(*me).map(|beat| match beat {
-                Beat::Alive { epoch, is_open, now, runs } => {
-                    text(Beat::Alive { epoch, is_open, now, runs: by_id(runs) })
+                Beat::Alive { epoch, is_open, now, is_draining, runs } => {
+                    text(Beat::Alive { epoch, is_open, now, is_draining, runs: by_id(runs) })
                 }
                 Beat::Dead => text(Beat::Dead),
             }),

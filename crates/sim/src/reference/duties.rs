@@ -50,9 +50,10 @@ impl Store for ReferenceStore {
             return Ok(Beat::Dead);
         };
         session.beat += 1;
+        let is_draining = session.is_draining;
         self.beaten_at.insert(me, self.now);
         let runs = self.open_runs_of(me);
-        Ok(Beat::Alive { epoch: self.epoch, is_open: self.is_open, now: self.now, runs })
+        Ok(Beat::Alive { epoch: self.epoch, is_open: self.is_open, now: self.now, is_draining, runs })
     }
 
     fn drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool, StoreDown> {
@@ -114,6 +115,9 @@ impl Store for ReferenceStore {
         let Some(session) = self.sessions.get(&me).filter(|it| !it.is_dead || dead_may) else {
             return Ok(Claims::SessionDead);
         };
+        if session.is_draining {
+            return Ok(Claims::Draining);
+        }
         let spec = session.spec.clone();
         Ok(Claims::Answered(claims.iter().map(|claim| self.open_run(&spec, claim)).collect()))
     }

@@ -12,7 +12,7 @@ use crate::lease::Epoch;
 use crate::run::Outcome;
 use crate::store::{
     Beat, Bid, Changes, ClaimAnswer, Claims, Cursor, End, EndAnswer, JobRow, Revision, RunPhase, RunRow,
-    SettleAnswer, Version, Watch,
+    SessionRow, SettleAnswer, Version, Watch,
 };
 use crate::time::{BootTime, Duration, Timestamp};
 
@@ -28,6 +28,8 @@ pub(super) struct Desk {
     unanswered: Vec<Command>,
     pub(super) epoch: Epoch,
     pub(super) is_open: bool,
+    /// What the store says of the engine's session.
+    pub(super) is_draining: bool,
 }
 
 pub(super) const ME: SessionId = SessionId(1);
@@ -46,6 +48,7 @@ impl Desk {
             unanswered: Vec::new(),
             epoch: Epoch(1),
             is_open: true,
+            is_draining: false,
         };
         assert_eq!(desk.tell(Event::Woke), "join");
         desk.join(Vec::new());
@@ -114,14 +117,19 @@ impl Desk {
     /// A beat that is begun and answered now.
     pub(super) fn beat(&mut self) -> String {
         let runs = self.runs.values().cloned().collect();
-        let answer = Ok(Beat::Alive { epoch: self.epoch, is_open: self.is_open, now: self.now, runs });
+        let (epoch, is_open, is_draining) = (self.epoch, self.is_open, self.is_draining);
+        let answer = Ok(Beat::Alive { epoch, is_open, now: self.now, is_draining, runs });
         let began_at = self.boot;
         self.tell(Event::Beaten { began_at, answer })
     }
 
     pub(super) fn watch(&mut self, orphans: Vec<RunRow>) -> String {
-        let watch =
-            Watch { epoch: self.epoch, is_open: self.is_open, now: self.now, sessions: Vec::new(), orphans };
+        self.watch_sessions(Vec::new(), orphans)
+    }
+
+    /// A reading of these sessions and orphans, answered now.
+    pub(super) fn watch_sessions(&mut self, sessions: Vec<SessionRow>, orphans: Vec<RunRow>) -> String {
+        let watch = Watch { epoch: self.epoch, is_open: self.is_open, now: self.now, sessions, orphans };
         self.tell(Event::Watched(Ok(watch)))
     }
 

@@ -3,15 +3,19 @@
 use proptest::prelude::*;
 
 use super::desk::{Desk, named};
+use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
+use crate::condition::Reason;
 use crate::engine::{Command, Engine, Event, Now, PoolSettings, Settings, StartRate};
-use crate::explain::Binding;
+use crate::explain::{Binding, Explanation};
 use crate::ids::{JobKey, Pool};
 use crate::job::Job;
 use crate::job::sample::instant;
+use crate::run::Outcome;
 use crate::store::CounterLimit;
 
 fn explained(engine: &Engine, now: Now, key: &str) -> String {
-    engine.explain(now, &key.parse().unwrap()).unwrap().binding.to_string()
+    let binding = engine.explain(now, &key.parse().unwrap()).unwrap().binding;
+    format!("{binding} ({})", binding.reason())
 }
 
 #[test]
@@ -35,12 +39,160 @@ fn the_binding_constraint_is_named() {
     let mut desk = Desk::with(settings, &jobs, "10:00");
     let now = desk.now();
     // The claim is on its way.
-    assert_eq!(explained(&desk.engine, now, "first"), "the store is being asked for it");
+    assert_eq!(explained(&desk.engine, now, "first"), "It is being claimed, and starts in a moment. (ok)");
     desk.starts();
     insta::assert_snapshot!(
         ["first", "shop2", "costly", "later", "elsewhere"]
             .map(|key| format!("{key}: {}", explained(&desk.engine, now, key)))
             .join("\n")
+    );
+}
+
+/// A node with one default pool.
+fn node(capacity: u32, reserved: u32) -> Settings {
+    let mut settings = Settings::new("n1".parse().unwrap(), None, capacity);
+    settings.pools.insert(Pool::default_pool(), PoolSettings { capacity, reserved });
+    settings
+}
+
+/// One job, due at 10:00 on such a node, and how it is explained once what can start has started.
+#[track_caller]
+fn check(settings: Settings, schedule: &str, change: impl Fn(&mut Job), expected: &str) {
+    let mut it = named("it", schedule, "30m");
+    change(&mut it);
+    let mut desk = Desk::with(settings, &[it], "10:00");
+    desk.starts();
+    assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
+}
+
+fn blackout(job: &mut Job, start: &str, end: &str) {
+    let period = BlackoutPeriod::new(start.parse().unwrap(), end.parse().unwrap(), Weekdays::ALL).unwrap();
+    job.blackouts = Blackouts::new(vec![period]).unwrap();
+}
+
+#[test]
+fn a_run_that_does_not_fit_before_a_blackout_says_so() {
+    check(
+        node(4, 0),
+        "every 1h",
+        |job| blackout(job, "10:20", "10:40"),
+        "A run would not end before the next blackout begins. (blackout_ahead)",
+    );
+    check(
+        node(4, 0),
+        "every 1h",
+        |job| blackout(job, "09:50", "10:40"),
+        "It is inside a blackout. (blackout)",
+    );
+}
+
+#[test]
+fn units_that_are_reserved_are_told_apart_from_none_at_all() {
+    check(
+        node(1, 1),
+        "every 1h",
+        |_| {},
+        "The only free units of pool `default` are reserved for manual and short runs. (reserved)",
+    );
+    check(
+        node(3, 2),
+        "every 1h",
+        |job| job.place.cost = 2,
+        "Pool `default` has 1 unit free that is not reserved for manual and short runs, and it needs 2. (reserved)",
+    );
+}
+
+#[test]
+fn a_job_that_no_node_can_take_names_the_cause() {
+    check(
+        node(4, 0),
+        "every 1h",
+        |job| job.place.pool = "nosuchpool".parse().unwrap(),
+        "No node can take it: no living node has pool `nosuchpool`. (no_node)",
+    );
+    check(
+        node(4, 0),
+        "every 1h",
+        |job| job.place.cost = 5,
+        "No node can take it: it needs 5 units, and no living node has more than 4 units in pool `default`. (no_node)",
+    );
+    check(
+        node(4, 0),
+        "every 1h",
+        |job| job.place.dont_run_on_nodes = vec!["n1".parse().unwrap()],
+        "No node can take it: `dont_run_on_nodes` excludes every living node. (no_node)",
+    );
+    check(
+        node(4, 0),
+        "every 1h",
+        |job| {
+            job.place.run_on_nodes = vec!["n1".parse().unwrap()];
+            job.place.dont_run_on_nodes = vec!["n1".parse().unwrap()];
+        },
+        "No node can take it: every node in `run_on_nodes` is also in `dont_run_on_nodes`. (no_node)",
+    );
+}
+
+#[test]
+fn the_condition_of_a_job_that_no_node_can_take_is_a_warning_with_the_same_cause() {
+    let mut it = named("it", "every 1h", "1m");
+    it.place.pool = "chrome".parse().unwrap();
+    let desk = Desk::with(node(4, 0), &[it], "10:00");
+    let explanation = desk.engine.explain(desk.now(), &"it".parse().unwrap()).unwrap();
+    assert_eq!(explanation.assessment.reason(), Reason::Unsatisfiable);
+    let cause = "no living node has pool `chrome`";
+    assert!(explanation.assessment.sentence().contains(cause), "{}", explanation.assessment.sentence());
+    assert!(explanation.binding.to_string().contains(cause), "{}", explanation.binding);
+}
+
+#[test]
+fn a_job_that_is_done_says_so() {
+    let mut desk = Desk::with(node(4, 0), &[named("it", "once 10:00", "30m")], "10:00");
+    assert_eq!(desk.starts(), "it");
+    assert_eq!(explained(&desk.engine, desk.now(), "it"), "It is running. (running)");
+    desk.pass_to("10:30");
+    desk.ends("it", Outcome::Succeeded);
+    let expected = "It is done; nothing of its schedule is left to run. (done)";
+    assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
+}
+
+#[test]
+fn a_drained_node_is_named() {
+    let mut desk = Desk::with(node(4, 0), &[named("it", "every 1h", "30m")], "10:01");
+    desk.is_draining = true;
+    desk.beat();
+    desk.pass_to("10:02");
+    let expected = "Node `n1` is draining and takes nothing new. (draining)";
+    assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
+}
+
+#[test]
+fn each_limit_has_a_code_of_its_own() {
+    let one = CounterLimit { max_open: Some(1), ..CounterLimit::default() };
+    let explained_second = |settings: Settings, change: fn(&mut Job)| {
+        let mut jobs = vec![named("it@a", "every 1h", "30m"), named("it@b", "every 1h", "20m")];
+        jobs.iter_mut().for_each(change);
+        let mut desk = Desk::with(settings, &jobs, "10:00");
+        assert_eq!(desk.starts(), "it@a");
+        explained(&desk.engine, desk.now(), "it@b")
+    };
+    let mut settings = node(4, 0);
+    settings.sites.insert("shop".parse().unwrap(), one);
+    let by_site = explained_second(settings, |job| job.site = Some("shop".parse().unwrap()));
+    assert_eq!(by_site, "Site `shop` is at its limit. (site)");
+    let mut settings = node(4, 0);
+    settings.tenants.insert("acme".parse().unwrap(), one);
+    let by_tenant = explained_second(settings, |job| job.tenant = Some("acme".parse().unwrap()));
+    assert_eq!(by_tenant, "Tenant `acme` runs as many jobs at once as its quota allows. (quota_concurrency)");
+    let mut settings = node(4, 0);
+    settings.all_runs = one;
+    let by_all = explained_second(settings, |_| {});
+    assert_eq!(by_all, "As many jobs run at once as the quota allows. (quota_concurrency)");
+    let by_name = explained_second(node(4, 0), |job| job.max_parallel_of_name = Some(1));
+    assert_eq!(by_name, "As many jobs named `it` run as `max_parallel_of_name` allows. (parallel_of_name)");
+    assert_eq!(
+        explained_second(node(1, 0), |_| {}),
+        "Pool `default` is full, and it needs 1 unit. (no_slot)"
     );
 }
 
@@ -70,7 +222,7 @@ fn fleet() -> impl Strategy<Value = Vec<Job>> {
         "once 10:00 within 30m",
         "manual",
     ]);
-    let one = (schedules, 1_i64..90, 1_u32..4, 0..5);
+    let one = (schedules, 1_i64..90, 1_u32..8, 0..8);
     prop::collection::vec(one, 1..14).prop_map(|all| {
         all.into_iter()
             .enumerate()
@@ -82,6 +234,9 @@ fn fleet() -> impl Strategy<Value = Vec<Job>> {
                     1 => job.max_parallel_of_name = Some(1),
                     2 if n % 3 == 0 => job.place.dont_run_on_nodes = vec!["n1".parse().unwrap()],
                     3 if n % 4 == 0 => job.enabled = false,
+                    4 => blackout(&mut job, "10:20", "10:40"),
+                    5 => blackout(&mut job, "09:30", "10:10"),
+                    6 => job.place.pool = "nosuchpool".parse().unwrap(),
                     _ => {}
                 }
                 job
@@ -98,6 +253,30 @@ fn bids(engine: &mut Engine, now: Now) -> Vec<JobKey> {
         _ => None,
     });
     bids.flatten().map(|bid| bid.key).collect()
+}
+
+/// What is explained follows from what the dispatch goes by.
+fn check_binding(engine: &Engine, now: Now, job: &Job) -> Result<(), TestCaseError> {
+    let Some(Explanation { binding, assessment, .. }) = engine.explain(now, &job.key) else { return Ok(()) };
+    let entry = engine.view.find(&job.key).unwrap();
+    let from = engine.starts_from(entry, now.wall);
+    let free = engine.pools.get(&job.place.pool).map_or(0, crate::engine::PoolLine::free);
+    match &binding {
+        // The one that ends last decides, and the engine looks at the job again just then.
+        Binding::Own(wait) => prop_assert_eq!(wait.until, from, "{}", binding),
+        Binding::NoNode(why) => {
+            prop_assert!(!engine.may_take(job) && why.is_some(), "{}", binding);
+            prop_assert!(assessment.reasons.contains(&Reason::Unsatisfiable));
+        }
+        Binding::NoRoom { free, needed, .. } => prop_assert!(free < needed, "{}", binding),
+        Binding::Reserved { free: unreserved, needed, .. } => {
+            prop_assert!(unreserved < needed && *needed <= free, "{}", binding);
+        }
+        _ => {}
+    }
+    let waits_for_others = !matches!(binding, Binding::Own(_) | Binding::Running | Binding::NoNode(_));
+    prop_assert!(!waits_for_others || engine.may_take(job), "{}", binding);
+    Ok(())
 }
 
 proptest! {
@@ -119,6 +298,9 @@ proptest! {
             })
             .map(|job| job.key.clone())
             .collect();
+        for job in &jobs {
+            check_binding(&desk.engine, now, job)?;
+        }
         let mut decided = bids(&mut desk.engine, now);
         decided.sort();
         prop_assert_eq!(explained, decided);

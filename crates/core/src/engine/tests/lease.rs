@@ -102,7 +102,8 @@ fn a_beat_that_was_begun_before_a_run_was_granted_says_nothing_about_it() {
     let mut desk = Desk::with(settings(), &jobs(), "10:00");
     let began_at = desk.now().boot;
     assert_eq!(desk.starts(), "a b");
-    let alive = Beat::Alive { epoch: Epoch(1), is_open: true, now: desk.now().wall, runs: Vec::new() };
+    let now = desk.now().wall;
+    let alive = Beat::Alive { epoch: Epoch(1), is_open: true, now, is_draining: false, runs: Vec::new() };
     assert_eq!(desk.tell(Event::Beaten { began_at, answer: Ok(alive) }), "extend 20s");
 }
 
@@ -229,8 +230,8 @@ fn orphans_are_released_and_not_started() {
 fn an_answer_that_was_long_on_its_way_does_not_put_the_clock_back() {
     let mut desk = running();
     let told = |desk: &mut Desk, began_at, now| {
-        let alive =
-            Beat::Alive { epoch: Epoch(1), is_open: true, now, runs: desk.runs.values().cloned().collect() };
+        let runs = desk.runs.values().cloned().collect();
+        let alive = Beat::Alive { epoch: Epoch(1), is_open: true, now, is_draining: false, runs };
         desk.tell(Event::Beaten { began_at, answer: Ok(alive) });
         (desk.engine.time(desk.now()) - instant("10:00")).to_string()
     };
@@ -245,4 +246,37 @@ fn an_answer_that_was_long_on_its_way_does_not_put_the_clock_back() {
     let began_at = desk.now().boot;
     desk.pass_to("10:00:42");
     assert_eq!(told(&mut desk, began_at, instant("10:00:30")), "31s");
+}
+
+/// Whether the engine claims anything now.
+fn claims(said: &str) -> bool {
+    said.split("; ").any(|it| it.starts_with("claim"))
+}
+
+#[test]
+fn a_drained_node_claims_nothing_with_leases_and_without() {
+    for lease in [None, Some(Timings::default())] {
+        let settings = Settings::new("n1".parse().unwrap(), lease, 4);
+        let mut desk = Desk::with(settings, &jobs(), "10:00:03");
+        desk.pass_to("10:00:02");
+        desk.is_draining = true;
+        desk.beat();
+        let said = desk.at("10:00:04");
+        assert!(!claims(&said), "{said}");
+        desk.is_draining = false;
+        let said = desk.beat();
+        assert!(claims(&said), "{said}");
+    }
+}
+
+#[test]
+fn a_claim_that_is_refused_because_of_a_drain_waits_for_the_beat_that_ends_it() {
+    let mut desk = Desk::with(Settings::new("n1".parse().unwrap(), None, 4), &jobs(), "10:00");
+    let asked = ["a", "b"].map(|key| (key.parse().unwrap(), RunId(7)));
+    let answer = Ok(Claims::Draining);
+    let said = desk.tell(Event::Claimed { claims: asked.to_vec(), answer });
+    assert!(!claims(&said), "{said}");
+    assert!(!claims(&desk.at("10:00:02")));
+    let said = desk.beat();
+    assert!(claims(&said), "{said}");
 }

@@ -5,5 +5,6 @@ mod explain;
 mod lease;
 #[cfg(feature = "mutants")]
 mod mutants;
+mod nodes;
 mod published;
 mod runs;

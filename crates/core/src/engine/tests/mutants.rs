@@ -42,6 +42,7 @@ fn half_of_the_trust_is_not_enough_to_claim() {
                 epoch: Epoch(1),
                 is_open: true,
                 now: desk.now().wall,
+                is_draining: false,
                 runs: Vec::new(),
             }),
         });

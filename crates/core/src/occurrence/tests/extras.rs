@@ -392,10 +392,12 @@ fn what_was_asked_for_waits_for_blackouts() {
     life.tell("trigger 10:05");
     let can_start = |now| urgency::can_start_by(&life.job.key, &life.job, &life.state, instant(now));
     assert_eq!(can_start("10:05"), Some(instant("10:30")));
-    let waits = crate::condition::waits(&life.job.key, &life.job, &life.state, instant("10:05"));
-    assert_eq!(waits.iter().map(|it| it.reason.as_str()).collect::<Vec<_>>(), ["blackout"]);
-    let waits = crate::condition::waits(&life.job.key, &life.job, &life.state, instant("10:30"));
-    assert_eq!(waits, []);
+    let waits = |now| {
+        let outlook = urgency::Outlook::default();
+        crate::condition::waits(&life.job.key, &life.job, &life.state, instant(now), &outlook)
+    };
+    assert_eq!(waits("10:05").iter().map(|it| it.reason.as_str()).collect::<Vec<_>>(), ["blackout"]);
+    assert_eq!(waits("10:30"), []);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::lease::Epoch;
 use crate::roster::{Jobs, Roster};
 use crate::store::{Changes, Cursor, JobNews, Version};
 use crate::time::BootTime;
+use crate::unsatisfiable::NodeFit;
 
 const EPOCH: Epoch = Epoch(1);
 
@@ -97,5 +98,5 @@ fn what_is_usual_in_a_pool_counts_for_jobs_without_history() {
     let known = jobs.job(&"b".parse().unwrap()).unwrap();
     let median = jobs.outlook(known.terms).pool_median.unwrap();
     assert!(instant("10:19") < instant("10:00") + median && instant("10:00") + median < instant("10:21"));
-    assert!(!jobs.outlook(known.terms).no_node);
+    assert_eq!(jobs.outlook(known.terms).fit, NodeFit::Fits);
 }

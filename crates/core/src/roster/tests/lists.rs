@@ -6,6 +6,7 @@ use crate::ids::{JobKey, Pool};
 use crate::job::sample::{instant, job};
 use crate::job::{Job, Status};
 use crate::roster::{Roster, Which};
+use crate::unsatisfiable::NodeFit;
 
 const GOOD: &str = "good 10:00-10:10, next 11:00";
 
@@ -161,7 +162,7 @@ fn a_refresh_goes_round_the_fleet_a_few_jobs_at_a_time() {
     let mut jobs = fleet();
     let mut roster = roster_of(&jobs);
     // Nobody told any job that the last node has gone.
-    jobs.outlook.no_node = true;
+    jobs.outlook.fit = NodeFit::NoPool;
     jobs.looks();
     let mut refresh = |expected: &str, n_looks: usize| {
         let turned = roster.refresh(instant("11:10"), &jobs, 3);
@@ -174,4 +175,19 @@ fn a_refresh_goes_round_the_fleet_a_few_jobs_at_a_time() {
     refresh("", 2);
     refresh("", 3);
     assert_eq!(roster.counts().with_reason(Reason::Unsatisfiable), 2);
+}
+
+#[test]
+fn what_the_system_paused_is_counted_and_listed_as_an_error() {
+    let mut jobs = fleet();
+    let hourly = job("every 1h");
+    let state = remember(&hourly, "good 10:00-10:10, failed 3 until 10:20, next 11:00, paused by system");
+    jobs.rows.insert("z-gave-up".parse().unwrap(), (hourly.terms.clone(), state));
+    let roster = roster_of(&jobs);
+    assert_eq!(roster.counts().in_condition(Condition::Error), 3);
+    assert_eq!(roster.counts().with_reason(Reason::PausedFailures), 1);
+    assert_eq!(roster.counts().in_status(Status::Paused), 2);
+    let errors = roster.page(Which::Condition(Condition::Error), None, 9);
+    assert_eq!(errors.into_iter().map(JobKey::as_str).collect::<Vec<_>>(), ["b-late", "h-late", "z-gave-up"]);
+    assert_eq!(roster.page(Which::Untracked, None, 9).len(), 2);
 }

@@ -9,6 +9,7 @@ use crate::ids::{JobKey, RunId};
 use crate::job::sample::{instant, length, placed};
 use crate::job::{Job, JobState, Owner, Pause, PausedBy, Terms};
 use crate::roster::{Jobs, Known};
+use crate::run::Outcome;
 use crate::urgency::Outlook;
 
 #[derive(Debug, Default)]
@@ -65,6 +66,7 @@ pub(super) fn remember(job: &Job, memory: &str) -> JobState {
                 state.failure_count = times.parse().unwrap();
                 state.last_start_at = Some(instant(end));
                 state.last_end_at = Some(instant(end));
+                state.last_outcome = Some(Outcome::Failed);
             }
             ["runs", since] => {
                 state.owner = Some(Box::new(Owner {
@@ -76,6 +78,9 @@ pub(super) fn remember(job: &Job, memory: &str) -> JobState {
             }
             ["takes", expected] => state.estimate = Some(Estimate::first(length(expected))),
             ["next", pending] => state.next_run_at = Some(instant(pending)),
+            ["paused", "by", "system"] => {
+                state.pause = Some(Box::new(Pause { by: PausedBy::Failures, reason: None }));
+            }
             ["paused"] => state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None })),
             other => panic!("nobody remembers {other:?}"),
         }

@@ -10,7 +10,9 @@ use crate::ids::{JobKey, Pool};
 use crate::job::sample::{instant, job};
 use crate::job::{JobState, Status, Terms};
 use crate::roster::{Counts, HELD_BACK_MAX, Roster, Turned, Which};
+use crate::run::Outcome;
 use crate::time::{Duration, Timestamp};
+use crate::unsatisfiable::NodeFit;
 
 /// Something that happens to a fleet.
 #[derive(Clone, Debug)]
@@ -68,6 +70,7 @@ impl Facts {
         state.next_run_at = state.next_run_at.map(|_| after(self.next_s));
         state.failure_count = self.n_failures;
         state.last_end_at = (0 < self.n_failures).then(|| after(self.next_s));
+        state.last_outcome = (0 < self.n_failures).then_some(Outcome::Failed);
         (job.terms, state)
     }
 }
@@ -140,7 +143,7 @@ impl Told {
                 self.roster.advance(self.clock, &self.jobs)
             }
             Happening::World { no_node, median_mins, step } => {
-                self.jobs.outlook.no_node = *no_node;
+                self.jobs.outlook.fit = if *no_node { NodeFit::NoPool } else { NodeFit::Fits };
                 self.jobs.outlook.pool_median = median_mins.map(Duration::from_mins);
                 // Twice round, wherever it was.
                 let n_steps = 2 * self.jobs.rows.len() / step + 2;
@@ -175,7 +178,7 @@ impl Told {
         let verdict = |(key, (terms, state)): (&JobKey, &(Terms, JobState))| {
             let status = state.status(terms);
             let assessment = assess(key, terms, state, self.roster.now(), &self.jobs.outlook);
-            (key.clone(), (status, status.is_tracked().then(|| assessment.reason())))
+            (key.clone(), (status, state.is_tracked(terms).then(|| assessment.reason())))
         };
         self.jobs.rows.iter().map(verdict).collect()
     }
@@ -206,7 +209,7 @@ impl Told {
 
     fn check_pages(&self, afresh: &BTreeMap<JobKey, (Status, Option<Reason>)>) {
         let conditions = [Condition::Ok, Condition::Warning, Condition::Error].map(Which::Condition);
-        let reasons = REASONS.map(Which::Reason);
+        let reasons = Reason::ALL.map(Which::Reason);
         for which in conditions.into_iter().chain(reasons).chain([Which::All, Which::Untracked]) {
             let is_meant = |reason: Option<Reason>| match which {
                 Which::All => true,
@@ -237,7 +240,7 @@ impl Told {
             };
             assert_eq!(counts.n_jobs(), n(&|_, _| true));
             assert_eq!(counts.n_tracked(), n(&|_, reason| reason.is_some()));
-            for reason in REASONS {
+            for reason in Reason::ALL {
                 assert_eq!(counts.with_reason(reason), n(&|_, it| it == Some(reason)), "{reason}");
             }
             for condition in [Condition::Ok, Condition::Warning, Condition::Error] {
@@ -256,17 +259,6 @@ impl Told {
         assert_eq!(pools, self.roster.counts().n_jobs());
     }
 }
-
-const REASONS: [Reason; 8] = [
-    Reason::DeadlinePassed,
-    Reason::WillMissRunning,
-    Reason::WillMissWaiting,
-    Reason::LastRunFailed,
-    Reason::Overrunning,
-    Reason::Unsatisfiable,
-    Reason::NeverSucceeded,
-    Reason::Ok,
-];
 
 const STATUSES: [Status; 6] =
     [Status::Pending, Status::Scheduled, Status::Running, Status::Paused, Status::Disabled, Status::Done];

@@ -49,11 +49,12 @@ pub(in crate::api) async fn apply(
         let _turn = turn;
         read_fleet(&text, now, &is_given_up)
     });
-    let Declared { jobs, warnings, prune, dry_run } = match read.await {
+    let Declared { jobs, mut warnings, prune, dry_run } = match read.await {
         Ok(read) => read?,
         Err(fault) => std::panic::resume_unwind(fault.into_panic()),
     };
     drop(given_up);
+    warnings.extend(definition::doubts_around(&api.app, &jobs, |idx| format!("/jobs/{idx}")).await);
     let mut applied = api.app.intake.apply(&caller.actor, jobs, ApplyOptions { prune, dry_run }).await?;
     applied.sort_by(|one, other| one.key.cmp(&other.key));
     let mut counts = ApplyCounts::default();

@@ -128,7 +128,9 @@ pub(in crate::api) async fn put(
         definition::invalid(vec![FieldError { pointer: "/name".to_owned(), detail }])
     })?;
     let now = api.app.intake.now().await;
-    let read = definition::read_named(definition, &key, now, &mut Zones::new())?;
+    let mut read = definition::read_named(definition, &key, now, &mut Zones::new())?;
+    let around = definition::doubts_around(&api.app, std::slice::from_ref(&read.job), |_| String::new());
+    read.warnings.extend(around.await);
     let before = api.app.store.job(&key).await?.filter(|row| !row.is_deleted);
     let expect = expected(precondition, &key, before.as_ref())?;
     let row = api.app.intake.put(&caller.actor, Arc::new(read.job), expect).await?;

@@ -1,7 +1,7 @@
 //! Why a job runs or does not (B15).
 
 use evenbeat_core::condition::{Wait, assess, waits};
-use evenbeat_core::explain::{Before, Binding, Explanation, NodeRest};
+use evenbeat_core::explain::{Before, Binding, Explanation};
 use evenbeat_core::store::JobRow;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
@@ -24,11 +24,7 @@ pub struct ExplanationView {
     pub reasons: Vec<Word>,
     /// The reason as a sentence for people.
     pub sentence: String,
-    /// What decides whether it starts: `starts_now`, `asked`, `running`, `nothing_due`, `not_on_this_node`, `left_to`,
-    /// `limited`, `no_room`, `gives_way`, `leaves_room_to`, `looks_ahead_to`, `start_rate`, `in_line`, `node_starting`,
-    /// `node_draining`, `node_not_trusted`, `node_asking`, or what it waits for by itself: `not_due`, `cooldown`,
-    /// `backoff`, `blackout`, `paused_operator`, `paused_quota`, `paused_failures`, `disabled_invalid`, `disabled`,
-    /// `never_run`, `manual`.
+    /// What decides whether it starts: a code of docs/reference/reasons.md, `ok` if nothing holds it up.
     pub binding: Word,
     /// That as a sentence for people.
     pub binding_sentence: String,
@@ -80,7 +76,9 @@ impl ExplanationView {
     pub fn of(it: &Explanation, row: &JobRow) -> ExplanationView {
         let instant = |at: Option<Timestamp>| at.map(Instant);
         let judged = &it.assessment;
-        let own = waits(&it.key, &row.job, &row.state, it.at);
+        // The node may know the usual length of runs in the pool, and has counted with it.
+        let outlook = Outlook { pool_median: Some(judged.expected_length), ..Outlook::default() };
+        let own = waits(&it.key, &row.job, &row.state, it.at, &outlook);
         ExplanationView {
             job: it.key.to_string(),
             at: it.at.into(),
@@ -88,9 +86,9 @@ impl ExplanationView {
             reason: judged.reason().as_str().into(),
             reasons: judged.reasons.iter().map(|reason| reason.as_str().into()).collect(),
             sentence: judged.sentence(),
-            binding: code_of(&it.binding).into(),
-            binding_sentence: capitalised(&it.binding.to_string()),
-            binding_until: instant(until_of(&it.binding)),
+            binding: it.binding.reason().as_str().into(),
+            binding_sentence: it.binding.to_string(),
+            binding_until: instant(it.binding.until()),
             waits: own.iter().map(Into::into).collect(),
             before: it.before.n,
             before_first: it.before.first.iter().map(ToString::to_string).collect(),
@@ -111,54 +109,13 @@ impl ExplanationView {
     /// What the job alone says, where no node knows it (yet).
     pub fn of_row(row: &JobRow, at: Timestamp) -> ExplanationView {
         let (key, job, state) = (&row.job.key, &row.job, &row.state);
-        let binding = match waits(key, job, state, at).first() {
+        let binding = match waits(key, job, state, at, &Outlook::default()).first() {
             Some(wait) => Binding::Own(*wait),
-            None => Binding::InLine,
+            None => Binding::StartsNow,
         };
         let assessment = assess(key, job, state, at, &Outlook::default());
         let (before, starts_at) = (Before::default(), assessment.planned_start);
         let it = Explanation { key: key.clone(), at, assessment, binding, before, starts_at };
         ExplanationView::of(&it, row)
     }
-}
-
-fn code_of(binding: &Binding) -> &'static str {
-    match binding {
-        Binding::StartsNow => "starts_now",
-        Binding::Asked => "asked",
-        Binding::Running => "running",
-        Binding::Own(wait) => wait.reason.as_str(),
-        Binding::Misplaced => "misplaced",
-        Binding::NothingDue => "nothing_due",
-        Binding::NotOnThisNode => "not_on_this_node",
-        Binding::LeftTo { .. } => "left_to",
-        Binding::Limited { .. } => "limited",
-        Binding::NoRoom { .. } => "no_room",
-        Binding::GivesWay => "gives_way",
-        Binding::LeavesRoomTo(_) => "leaves_room_to",
-        Binding::LooksAheadTo(_) => "looks_ahead_to",
-        Binding::StartRate => "start_rate",
-        Binding::InLine => "in_line",
-        Binding::NodeRests(NodeRest::Starting) => "node_starting",
-        Binding::NodeRests(NodeRest::Draining) => "node_draining",
-        Binding::NodeRests(NodeRest::NotTrusted) => "node_not_trusted",
-        Binding::NodeRests(NodeRest::Asking) => "node_asking",
-    }
-}
-
-fn until_of(binding: &Binding) -> Option<Timestamp> {
-    match binding {
-        Binding::Own(wait) => wait.until,
-        Binding::LeftTo { until, .. } => Some(*until),
-        Binding::Limited { until, .. } => *until,
-        _ => None,
-    }
-}
-
-/// A fragment as a sentence.
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let Some(first) = letters.next() else { return String::new() };
-    let end = if text.ends_with('.') { "" } else { "." };
-    format!("{}{}{end}", first.to_uppercase(), letters.as_str())
 }

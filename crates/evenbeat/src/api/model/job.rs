@@ -64,10 +64,10 @@ pub struct JobView {
     pub status: Word,
     /// `ok`, `warning` or `error`.
     pub condition: Word,
-    /// Whether the condition counts: not while the job is paused, disabled or done.
+    /// Whether the condition counts: not while the job is disabled, done or paused by a person. A job that the system
+    /// paused counts as an error until a person acts.
     pub tracked: bool,
-    /// Why the condition is what it is: `deadline_passed`, `will_miss_running`, `will_miss_waiting`,
-    /// `last_run_failed`, `overrunning`, `unsatisfiable`, `never_succeeded` or `ok`.
+    /// Why the condition is what it is: a code of docs/reference/reasons.md.
     pub reason: Word,
     /// All reasons that hold, the weightiest first.
     pub reasons: Vec<Word>,
@@ -196,7 +196,7 @@ impl JobView {
             labels: job.labels.clone(),
             status: status.as_str().into(),
             condition: it.condition().as_str().into(),
-            tracked: status.is_tracked(),
+            tracked: state.is_tracked(job),
             reason: it.reason().as_str().into(),
             reasons: it.reasons.iter().map(|reason| reason.as_str().into()).collect(),
             sentence: it.sentence(),

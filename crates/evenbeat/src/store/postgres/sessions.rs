@@ -19,7 +19,7 @@ use crate::store::word::Word;
 
 /// Who a session is, if it lives.
 pub(super) static LIVING: Query = Query {
-    sql: "SELECT node, name, boot_id, home FROM session WHERE id = $1 AND NOT is_dead",
+    sql: "SELECT node, name, boot_id, home, is_draining FROM session WHERE id = $1 AND NOT is_dead",
     types: &[Type::UUID],
 };
 
@@ -47,7 +47,8 @@ static OPEN_RUNS_OF: Query = Query {
 };
 
 static BEAT: Query = Query {
-    sql: "UPDATE session SET beat = beat + 1, beaten_at = now_ms() WHERE id = $1 AND NOT is_dead RETURNING beat",
+    sql: "UPDATE session SET beat = beat + 1, beaten_at = now_ms() WHERE id = $1 AND NOT is_dead \
+          RETURNING is_draining",
     types: &[Type::UUID],
 };
 
@@ -204,11 +205,10 @@ async fn beat(tx: &Tx, me: SessionId) -> Result<Beat, Fail> {
         tx.commit(),
     )?;
     let reign = reign(&reigning)?;
-    if beaten.is_empty() {
-        return Ok(Beat::Dead);
-    }
+    let Some(beaten) = beaten.first() else { return Ok(Beat::Dead) };
+    let is_draining = beaten.try_get(0)?;
     let runs = run_rows(&runs)?;
-    Ok(Beat::Alive { epoch: reign.epoch, is_open: reign.is_open, now: reign.now, runs })
+    Ok(Beat::Alive { epoch: reign.epoch, is_open: reign.is_open, now: reign.now, is_draining, runs })
 }
 
 async fn drain(tx: &Tx, session: SessionId, is_draining: bool) -> Result<bool, Fail> {

@@ -28,6 +28,9 @@ impl Desk<'_> {
         let Some(me) = self.look.find_session(me)?.filter(|it| !it.is_dead) else {
             return Ok(Claims::SessionDead);
         };
+        if me.is_draining {
+            return Ok(Claims::Draining);
+        }
         let claimer = Claimer { me: me.spec, epoch };
         let answers: Result<_> = claims.iter().map(|claim| self.open_run(&claimer, claim)).collect();
         answers.map(Claims::Answered)

@@ -104,6 +104,11 @@ impl<'c> Reader<'c> {
     }
 
     /// None if it is not known.
+    /// Whether a session was told to take nothing new.
+    pub(super) fn is_draining(&self, session: SessionId) -> Result<bool> {
+        self.one("SELECT is_draining FROM session WHERE id = ?1", [Id::of(session.0)], |row| row.get(0))
+    }
+
     pub(super) fn is_dead(&self, session: SessionId) -> Result<Option<bool>> {
         self.one("SELECT is_dead FROM session WHERE id = ?1", [Id::of(session.0)], |row| row.get(0))
             .optional()

@@ -90,7 +90,9 @@ impl Desk<'_> {
             return Ok(Beat::Dead);
         }
         let (epoch, is_open) = self.look.find_epoch()?;
-        Ok(Beat::Alive { epoch, is_open, now: self.now, runs: self.look.open_runs_of(me)? })
+        let is_draining = self.look.is_draining(me)?;
+        let runs = self.look.open_runs_of(me)?;
+        Ok(Beat::Alive { epoch, is_open, now: self.now, is_draining, runs })
     }
 
     pub(super) fn do_drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool> {

@@ -58,7 +58,7 @@ impl PgStore {
                     Ok(Claims::Answered(answers.into_iter().flatten().collect()))
                 }
                 // It holds for all: what was granted a moment ago is no longer the asker's.
-                refusal @ (Claims::Closed | Claims::SessionDead) => Ok(refusal),
+                refusal @ (Claims::Closed | Claims::SessionDead | Claims::Draining) => Ok(refusal),
             }
         });
         self.within(self.inner.config.deadline, asked).await
@@ -99,6 +99,7 @@ async fn run(tx: &Tx, store: &Inner, me: SessionId, epoch: Epoch, claims: &[&Cla
     let refusal = match living.first() {
         _ if !reign.is_current_and_open(epoch) => Err(Claims::Closed),
         None => Err(Claims::SessionDead),
+        Some(session) if session.try_get(3)? => Err(Claims::Draining),
         Some(session) => Ok(session),
     };
     let session = match refusal {

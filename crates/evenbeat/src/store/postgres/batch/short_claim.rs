@@ -31,7 +31,7 @@ static CLAIM: Query = Query {
     sql: concat!(
         "WITH here AS MATERIALIZED (\
            SELECT s.node, s.name, now_ms() AS now FROM session s CROSS JOIN epoch e \
-           WHERE s.id = $37 AND NOT s.is_dead AND e.no = $38 AND e.is_open AND e.no = (SELECT max(no) FROM epoch) \
+           WHERE s.id = $37 AND NOT s.is_dead AND NOT s.is_draining AND e.no = $38 AND e.is_open AND e.no = (SELECT max(no) FROM epoch) \
              AND e.timeline = ",
         timeline!(),
         " AND (SELECT r.id FROM run r WHERE $40 <= r.id AND r.id <= $41 AND array_position($26, r.id) IS NOT NULL \
