@@ -21,6 +21,9 @@ pub struct RetryPolicy {
     pub jitter: f64,
     /// Whether a run that failed early is retried sooner, and one that failed late later.
     pub scale: bool,
+    /// Whether a delay also holds up the regular occurrences of `every` and `cron`. If not, the next of
+    /// them is tried on time, however long the delay.
+    pub holds_schedule: bool,
     /// After so many failures in a row the job is paused.
     pub pause_after_failures: Option<u32>,
     /// Exit codes after which a retry is not worth it: the job waits for its next occurrence.
@@ -33,6 +36,7 @@ impl Default for RetryPolicy {
             delays: DELAYS.to_vec(),
             jitter: 0.0,
             scale: false,
+            holds_schedule: false,
             pause_after_failures: None,
             not_on_exit_codes: Vec::new(),
         }
@@ -41,9 +45,10 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// All of it, each part comparable: a jitter is the same if its bits are.
-    fn parts(&self) -> (&[Duration], u64, bool, Option<u32>, &[i32]) {
-        let RetryPolicy { delays, jitter, scale, pause_after_failures, not_on_exit_codes } = self;
-        (delays, jitter.to_bits(), *scale, *pause_after_failures, not_on_exit_codes)
+    fn parts(&self) -> (&[Duration], u64, [bool; 2], Option<u32>, &[i32]) {
+        let RetryPolicy { delays, jitter, scale, holds_schedule, pause_after_failures, not_on_exit_codes } =
+            self;
+        (delays, jitter.to_bits(), [*scale, *holds_schedule], *pause_after_failures, not_on_exit_codes)
     }
 }
 
@@ -66,14 +71,25 @@ impl Hash for RetryPolicy {
 pub struct Failures {
     /// How many; at least one.
     pub in_a_row: u32,
+    /// How many of them were runs that a blackout ended.
+    pub by_blackout: u32,
     /// When the last failed run ended.
     pub ended_at: Timestamp,
     /// How long it took.
     pub took: Duration,
     /// With which code it ended, where there was one.
     pub exit_code: Option<i32>,
+    /// Whether a blackout ended it, so that its exit code and its length say nothing.
+    pub is_last_by_blackout: bool,
     /// How long a good run takes, if that is known.
     pub usual: Option<Duration>,
+}
+
+impl Failures {
+    /// How many were the job's own, and not a blackout's.
+    pub fn of_the_job(&self) -> u32 {
+        self.in_a_row.saturating_sub(self.by_blackout)
+    }
 }
 
 impl RetryPolicy {
@@ -88,12 +104,14 @@ impl RetryPolicy {
 
     /// Whether the last failure is worth another attempt at the same occurrence.
     pub fn retries(&self, failures: &Failures) -> bool {
-        failures.exit_code.is_none_or(|code| !self.not_on_exit_codes.contains(&code))
+        let is_worth_it = |code| !self.not_on_exit_codes.contains(&code);
+        failures.is_last_by_blackout || failures.exit_code.is_none_or(is_worth_it)
     }
 
-    /// Whether so many failures in a row pause the job.
+    /// Whether so many failures in a row pause the job. A run that a blackout ended says nothing about the
+    /// job, so it does not count here (B8).
     pub fn pauses(&self, failures: &Failures) -> bool {
-        self.pause_after_failures.is_some_and(|most| most <= failures.in_a_row)
+        self.pause_after_failures.is_some_and(|most| most <= failures.of_the_job())
     }
 
     /// From the job and the attempt, never from dice: replays and nodes agree, a fleet spreads out.
@@ -129,7 +147,15 @@ mod tests {
     /// The last run took a minute and ended at second 1000.
     fn failed(in_a_row: u32) -> Failures {
         let ended_at = Timestamp::from_second(1_000);
-        Failures { in_a_row, ended_at, took: Duration::from_mins(1), exit_code: None, usual: None }
+        Failures {
+            in_a_row,
+            by_blackout: 0,
+            ended_at,
+            took: Duration::from_mins(1),
+            exit_code: None,
+            is_last_by_blackout: false,
+            usual: None,
+        }
     }
 
     #[track_caller]
@@ -179,6 +205,20 @@ mod tests {
         assert!(policy.retries(&with_code(Some(1))));
         assert!(policy.retries(&with_code(None)));
         assert!(!policy.retries(&with_code(Some(64))));
+    }
+
+    #[test]
+    fn the_exit_code_of_a_run_that_a_blackout_ended_says_nothing() {
+        let policy = RetryPolicy { not_on_exit_codes: vec![64], ..RetryPolicy::default() };
+        let ended = Failures { exit_code: Some(64), is_last_by_blackout: true, ..failed(1) };
+        assert!(policy.retries(&ended));
+    }
+
+    #[test]
+    fn a_run_that_a_blackout_ended_does_not_count_towards_the_pause() {
+        let policy = RetryPolicy { pause_after_failures: Some(3), ..RetryPolicy::default() };
+        assert!(!policy.pauses(&Failures { by_blackout: 2, ..failed(4) }));
+        assert!(policy.pauses(&Failures { by_blackout: 2, ..failed(5) }));
     }
 
     #[test]

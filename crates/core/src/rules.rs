@@ -41,6 +41,8 @@ pub enum Rule {
     NoStartInBlackout,
     /// A run that is found inside a blackout is ended.
     BlackoutEndsRun,
+    /// The next regular occurrence does not wait for the retry of one that failed.
+    RegularAfterFailure,
     /// A node takes no more than it can carry.
     Capacity,
     /// Limits that span nodes are asked for with every claim.
@@ -53,7 +55,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 21] = [
+    pub const ALL: [Rule; 22] = [
         Rule::TrustFromRequest,
         Rule::Amnesty,
         Rule::WholeWindow,
@@ -71,6 +73,7 @@ impl Rule {
         Rule::ResendEnd,
         Rule::NoStartInBlackout,
         Rule::BlackoutEndsRun,
+        Rule::RegularAfterFailure,
         Rule::Capacity,
         Rule::AskCounters,
         Rule::RecordMissed,

@@ -3,7 +3,8 @@
 //! Pure functions of terms, memory and time. Two of them move in different ways, and that is the
 //! whole idea:
 //!
-//! - `can_start_by` is pushed back by failures (the retry floor) and by blackouts.
+//! - `can_start_by` is pushed back by failures (the retry floor) and by blackouts. Unless
+//!   `retry.holds_schedule` is set, a failure does not push back the next regular occurrence.
 //! - `should_start_by` and the deadline are pushed back by nothing but a good run. Occurrences that
 //!   fail, are skipped or missed leave them where they are. So a job that was held up is the first
 //!   in line as soon as it may start again.
@@ -36,6 +37,12 @@ pub fn expected_length(terms: &Terms, state: &JobState, outlook: &Outlook) -> Du
         .or(terms.limits.max_expected)
         .or(outlook.pool_median)
         .unwrap_or(Duration::ZERO)
+}
+
+/// The same as far as it was measured or set by hand. A guess is good enough for the order in which jobs
+/// start, but not for a warning (B4).
+pub fn measured_length(terms: &Terms, state: &JobState) -> Duration {
+    terms.estimate.or(state.estimate.as_ref().map(Estimate::mean)).unwrap_or(Duration::ZERO)
 }
 
 /// The job's occurrences, if it is placed and has any.
@@ -117,9 +124,26 @@ fn after_blackouts(terms: &Terms, floored: Timestamp, now: Timestamp) -> Option<
     Some(if after_blackout == earliest { floored } else { after_blackout })
 }
 
-/// Before this instant a failed job is not tried again.
+/// Before this instant the schedule does not try a failed job again (B7). The next regular occurrence of
+/// `every` and `cron`, the first after the failed run, does not wait for it.
 pub fn retry_floor(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Timestamp> {
+    let floor = delay_floor(key, terms, state)?;
+    let has_regular = matches!(terms.schedule, Schedule::Every { .. } | Schedule::Cron(_));
+    if terms.retry.holds_schedule || !has_regular {
+        return Some(floor);
+    }
+    let regular =
+        rhythm(terms, state).zip(state.last_end_at).and_then(|(rhythm, end)| rhythm.next_after(end));
+    Some(regular.map_or(floor, |regular| regular.min(floor)))
+}
+
+/// The same for a run that was asked for: no schedule brings another, so the delay decides. What a
+/// blackout ended is tried again when that is over (B8).
+pub fn delay_floor(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Timestamp> {
     let failures = state.failures().filter(|failures| terms.retry.retries(failures))?;
+    if failures.is_last_by_blackout {
+        return Some(terms.blackouts.exit(&terms.zone, failures.ended_at).unwrap_or(failures.ended_at));
+    }
     Some(terms.retry.floor(key, &failures))
 }
 
@@ -168,7 +192,9 @@ fn fit_from(
 mod tests {
     use super::*;
     use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
+    use crate::job::Job;
     use crate::job::sample::{instant, job, length, placed};
+    use crate::run::Outcome;
     use crate::schedule::Placement;
 
     fn shown(at: Option<Timestamp>) -> String {
@@ -279,13 +305,74 @@ mod tests {
         check_can_start(0, None, "09:00", "10:00");
         check_can_start(0, None, "10:30", "10:00");
         check_can_start(1, None, "10:12", "10:15");
-        check_can_start(2, None, "10:12", "11:10");
+        check_can_start(2, None, "10:12", "11:00");
         check_can_start(0, Some(("09:30", "10:20")), "09:00", "10:20");
         check_can_start(1, Some(("10:12", "10:40")), "10:11", "10:40");
         // A window that has begun since holds it up; one that is over does not.
         check_can_start(0, Some(("10:30", "11:00")), "10:45", "11:00");
         check_can_start(0, Some(("09:30", "10:20")), "10:45", "10:00");
         check_can_start(0, Some(("00:00", "24:00")), "10:45", "none");
+    }
+
+    /// The last of so many failed runs ended at 10:10.
+    #[track_caller]
+    fn check_floor(schedule: &str, failures: u32, set: impl FnOnce(&mut Job, &mut JobState), expected: &str) {
+        let mut job = job(schedule);
+        let mut state = placed(&job, "10:00");
+        state.failure_count = failures;
+        state.last_start_at = Some(instant("10:00"));
+        state.last_end_at = Some(instant("10:10"));
+        state.last_outcome = Some(Outcome::Failed);
+        set(&mut job, &mut state);
+        assert_eq!(shown(retry_floor(&job.key, &job, &state)), expected);
+    }
+
+    #[test]
+    fn the_retry_floor_is_never_later_than_the_next_regular_occurrence() {
+        let as_is = |_: &mut Job, _: &mut JobState| {};
+        check_floor("every 1h", 1, as_is, "10:15");
+        check_floor("every 1h", 2, as_is, "11:00");
+        check_floor("every 1h", 9, as_is, "11:00");
+        check_floor("every 1m", 1, as_is, "10:11");
+        check_floor("cron */15 * * * *", 2, as_is, "10:15");
+        check_floor("every 5h", 2, as_is, "11:10");
+        // Nothing comes after its end, so nothing ends the wait earlier.
+        let ends = |job: &mut Job, _: &mut JobState| job.bounds.ends_at = Some(instant("10:30"));
+        check_floor("every 1h", 2, ends, "11:10");
+    }
+
+    #[test]
+    fn the_delay_decides_where_it_holds_the_schedule_or_nothing_regular_comes() {
+        let holds = |job: &mut Job, _: &mut JobState| job.retry.holds_schedule = true;
+        check_floor("every 1h", 2, holds, "11:10");
+        check_floor("cron */15 * * * *", 3, holds, "14:10");
+        let as_is = |_: &mut Job, _: &mut JobState| {};
+        check_floor("fresh 20h", 2, as_is, "11:10");
+        check_floor("once 10:00", 2, as_is, "11:10");
+        check_floor("manual", 2, as_is, "11:10");
+    }
+
+    #[test]
+    fn a_run_that_a_blackout_ended_is_tried_again_at_its_end() {
+        let ended_by = |start: &'static str, end: &'static str| {
+            move |job: &mut Job, state: &mut JobState| {
+                let period = BlackoutPeriod::new(start.parse().unwrap(), end.parse().unwrap(), Weekdays::ALL);
+                job.blackouts = Blackouts::new(vec![period.unwrap()]).unwrap();
+                state.last_outcome = Some(Outcome::Blackout);
+            }
+        };
+        check_floor("every 6h", 1, ended_by("10:09", "10:12"), "10:12");
+        check_floor("every 6h", 5, ended_by("10:09", "10:12"), "10:12");
+        check_floor("fresh 20h", 5, ended_by("10:09", "12:00"), "12:00");
+        // It took so long to end that the blackout is over.
+        check_floor("every 6h", 1, ended_by("10:05", "10:09"), "10:10");
+        let holds = |job: &mut Job, state: &mut JobState| {
+            job.retry.holds_schedule = true;
+            ended_by("10:09", "10:12")(job, state);
+        };
+        check_floor("every 1m", 3, holds, "10:12");
+        // No week has a gap: that is told by when it can start, which is never.
+        check_floor("every 6h", 1, ended_by("00:00", "24:00"), "10:10");
     }
 
     #[test]

@@ -29,6 +29,8 @@ mod reasons;
 mod refused;
 #[path = "serve/reload.rs"]
 mod reload;
+#[path = "serve/retries.rs"]
+mod retries;
 #[path = "serve/store.rs"]
 mod store;
 #[path = "serve/shared_file.rs"]

@@ -88,11 +88,12 @@ pub fn assess(
         Some(_) => None,
         None => urgency::planned_start(key, terms, state, now, outlook),
     };
-    let expected_end = match running_since {
+    let end_after = |length: Duration| match running_since {
         // A run that outlasts its estimate ends now at the earliest.
-        Some(started_at) => Some((started_at + expected_length).max(now)),
-        None => planned_start.map(|start| start + expected_length),
+        Some(started_at) => Some((started_at + length).max(now)),
+        None => planned_start.map(|start| start + length),
     };
+    let expected_end = end_after(expected_length);
     let should_start_by = deadline.map(|deadline| deadline - expected_length);
     let mut unsatisfiable = unsatisfiable(terms, expected_length);
     if !unsatisfiable.contains(&Unsatisfiable::NoNode) {
@@ -104,7 +105,8 @@ pub fn assess(
     if let Some(deadline) = deadline {
         // The planned start is never before now, so for a waiting job this is "now + estimate" too;
         // with no start in sight, every deadline is missed.
-        let will_miss = expected_end.is_none_or(|end| deadline < end);
+        let sure_end = end_after(urgency::measured_length(terms, state));
+        let will_miss = sure_end.is_none_or(|end| deadline < end);
         match (deadline <= now, will_miss, running_since) {
             (true, _, _) => reasons.push(Reason::DeadlinePassed),
             (false, true, Some(_)) => reasons.push(Reason::WillMissRunning),
@@ -168,6 +170,7 @@ pub fn next_change_at(
     }
     let deadline = urgency::deadline(terms, state);
     let expected_length = urgency::expected_length(terms, state, outlook);
+    let measured_length = urgency::measured_length(terms, state);
     let candidates = match state.owner.as_ref() {
         Some(owner) => {
             let overrun_at = terms.limits.max_expected.map(|longest| owner.started_at + longest + TICK);
@@ -177,7 +180,7 @@ pub fn next_change_at(
             // What is late, or cannot be in time any more, is not made any later by waiting.
             let deadline = deadline.filter(|deadline| now < *deadline);
             let latest =
-                deadline.map(|deadline| deadline - expected_length + TICK).filter(|latest| now < *latest);
+                deadline.map(|deadline| deadline - measured_length + TICK).filter(|latest| now < *latest);
             // Entering a blackout, or coming so near to one that the run no longer fits before it,
             // can push the planned start behind the latest one.
             [deadline, latest, latest.and_then(|_| next_hold_up(terms, now, expected_length))]

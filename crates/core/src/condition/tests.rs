@@ -112,12 +112,42 @@ fn a_waiting_job_is_at_risk_after_its_latest_start() {
 }
 
 #[test]
+fn before_the_first_measurement_no_length_of_a_run_is_a_risk() {
+    let outlook = Outlook { pool_median: Some(length("50m")), ..Outlook::default() };
+    let judged = |set: fn(&mut Job), memory: &str, now: &str| {
+        let mut job = job("every 1h");
+        set(&mut job);
+        let state = remember(&job, "10:00", memory);
+        assess(&job.key, &job, &state, instant(now), &outlook).reason()
+    };
+    // Others of its pool take 50 minutes; nobody knows about this one.
+    assert_eq!(judged(|_| {}, "", "10:30"), Reason::NeverSucceeded);
+    assert_eq!(judged(|_| {}, "runs 10:30", "10:31"), Reason::NeverSucceeded);
+    let expected = |job: &mut Job| job.limits.max_expected = Some(length("50m"));
+    assert_eq!(judged(expected, "", "10:30"), Reason::NeverSucceeded);
+    assert_eq!(judged(expected, "runs 10:30", "10:31"), Reason::NeverSucceeded);
+    // What was set by hand or measured counts.
+    assert_eq!(judged(|job| job.estimate = Some(length("50m")), "", "10:30"), Reason::WillMissWaiting);
+    assert_eq!(judged(|_| {}, "takes 50m", "10:30"), Reason::WillMissWaiting);
+    assert_eq!(judged(|_| {}, "takes 50m, runs 10:30", "10:31"), Reason::WillMissRunning);
+    // And so does a start that comes after the deadline, however short the run.
+    assert_eq!(judged(|_| {}, "next 12:00", "10:30"), Reason::WillMissWaiting);
+}
+
+#[test]
 fn a_back_off_beyond_the_latest_start_is_a_risk_of_its_own() {
-    // 4 h after the third failure is 15:00; the deadline is 12:00.
+    // 4 h after the third failure is 15:00; the data must be renewed by 14:00.
+    check(
+        "fresh 4h",
+        "good 10:00-10:10, failed 3 until 11:00, next 10:40",
+        "11:01",
+        "warning will_miss_waiting",
+    );
+    // The next regular occurrence comes at 12:00, which is when 11:00 must be complete.
     check(
         "every 1h",
-        "good 10:00-10:10, failed 3 until 11:00, next 11:00",
-        "11:01",
+        "good 10:00-10:10, takes 10m, failed 3 until 11:30, next 11:00",
+        "11:31",
         "warning will_miss_waiting",
     );
     // 5 min after the first is in time, but a failure is worth a warning.
@@ -278,7 +308,11 @@ fn what_a_job_waits_for_is_told_with_what_ends_last_first() {
     check(&hourly, "good 10:00-10:10, next 11:00", "10:30", "not_due until 11:00");
     check(&hourly, "good 10:00-10:10, next 11:00", "11:00", "");
     check(&hourly, "failed 1 until 10:01, next 10:00", "10:02", "backoff until 10:06");
-    check(&hourly, "failed 2 until 10:01, next 11:00", "10:02", "backoff until 11:01, not_due until 11:00");
+    check(&hourly, "failed 2 until 10:01, next 10:00", "10:02", "backoff until 11:00");
+    check(&hourly, "failed 2 until 10:01, next 11:00", "10:02", "not_due until 11:00");
+    let mut held = job("every 1h");
+    held.retry.holds_schedule = true;
+    check(&held, "failed 2 until 10:01, next 11:00", "10:02", "backoff until 11:01, not_due until 11:00");
     check(&hourly, "runs 10:00", "10:02", "running");
     check(&job("fresh 2h cooldown 1h"), "good 10:00-10:10, next 11:10", "10:30", "cooldown until 11:10");
     check(&job("manual"), "", "10:30", "manual");

@@ -51,7 +51,7 @@ pub fn waits(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp, outl
         };
         waits.push(Wait { reason, until: Some(pending) });
     }
-    let floor = urgency::retry_floor(key, terms, state).filter(|floor| now < *floor);
+    let floor = urgency::retry_floor(key, terms, state).filter(|floor| now.max(pending) < *floor);
     if let Some(floor) = floor {
         waits.push(Wait { reason: Reason::Backoff, until: Some(floor) });
     }

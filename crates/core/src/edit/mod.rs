@@ -27,9 +27,6 @@ pub enum Refusal {
     /// It is not there any more.
     #[error("the job was removed; create it anew")]
     Removed,
-    /// Nothing would be another.
-    #[error("the job is paused already; resume it before it can be paused for another reason")]
-    AlreadyPaused,
     /// There is nothing to resume.
     #[error("the job is not paused")]
     NotPaused,
@@ -93,7 +90,8 @@ pub fn create(
     Ok(PutJob { job, state, seen, is_revision, is_deleted, records: Vec::new(), audit: None, request: None })
 }
 
-/// Another definition. It keeps placement and pending occurrence unless it [needs a placement]; then what
+/// Another definition. Another target starts a new count of failures: what failed is mended, or something
+/// else. The job keeps placement and pending occurrence unless it [needs a placement]; then what
 /// was due and unserved goes on record, and what waited for a retry ends. `open` is what the job's open
 /// runs serve.
 ///
@@ -113,28 +111,32 @@ pub fn edit(
     if is_invalid(&row.state) {
         put.state.pause = None;
     }
+    if job.target != row.job.target {
+        put.state.forget_failures(now);
+    }
     put.is_revision = job != row.job || put.state != row.state;
     put.job = job;
     Ok(put)
 }
 
 /// No run starts any more; one that goes on may end. A person's pause takes the place of the system's,
-/// whose way out would not be theirs.
+/// whose way out would not be theirs. To pause again what a person has paused is fine: another reason
+/// takes the place of theirs.
 pub fn pause(row: &JobRow, by: PausedBy, reason: Option<String>) -> Result<PutJob, Refusal> {
     let mut put = put_again(row)?;
-    let is_over_system = |pause: &Pause| {
-        by == PausedBy::Operator && !matches!(pause.by, PausedBy::Operator | PausedBy::Invalid)
+    let pause = match row.state.pause.as_deref() {
+        Some(before) if before.by == PausedBy::Invalid => return Err(Refusal::Invalid),
+        Some(before) if by != PausedBy::Operator => before.clone(),
+        Some(before) if before.by == by => Pause { by, reason: reason.or_else(|| before.reason.clone()) },
+        _ => Pause { by, reason },
     };
-    if row.state.pause.as_ref().is_some_and(|pause| !is_over_system(pause)) {
-        return Err(Refusal::AlreadyPaused);
-    }
-    put.state.pause = Some(Box::new(Pause { by, reason }));
-    put.is_revision = true;
+    put.is_revision = row.state.pause.as_deref() != Some(&pause);
+    put.state.pause = Some(Box::new(pause));
     Ok(put)
 }
 
-/// The job goes on, placed afresh. What came due meanwhile goes on record, without catch-up. `open` is
-/// what its open runs serve.
+/// The job goes on, placed afresh and with a new count of failures. What came due meanwhile goes on record,
+/// without catch-up. `open` is what its open runs serve.
 pub fn resume(
     row: &JobRow,
     open: &[Due],
@@ -154,6 +156,7 @@ pub fn resume(
     };
     take(&mut put, step);
     put.state.pause = None;
+    put.state.forget_failures(now);
     put.is_revision = true;
     Ok(put)
 }

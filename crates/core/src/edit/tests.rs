@@ -3,11 +3,12 @@
 use super::*;
 use crate::ids::{ExtraId, Fence, JobKey, RunId};
 use crate::job::sample::{instant, job, placed};
-use crate::job::{EXTRAS_MAX, Overlap, Owner};
+use crate::job::{CommandTarget, EXTRAS_MAX, Overlap, Owner, Target};
 use crate::occurrence::Serves;
 use crate::run::{Outcome, Trigger};
 use crate::store::{Revision, Version};
 use crate::time::Duration;
+use crate::urgency;
 use crate::zone::Zone;
 
 fn row_of(job: Job, state: JobState) -> JobRow {
@@ -207,6 +208,77 @@ fn another_schedule_is_placed_afresh_and_what_was_due_goes_on_record() {
     check_edit("every 1h", next_is_later, "every 2h", "next 12:30, revised");
 }
 
+/// At 12:10: how many failures are counted after an edit of a job whose 12:00 has failed for the third time, and
+/// when it can start next.
+fn after_failures(edit_job: impl FnOnce(&mut Job)) -> (u32, u16, String) {
+    let failed = |row: &mut JobRow| {
+        change_terms(row, |terms| terms.retry.holds_schedule = true);
+        row.state.next_run_at = Some(instant("12:00"));
+        failed_once(row);
+        row.state.failure_count = 3;
+        row.state.blackout_failures = 1;
+        row.state.last_end_at = Some(instant("12:05"));
+        row.state.last_outcome = Some(Outcome::Failed);
+    };
+    let row = row("every 1h", "10:00", failed);
+    let mut job = Job::clone(&row.job);
+    edit_job(&mut job);
+    let now = instant("12:10");
+    let put = edit(&row, &[], Arc::new(job), None, now).unwrap();
+    let can_start = urgency::can_start_by(&put.job.key, &put.job, &put.state, now).unwrap();
+    (put.state.failure_count, put.state.blackout_failures, clock(can_start))
+}
+
+#[test]
+fn another_target_starts_a_new_count_of_failures_and_is_tried_at_once() {
+    let corrected = |job: &mut Job| {
+        let argv = vec!["fetch".to_owned(), "--all".to_owned()];
+        job.target = Target::Command(CommandTarget { argv, ..CommandTarget::default() });
+    };
+    assert_eq!(after_failures(corrected), (0, 0, "12:00".to_owned()));
+    // Anything else leaves them as they are.
+    assert_eq!(after_failures(|job| job.terms.place.cost = 2), (3, 1, "16:05".to_owned()));
+}
+
+#[test]
+fn what_was_asked_for_and_waits_for_a_retry_comes_at_once_with_another_target() {
+    let waits = |row: &mut JobRow| {
+        let extra = Extra {
+            attempt: 1,
+            last_outcome: Some(Outcome::Failed),
+            not_before: instant("15:00"),
+            ..Extra::manual(ExtraId(1), instant("12:00"))
+        };
+        row.state.extras.push(extra);
+    };
+    let row = row("manual", "10:00", waits);
+    let mut job = Job::clone(&row.job);
+    job.target = Target::Command(CommandTarget { argv: vec!["new".to_owned()], ..CommandTarget::default() });
+    let put = edit(&row, &[], Arc::new(job), None, instant("12:10")).unwrap();
+    assert_eq!(put.state.extras.first().map(|it| it.not_before), Some(instant("12:10")));
+}
+
+#[test]
+fn a_resumed_job_starts_a_new_count_of_failures() {
+    let paused = |row: &mut JobRow| {
+        failed_once(row);
+        row.state.failure_count = 3;
+        row.state.last_end_at = Some(instant("12:05"));
+        paused_by(PausedBy::Failures)(row);
+        let extra = Extra {
+            attempt: 1,
+            last_outcome: Some(Outcome::Failed),
+            not_before: instant("15:00"),
+            ..Extra::manual(ExtraId(1), instant("12:00"))
+        };
+        row.state.extras.push(extra);
+    };
+    let now = instant("12:10");
+    let put = resume(&row("every 1h", "10:00", paused), &[], placement("12:30", now), now).unwrap();
+    assert_eq!((put.state.failure_count, put.state.failures()), (0, None));
+    assert_eq!(put.state.extras.first().map(|it| it.not_before), Some(now));
+}
+
 #[test]
 fn what_waits_for_a_retry_ends_with_its_schedule() {
     let expected = "next 12:30, 11:00..12:00 x2 missed(replaced), revised";
@@ -279,13 +351,31 @@ fn a_pause_keeps_everything_else() {
 
 #[test]
 fn a_persons_pause_takes_the_place_of_the_systems() {
-    let already = "the job is paused already; resume it before it can be paused for another reason";
     let by_operator = "next 10:00, paused by Operator, revised";
     check_pause(paused_by(PausedBy::Quota), PausedBy::Operator, by_operator);
     check_pause(paused_by(PausedBy::Failures), PausedBy::Operator, by_operator);
-    check_pause(paused_by(PausedBy::Operator), PausedBy::Operator, already);
-    check_pause(paused_by(PausedBy::Operator), PausedBy::Quota, already);
-    check_pause(paused_by(PausedBy::Invalid), PausedBy::Operator, already);
+    let unreadable = "the job's schedule cannot be read; mend it by an edit";
+    check_pause(paused_by(PausedBy::Invalid), PausedBy::Operator, unreadable);
+}
+
+#[test]
+fn a_job_that_is_paused_already_can_be_paused_again() {
+    #[track_caller]
+    fn check(before: Option<&str>, by: PausedBy, reason: Option<&str>, expected: &str) {
+        let text = |it: &str| it.to_owned();
+        let pause_before = Pause { by: PausedBy::Operator, reason: before.map(text) };
+        let row = row("every 1h", "10:00", |row| row.state.pause = Some(Box::new(pause_before)));
+        let put = pause(&row, by, reason.map(text)).unwrap();
+        let now = put.state.pause.unwrap();
+        let revised = if put.is_revision { ", revised" } else { "" };
+        assert_eq!(format!("{:?} {}{revised}", now.by, now.reason.unwrap_or_default()), expected);
+    }
+    check(None, PausedBy::Operator, None, "Operator ");
+    check(Some("moving"), PausedBy::Operator, None, "Operator moving");
+    check(Some("moving"), PausedBy::Operator, Some("moving"), "Operator moving");
+    check(Some("moving"), PausedBy::Operator, Some("broken"), "Operator broken, revised");
+    // What a person paused stays theirs.
+    check(Some("moving"), PausedBy::Quota, Some("full"), "Operator moving");
 }
 
 /// At 12:10, with a placement at 12:30 at hand.

@@ -184,6 +184,11 @@ impl Engine {
         if !self.settings.rules.hold(Rule::NoStartInBlackout) {
             return state.next_run_at;
         }
+        if !self.settings.rules.hold(Rule::RegularAfterFailure) {
+            let mut terms = Terms::clone(terms);
+            terms.retry.holds_schedule = true;
+            return urgency::next_start(key, &terms, state, time, &self.outlook(&terms));
+        }
         urgency::next_start(key, terms, state, time, &self.outlook(terms))
     }
 

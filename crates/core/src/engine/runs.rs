@@ -81,6 +81,14 @@ impl Engine {
         }
     }
 
+    /// Whether an occurrence that comes due now gets no run, even if the one that goes on were to end well.
+    fn is_skipped(&self, held: &Held, run: RunId, time: Timestamp) -> bool {
+        let Some(entry) = self.view.find_near(held.idx, &held.key) else { return true };
+        let end = RunEnd { outcome: Outcome::Succeeded, ..lost_end(run, held.started_at, time, time) };
+        let after = occurrence::finish(&held.key, &entry.terms, &entry.state, &held.due, &end).state;
+        after.next_run_at.is_none_or(|next| time < next)
+    }
+
     pub(super) fn ring_alarms(&mut self, now: Now, out: &mut Vec<Command>) {
         let Some(session) = &self.session else { return };
         let (time, worked) = (self.time(now), session.worked(now.boot));
@@ -111,7 +119,9 @@ impl Engine {
                 }
                 Alarm::Overrun => out.push(Command::Notice(Notice::Overrunning { key, run })),
                 Alarm::Overlap => {
-                    out.push(Command::Notice(Notice::SkippedByOverlap { key, due_at: time }));
+                    if self.is_skipped(held, run, time) {
+                        out.push(Command::Notice(Notice::SkippedByOverlap { key, due_at: time }));
+                    }
                     self.set_overlap_alarm(run, time);
                 }
             }

@@ -83,6 +83,13 @@ impl Extras {
         self.0.get_or_insert_default().push(extra);
     }
 
+    /// None of them waits any longer than until this.
+    pub fn start_by(&mut self, at: Timestamp) {
+        for extra in self.0.iter_mut().flat_map(|extras| extras.iter_mut()) {
+            extra.not_before = extra.not_before.min(at);
+        }
+    }
+
     /// Takes one out; none if it is not there (any more).
     pub fn take(&mut self, id: ExtraId) -> Option<Extra> {
         let extras = self.0.as_mut()?;

@@ -1,6 +1,6 @@
 //! What is remembered of a job between runs (J4).
 
-use super::{Extras, Terms};
+use super::{Extra, Extras, Terms};
 use crate::estimate::Estimate;
 use crate::ids::{NodeName, RunId};
 use crate::retry::Failures;
@@ -33,6 +33,9 @@ pub struct JobState {
     pub last_exit_code: Option<i32>,
     /// Failures in a row; 0 if it never ran and after every success.
     pub failure_count: u32,
+    /// How many of them were runs that a blackout ended: those do not count towards
+    /// `pause_after_failures`.
+    pub blackout_failures: u16,
     /// How many runs the pending occurrence has had. While one of them goes on, it is counted.
     pub attempt: u32,
     /// How many of them in a row were lost with their node.
@@ -168,6 +171,7 @@ impl JobState {
             last_good_end_at: None,
             last_exit_code: None,
             failure_count: 0,
+            blackout_failures: 0,
             attempt: 0,
             losses: 0,
             attempt_outcome: None,
@@ -217,17 +221,28 @@ impl JobState {
         let ended_at = self.last_end_at.filter(|_| 0 < self.failure_count)?;
         Some(Failures {
             in_a_row: self.failure_count,
+            by_blackout: self.blackout_failures.into(),
             ended_at,
             took: ended_at - self.last_start_at.unwrap_or(ended_at),
             exit_code: self.last_exit_code,
+            is_last_by_blackout: self.last_outcome == Some(Outcome::Blackout),
             usual: self.estimate.as_ref().map(Estimate::mean),
         })
     }
 
+    /// The failures no longer say anything about the job: their count starts afresh, and nothing waits
+    /// for a retry any longer than until now.
+    pub fn forget_failures(&mut self, now: Timestamp) {
+        self.failure_count = 0;
+        self.blackout_failures = 0;
+        self.extras.start_by(now);
+    }
+
     /// The latest instant at which something happened to the job, as far as it is remembered.
     pub fn latest_past(&self) -> Timestamp {
-        // What someone asked for waits from when they asked.
-        let asked = self.extras.iter().filter(|extra| extra.is_asked_for()).map(|extra| extra.not_before);
+        // What someone asked for waits from when they asked; what has failed, until it is tried again.
+        let is_untried = |extra: &&Extra| extra.is_asked_for() && extra.attempt == 0;
+        let asked = self.extras.iter().filter(is_untried).map(|extra| extra.not_before);
         let past = [
             self.placement.as_ref().map(|placement| placement.placed_at),
             self.last_start_at,
@@ -271,8 +286,12 @@ impl JobState {
         if end.outcome.counts_as_failure() {
             self.failure_count = self.failure_count.saturating_add(1);
         }
+        if end.outcome == Outcome::Blackout {
+            self.blackout_failures = self.blackout_failures.saturating_add(1);
+        }
         if end.outcome == Outcome::Succeeded {
             self.failure_count = 0;
+            self.blackout_failures = 0;
             self.last_good_start_at = Some(end.started_at);
             self.last_good_end_at = Some(end.ended_at);
             let took = (end.ended_at - end.started_at - end.frozen_for).max(Duration::ZERO);
@@ -284,6 +303,7 @@ impl JobState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ExtraId;
     use crate::job::sample::instant;
 
     #[test]
@@ -305,6 +325,16 @@ mod tests {
         };
         assert!(end_of(RunId(1)));
         assert!(!end_of(RunId(2)));
+    }
+
+    #[test]
+    fn a_request_that_waits_for_its_retry_is_no_sign_of_a_clock_that_was_ahead() {
+        let mut state = JobState::new(instant("09:00"));
+        let asked = Extra::manual(ExtraId(1), instant("10:00"));
+        state.extras.push(Extra { attempt: 1, not_before: instant("14:00"), ..asked.clone() });
+        assert_eq!(state.latest_past(), instant("09:00"));
+        state.extras.push(Extra { id: ExtraId(2), ..asked });
+        assert_eq!(state.latest_past(), instant("10:00"));
     }
 
     #[test]

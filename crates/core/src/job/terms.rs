@@ -108,6 +108,7 @@ mod tests {
         check(|it| it.schedule = job("cron H 4 * * *").terms.schedule, false);
         check(|it| it.zone = Zone::named("Europe/Berlin").unwrap(), false);
         check(|it| it.retry.jitter = 0.1, false);
+        check(|it| it.retry.holds_schedule = true, false);
         check(|it| it.retry.delays = vec![length("5m")], false);
         check(|it| it.missed.runs = MissedRuns::All, false);
         check(|it| it.overlap = Overlap::Allow { max_parallel: 2 }, false);

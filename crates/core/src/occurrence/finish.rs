@@ -8,7 +8,7 @@ use crate::ids::JobKey;
 use crate::job::{Extra, JobState, Overlap, Pause, PausedBy, RunEnd, Terms};
 use crate::missed::MissedRuns;
 use crate::run::{Outcome, Trigger};
-use crate::schedule::Schedule;
+use crate::schedule::{Rhythm, Schedule};
 use crate::time::{Duration, TimeWindow, Timestamp};
 use crate::urgency;
 
@@ -50,12 +50,14 @@ pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &Ru
 }
 
 fn pause_after_failures(state: &mut JobState, terms: &Terms, outcome: Outcome) {
+    let is_its_own = outcome.counts_as_failure() && outcome != Outcome::Blackout;
     let failures = state.failures().filter(|failures| terms.retry.pauses(failures));
-    let Some(failures) = failures.filter(|_| outcome.counts_as_failure() && state.pause.is_none()) else {
+    let Some(failures) = failures.filter(|_| is_its_own && state.pause.is_none()) else {
         return;
     };
-    let times = if failures.in_a_row == 1 { "time" } else { "times in a row" };
-    let reason = format!("It failed {} {times}.", failures.in_a_row);
+    let n_failures = failures.of_the_job();
+    let times = if n_failures == 1 { "time" } else { "times in a row" };
+    let reason = format!("It failed {n_failures} {times}.");
     state.pause = Some(Box::new(Pause { by: PausedBy::Failures, reason: Some(reason) }));
 }
 
@@ -92,9 +94,15 @@ fn finish_other(step: &mut Step, key: &JobKey, terms: &Terms, due: &Due, end: &R
 fn owed_again(state: &JobState, key: &JobKey, terms: &Terms, due: &Due, end: &RunEnd) -> Option<Extra> {
     let losses = losses_after(due.losses, end.outcome);
     let again = Extra { losses, last_outcome: Some(end.outcome), not_before: end.ended_at, ..due.to_extra() };
-    if due.asked().is_some() {
-        // Whoever asked sees how it ended and can ask again; a lost node is no answer.
-        return (end.outcome == Outcome::Lost && losses < LOSSES_MAX).then_some(again);
+    match (due.asked(), end.outcome) {
+        (Some(_), Outcome::Lost) => return (losses < LOSSES_MAX).then_some(again),
+        // The past does not get more urgent; whoever asked for it sees how it ended and can ask again.
+        (Some(_), _) if due.trigger == Trigger::Backfill || !end.outcome.counts_as_failure() => return None,
+        (Some(_), _) => {
+            let floor = urgency::delay_floor(key, terms, state)?;
+            return Some(Extra { not_before: floor.max(end.ended_at), ..again });
+        }
+        (None, _) => {}
     }
     let tries = Tries { due_at: due.due_at, attempt: due.attempt, losses };
     let newer = TimeWindow::new(due.due_at + TICK, end.ended_at + TICK);
@@ -165,6 +173,7 @@ fn next_pending(
     match (terms.missed.runs, terms.overlap) {
         // All of them are owed, or run beside this one.
         (MissedRuns::All, _) | (_, Overlap::Allow { .. }) => Some(next),
+        (MissedRuns::Once, Overlap::Skip) if has_its_turn(&rhythm, due_at, next, end) => Some(next),
         (_, Overlap::Skip) => {
             skip_from(next);
             rhythm.next_after(end.ended_at)
@@ -176,6 +185,16 @@ fn next_pending(
             Some(next)
         }
     }
+}
+
+/// Whether the one occurrence that came due during a good run still gets a run of its own, under
+/// `overlap = "skip"`. It does if only a late start made the two meet: the run that ended takes less time
+/// than lies between two occurrences. Skipping it would break a promise shortly after a success.
+fn has_its_turn(rhythm: &Rhythm<'_>, due_at: Timestamp, next: Timestamp, end: &RunEnd) -> bool {
+    let is_the_only_one = rhythm.next_after(next).is_none_or(|later| end.ended_at < later);
+    let before = rhythm.last_in(TimeWindow::new(due_at, next));
+    let is_short = before.is_some_and(|before| end.ended_at - end.started_at < next - before);
+    end.outcome == Outcome::Succeeded && is_the_only_one && is_short
 }
 
 /// The occurrence of a `fresh` job after a run that ended then. None comes before one that was, also if the clock has

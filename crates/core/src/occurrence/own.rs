@@ -5,7 +5,7 @@ use super::TICK;
 use crate::job::{Extra, JobState, Terms};
 use crate::missed::{MissedRuns, RecordRange};
 use crate::schedule::{Rhythm, Schedule};
-use crate::time::{TimeWindow, Timestamp};
+use crate::time::{Duration, TimeWindow, Timestamp};
 
 /// Where a job is in the row of its occurrences.
 #[derive(Clone, Copy)]
@@ -14,6 +14,8 @@ pub(super) struct Position {
     settled_until: Option<Timestamp>,
     /// How many runs the pending one has had.
     pub(super) attempt: u32,
+    /// Whether others went on record since the last run began, so that it is the turn of the next.
+    has_waited: bool,
 }
 
 /// A newer occurrence has come due while the pending one waited for a retry.
@@ -31,12 +33,15 @@ pub(super) struct Choice {
     pub(super) due_at: Option<Timestamp>,
     /// What is pending then instead.
     pub(super) next: Option<Timestamp>,
+    /// Whether nothing is served because the next regular occurrence comes too soon.
+    pub(super) gives_way: bool,
 }
 
 impl Position {
     pub(super) fn of(state: &JobState) -> Option<Position> {
-        let JobState { next_run_at, settled_until, attempt, .. } = *state;
-        Some(Position { pending: next_run_at?, settled_until, attempt })
+        let JobState { next_run_at, settled_until, attempt, last_start_at, .. } = *state;
+        let has_waited = settled_until.is_some_and(|until| last_start_at.is_none_or(|start| start < until));
+        Some(Position { pending: next_run_at?, settled_until, attempt, has_waited })
     }
 
     /// The first instant at which an occurrence behind the pending one may still be open.
@@ -74,16 +79,31 @@ impl Position {
         Some(Overtaken { by, between: range_of(rhythm, TimeWindow::new(newer.start(), by)) })
     }
 
-    /// Decides which occurrence is served by a run that starts now. The pending one must be due.
-    pub(super) fn choose(&self, terms: &Terms, rhythm: &Rhythm<'_>, now: Timestamp) -> Choice {
-        let pending_itself =
-            Choice { passed_over: [None, None], due_at: Some(self.pending), next: Some(self.pending) };
+    /// Decides which occurrence is served by a run that starts now and takes so long. The pending one must
+    /// be due.
+    pub(super) fn choose(
+        &self,
+        terms: &Terms,
+        rhythm: &Rhythm<'_>,
+        length: Duration,
+        now: Timestamp,
+    ) -> Choice {
+        let pending_itself = Choice {
+            passed_over: [None, None],
+            due_at: Some(self.pending),
+            next: Some(self.pending),
+            gives_way: false,
+        };
         // A retry, or the one occurrence of a `fresh` job.
         if 0 < self.attempt || matches!(terms.schedule, Schedule::Fresh { .. }) {
             return pending_itself;
         }
         let unsettled_from = self.unsettled_from();
         let has_newer = rhythm.next_after(unsettled_from - TICK).is_some_and(|next| next <= now);
+        if let Some(next) = self.serves_instead(terms, rhythm, length, has_newer, now) {
+            let passed_over = self.open_until(rhythm, now);
+            return Choice { passed_over, due_at: None, next: Some(next), gives_way: true };
+        }
         let (kept, oldest) = match (self.is_kept(), terms.missed.runs) {
             (true, MissedRuns::All) => return pending_itself,
             // Kept for its turn; or by far the most common case, of which all this must make little.
@@ -94,7 +114,27 @@ impl Position {
         };
         let plan = terms.missed.plan(rhythm, oldest, now);
         let due_at = plan.run.first().copied();
-        Choice { passed_over: [kept, plan.record], due_at, next: due_at.or(plan.next) }
+        Choice { passed_over: [kept, plan.record], due_at, next: due_at.or(plan.next), gives_way: false }
+    }
+
+    /// The next regular occurrence, if a catch-up would run into it (B10): then that one serves what was
+    /// missed. Only once between two runs, or a job that always starts late would never run; and not where
+    /// runs take longer than the schedule leaves them, since then one runs into the next in any case.
+    fn serves_instead(
+        &self,
+        terms: &Terms,
+        rhythm: &Rhythm<'_>,
+        length: Duration,
+        has_newer: bool,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let is_catch_up = has_newer || terms.missed.grace < now - self.pending;
+        if terms.missed.runs != MissedRuns::Once || self.has_waited || !is_catch_up {
+            return None;
+        }
+        let next = rhythm.next_after(now).filter(|next| *next < now + length)?;
+        let is_short = rhythm.next_after(next).is_none_or(|later| length <= later - next);
+        is_short.then_some(next)
     }
 
     /// Everything from the pending one on that is due by `until`, as what can be put on record.

@@ -8,8 +8,8 @@ use crate::time::{TimeWindow, Timestamp};
 use crate::urgency;
 
 /// Time has passed: an occurrence that waits for a retry is given up when a newer one has come due. It
-/// ends with its last outcome; the newer one inherits the failures and so the floor. What came due in
-/// between never had a run and goes on record. What a run serves (`n_open` of them go on) is its own
+/// ends with its last outcome; the newer one inherits the failures, and the floor only where that holds
+/// the schedule. What came due in between never had a run and goes on record. What a run serves (`n_open` of them go on) is its own
 /// affair.
 pub fn settle(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Step {
     let mut step = Step::unchanged(state);

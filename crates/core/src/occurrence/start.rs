@@ -8,8 +8,8 @@ use crate::job::{Extra, JobState, Terms};
 use crate::missed::MissedRuns;
 use crate::run::{Outcome, Trigger};
 use crate::schedule::{Rhythm, Schedule};
-use crate::time::Timestamp;
-use crate::urgency;
+use crate::time::{Duration, Timestamp};
+use crate::urgency::{self, Outlook};
 
 /// What [`start`] would serve now, with so many runs open; none if nothing may start. Cheap, for the
 /// order in which jobs start.
@@ -73,7 +73,7 @@ fn own_up(
         Some(overtaken) => position.overtaken(&overtaken),
         None => position,
     };
-    let due_at = position.choose(terms, rhythm, now).due_at?;
+    let due_at = position.choose(terms, rhythm, own_length(terms, state), now).due_at?;
     let settled_until = due_at.max(position.unsettled_from() - TICK);
     Some(Up {
         due_at,
@@ -149,13 +149,21 @@ pub fn start(
 fn choose_pending(step: &mut Step, terms: &Terms, now: Timestamp) {
     let Some(position) = Position::of(&step.state).filter(|position| position.pending <= now) else { return };
     let Some(rhythm) = urgency::rhythm(terms, &step.state) else { return };
-    let choice = position.choose(terms, &rhythm, now);
+    let choice = position.choose(terms, &rhythm, own_length(terms, &step.state), now);
     for range in choice.passed_over {
         step.record(RecordKind::MissedLate, range);
     }
     if choice.next != Some(position.pending) {
         step.turn_to(choice.next);
     }
+    if choice.gives_way {
+        step.state.settled_until = Some(now);
+    }
+}
+
+/// How long a run takes by what is known of the job itself; nothing is made of what others take.
+fn own_length(terms: &Terms, state: &JobState) -> Duration {
+    urgency::expected_length(terms, state, &Outlook::default())
 }
 
 /// The next occurrence is pending, though this one has only begun.

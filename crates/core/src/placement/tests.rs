@@ -351,6 +351,7 @@ fn the_reasons_to_stay_are_asked_in_their_order() {
     }));
     state.next_run_at = Some(instant("10:10"));
     state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));
+    job.retry.holds_schedule = true;
     state.failure_count = 3;
     state.last_end_at = Some(now);
     let reason = |job: &Job, state: &JobState| KeptReason::of(job, state, state.next_run_at.unwrap(), now);

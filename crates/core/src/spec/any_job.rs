@@ -189,15 +189,13 @@ fn retry() -> impl Strategy<Value = RetryPolicy> {
     let default = RetryPolicy::default();
     let delays = prop_oneof![Just(default.delays.clone()), vec(length(), 1..5)];
     let jitter = prop_oneof![Just(0.0), Just(-0.0), Just(1.0), 0.0..=1.0];
-    let own = (delays, jitter, any::<bool>(), of(1..=u32::MAX), vec(any::<i32>(), 0..3)).prop_map(
-        |(delays, jitter, scale, pause_after_failures, not_on_exit_codes)| RetryPolicy {
-            delays,
-            jitter,
-            scale,
-            pause_after_failures,
-            not_on_exit_codes,
-        },
-    );
+    let flags = (any::<bool>(), any::<bool>());
+    let own =
+        (delays, jitter, flags, of(1..=u32::MAX), vec(any::<i32>(), 0..3)).prop_map(
+            |(delays, jitter, (scale, holds_schedule), pause_after_failures, not_on_exit_codes)| {
+                RetryPolicy { delays, jitter, scale, holds_schedule, pause_after_failures, not_on_exit_codes }
+            },
+        );
     prop_oneof![1 => Just(default), 3 => own]
 }
 

@@ -118,12 +118,16 @@ pub(super) fn retry(reader: &mut Reader<'_>) -> RetryPolicy {
         reader.fault(&node.path(), error);
         return default;
     };
-    let known = ["delays", "jitter", "scale", "pause_after_failures", "not_on_exit_codes"];
+    let known = ["delays", "jitter", "scale", "holds_schedule", "pause_after_failures", "not_on_exit_codes"];
     reader.known_only(&node, table, "retry", &known);
     RetryPolicy {
         delays: node.get("delays").map_or(default.delays, |it| delays(reader, &it)),
         jitter: node.get("jitter").and_then(|it| reader.read(&it, scalar::share)).unwrap_or(default.jitter),
         scale: node.get("scale").and_then(|it| reader.read(&it, scalar::truth)).unwrap_or(default.scale),
+        holds_schedule: node
+            .get("holds_schedule")
+            .and_then(|it| reader.read(&it, scalar::truth))
+            .unwrap_or(default.holds_schedule),
         pause_after_failures: node
             .get("pause_after_failures")
             .and_then(|it| reader.read(&it, |field, value| scalar::count(field, value, 1, u32::MAX))),

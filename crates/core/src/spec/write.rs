@@ -239,7 +239,8 @@ fn texts(texts: &BTreeMap<String, String>) -> Table {
 }
 
 fn retry(policy: &RetryPolicy) -> Table {
-    let RetryPolicy { delays, jitter, scale, pause_after_failures, not_on_exit_codes } = policy;
+    let RetryPolicy { delays, jitter, scale, holds_schedule, pause_after_failures, not_on_exit_codes } =
+        policy;
     let default = RetryPolicy::default();
     let mut fields = Fields::default();
     if *delays != default.delays {
@@ -251,6 +252,7 @@ fn retry(policy: &RetryPolicy) -> Table {
         fields.put("jitter", Value::Float(*jitter));
     }
     fields.unless(default.scale, "scale", *scale);
+    fields.unless(default.holds_schedule, "holds_schedule", *holds_schedule);
     fields.maybe("pause_after_failures", *pause_after_failures);
     fields.list_if_any("not_on_exit_codes", not_on_exit_codes, |code| Value::Int((*code).into()));
     fields.0

@@ -30,7 +30,6 @@ pub enum Code {
     NotJson,
     JobExists,
     OtherRevision,
-    AlreadyPaused,
     NotPaused,
     JobPaused,
     JobDisabled,
@@ -96,7 +95,6 @@ impl Code {
             Code::NotJson => ("not_json", S::UNSUPPORTED_MEDIA_TYPE, "The body is not said to be JSON"),
             Code::JobExists => ("job_exists", S::PRECONDITION_FAILED, "The job is there already"),
             Code::OtherRevision => ("other_revision", S::PRECONDITION_FAILED, "Someone else changed the job"),
-            Code::AlreadyPaused => ("already_paused", S::CONFLICT, "The job is paused already"),
             Code::NotPaused => ("not_paused", S::CONFLICT, "The job is not paused"),
             Code::JobPaused => ("job_paused", S::CONFLICT, "The job is paused"),
             Code::JobDisabled => ("job_disabled", S::CONFLICT, "The job is disabled"),
@@ -224,7 +222,6 @@ fn code_of(refusal: Refusal) -> Code {
     match refusal {
         Refusal::Exists => Code::JobExists,
         Refusal::Removed => Code::JobRemoved,
-        Refusal::AlreadyPaused => Code::AlreadyPaused,
         Refusal::NotPaused | Refusal::Sound => Code::NotPaused,
         Refusal::Invalid => Code::JobInvalid,
         Refusal::Paused => Code::JobPaused,

@@ -10,12 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::ids::{JobKey, NodeName, RunId};
-use evenbeat_core::job::Job;
+use evenbeat_core::job::{Job, JobState};
 use evenbeat_core::store::{CounterKey, JobRow, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
 
 use super::book::counters_of;
 use super::finding::{Findings, Violation, shown};
+use super::grid::Grid;
 use super::hours::has_blackout_between;
 use super::premises::{Premises, may_run_on, most_at_once};
 use super::{Checker, WorldEnd, shelves};
@@ -133,7 +134,11 @@ impl Liveness {
             if since_healed <= bound || !free || self.is_hindered(end, row, bound) {
                 continue;
             }
-            let extras = shelves::extras(&row.state).into_iter().map(|(due_at, _)| due_at);
+            // What has had a run waits for its retry, however often others of the job succeed meanwhile.
+            let waits_since = |it: shelves::Owed| {
+                if it.n_runs == 0 { it.due_at } else { it.due_at.max(it.not_before) }
+            };
+            let extras = shelves::extras(&row.state).into_iter().map(waits_since);
             let oldest = row.state.next_run_at.into_iter().chain(extras).min();
             if let Some(due_at) = oldest.filter(|due_at| bound < end.store_now - *due_at) {
                 let what = format!(
@@ -180,9 +185,7 @@ impl Liveness {
     /// Whether something that is no fault keeps a job from running.
     fn is_hindered(&self, end: &WorldEnd<'_>, row: &JobRow, bound: Duration) -> bool {
         let (job, state) = (&row.job, &row.state);
-        let delay = job.retry.delays.iter().copied().max().unwrap_or(Duration::ZERO) * DELAY_STRETCH;
-        let failed_at = state.last_end_at.filter(|_| 0 < state.failure_count);
-        let is_backing_off = failed_at.is_some_and(|at| end.store_now - bound < at + delay);
+        let is_backing_off = backs_off_until(job, state).is_some_and(|until| end.store_now - bound < until);
         let longest_run = self.premises.longest_run;
         let from = (end.store_now - bound).min(state.next_run_at.unwrap_or(Timestamp::MAX));
         let hourly =
@@ -194,6 +197,16 @@ impl Liveness {
             || job.site.as_ref().is_some_and(hourly)
             || self.usable_nodes(job).next().is_none()
     }
+}
+
+/// Until when a job that failed may wait for its retry, and no longer than until its next regular
+/// occurrence, unless its delays hold that up too.
+fn backs_off_until(job: &Job, state: &JobState) -> Option<Timestamp> {
+    let failed_at = state.last_end_at.filter(|_| 0 < state.failure_count)?;
+    let delay = job.retry.delays.iter().copied().max().unwrap_or(Duration::ZERO) * DELAY_STRETCH;
+    let placement = state.placement.as_ref().filter(|_| !job.retry.holds_schedule);
+    let regular = placement.and_then(|it| Grid::of(job, it).first_after(failed_at));
+    Some(regular.unwrap_or(Timestamp::MAX).min(failed_at + delay))
 }
 
 impl Checker for Liveness {
@@ -256,6 +269,8 @@ impl Checker for Liveness {
 
 #[cfg(test)]
 mod tests {
+    use evenbeat_core::ids::ExtraId;
+    use evenbeat_core::job::Extra;
     use evenbeat_core::run::{Outcome, Trigger};
     use evenbeat_core::store::RunPhase;
 
@@ -380,17 +395,28 @@ mod tests {
         );
         check(told().drained("n1").drained("n2"), &late(), &[]);
         check(told().drained("n1").drained("n2").undrained("n1"), &late(), &["a: has waited for"]);
-        let failed = |delay| {
+        let failed = |delay, holds_schedule| {
             late().but(move |row| {
                 let mut job = every("a", 60_000);
                 job.retry.delays = vec![Duration::from_secs(delay)];
+                job.retry.holds_schedule = holds_schedule;
                 row.job = job.into();
                 row.state.failure_count = 1;
                 row.state.last_end_at = Some(instant(30_000));
             })
         };
-        check(told(), &failed(5), &["a: has waited for"]);
-        check(told(), &failed(600), &[]);
+        check(told(), &failed(5, true), &["a: has waited for"]);
+        check(told(), &failed(600, true), &[]);
+        // The next regular occurrence comes at the first minute, whatever the delay.
+        check(told(), &failed(600, false), &["a: has waited for"]);
+        let tried = |not_before| {
+            let asked = move |extra: Extra| Extra { attempt: 1, not_before: instant(not_before), ..extra };
+            shelf(END).but(move |row| {
+                row.state.extras.push(asked(Extra::manual(ExtraId(1), instant(20_000))));
+            })
+        };
+        check(told(), &tried(END + 60_000), &[]);
+        check(told(), &tried(END - 118_000), &["a: has waited for"]);
         let overloaded = Premises { is_overloaded: true, ..premises() };
         told().at(END).check_with(&late(), Liveness::new(&overloaded), &[]);
     }

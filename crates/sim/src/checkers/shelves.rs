@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use evenbeat_core::ids::{JobKey, SessionId};
-use evenbeat_core::job::JobState;
+use evenbeat_core::job::{Extra, JobState};
 use evenbeat_core::run::Trigger;
 use evenbeat_core::store::{JobRow, RecordRow, RunFilter, RunRow, StoreDown, Views};
 use evenbeat_core::time::Timestamp;
@@ -55,7 +55,24 @@ pub(super) fn answered<T>(answer: Result<T, StoreDown>) -> T {
     answer.unwrap_or_else(|down| panic!("the world has ended, and {down}"))
 }
 
-/// What a job owes besides its pending occurrence: when it was due, and what will make its run start.
-pub(super) fn extras(state: &JobState) -> Vec<(Timestamp, Trigger)> {
-    state.extras.iter().map(|extra| (extra.due_at, extra.kind)).collect()
+/// What a job owes besides its pending occurrence.
+pub(super) struct Owed {
+    pub(super) due_at: Timestamp,
+    /// What will make its run start.
+    pub(super) kind: Trigger,
+    /// How many runs it has had.
+    pub(super) n_runs: u32,
+    /// It is not to start before this.
+    pub(super) not_before: Timestamp,
+}
+
+/// All that a job owes so.
+pub(super) fn extras(state: &JobState) -> Vec<Owed> {
+    let owed = |extra: &Extra| Owed {
+        due_at: extra.due_at,
+        kind: extra.kind,
+        n_runs: extra.attempt,
+        not_before: extra.not_before,
+    };
+    state.extras.iter().map(owed).collect()
 }

@@ -5,8 +5,8 @@
 //! is proof that there was room for it. What it may wait for is generous: two of its periods, several
 //! of the longest runs, and, where there is more work than room, a turn for everybody.
 //!
-//! Left out: jobs whose next start cannot be told from outside (in back-off, `once`, with a number of runs
-//! that is used up), and starts that people asked for, which go first.
+//! Left out: jobs whose next start cannot be told from outside (in a back-off that holds the schedule or has
+//! none to give way to, `once`, with a number of runs that is used up), and starts that people asked for, which go first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -160,11 +160,12 @@ fn next_due(job: &Job, grid: &Grid, wait: &Wait, at: RealTime, store_now: Timest
         return None;
     }
     match wait.last_end {
-        // In back-off, or paused by it.
-        Some((_, Some(outcome)))
+        // In back-off, or paused by it; but the next regular occurrence does not wait for a retry.
+        Some((ended_at, Some(outcome)))
             if !matches!(outcome, Outcome::Succeeded | Outcome::Cancelled | Outcome::Lost) =>
         {
-            None
+            let is_held = job.retry.holds_schedule || job.retry.pause_after_failures.is_some();
+            if is_held { None } else { grid.first_after(store_now - at.since(ended_at)) }
         }
         Some((ended_at, _)) if grid.is_minted() => match job.schedule {
             Schedule::Fresh { cooldown, .. } => Some(store_now - at.since(ended_at) + cooldown),
@@ -292,7 +293,14 @@ mod tests {
         check(passed_over(told(every("a", 10_000)).paused("a"), "b"), &[]);
         check(passed_over(told(every("a", 10_000)).removed("a"), "b"), &[]);
         check(passed_over(told(every("a", 10_000)).granted(1, "a", 1), "b"), &[]);
-        check(passed_over(told(every("a", 10_000)).granted(1, "a", 1).failed(1), "b"), &[]);
+        let holds = |job: &mut Job| job.retry.holds_schedule = true;
+        check(passed_over(told(of("a", holds)).granted(1, "a", 1).failed(1), "b"), &[]);
+        check(passed_over(told(fresh("a", 10_000, 1_000)).granted(1, "a", 1).failed(1), "b"), &[]);
+    }
+
+    #[test]
+    fn the_next_regular_occurrence_after_a_failure_is_due_like_any_other() {
+        check(passed_over(told(every("a", 10_000)).granted(1, "a", 1).failed(1), "b"), &["a: waits since"]);
     }
 
     #[test]

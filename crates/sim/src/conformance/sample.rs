@@ -63,6 +63,7 @@ pub(super) fn rich_state(now: Timestamp) -> JobState {
     let mut state = state(now);
     state.settled_until = Some(now + HOUR);
     state.record_end(&run_end(Outcome::Succeeded, now), 0.37);
+    state.record_end(&run_end(Outcome::Blackout, now + HOUR), 0.37);
     state.record_end(&run_end(Outcome::Failed, now + HOUR), 0.37);
     state.attempt = 2;
     state.losses = 1;

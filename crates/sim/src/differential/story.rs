@@ -435,6 +435,7 @@ impl Story {
             state.last_end_at = Some(self.now);
             state.last_outcome = Some(*self.dice.pick(&Outcome::ALL));
             state.failure_count = 2;
+            state.blackout_failures = 1;
             state.n_served = self.dice.number() >> 12;
             let mean = f64::from(u32::try_from(self.dice.number() >> 34).unwrap_or(0)) / 7.0;
             state.estimate = Some(Estimate::from_stored(mean, mean / 3.0, 5));

@@ -76,6 +76,7 @@ fn noticed_in_engine(rule: Rule) -> Noticed {
         Rule::TrustFromRequest => InWorlds { from: 56 },
         Rule::OpenAfterQuarantine | Rule::AdvanceOnAnswer => InWorlds { from: 2 },
         Rule::RevokeUnknown | Rule::ReleaseUnstarted => InWorlds { from: 1 },
+        Rule::RegularAfterFailure => InWorlds { from: 0 },
         Rule::Amnesty
         | Rule::WholeWindow
         | Rule::BeatRestartsWindow

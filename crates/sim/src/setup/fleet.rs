@@ -115,8 +115,13 @@ pub(super) fn draw_plain(dice: &mut Dice, key: JobKey, is_rare: bool) -> JobSetu
         window: Duration::from_mins(*dice.pick(&[2, 10, 1_440])),
         most: *dice.pick(&[1, 3, 10]),
     };
+    // Some wait for longer than their world lasts: then only the schedule brings the next run.
+    let longest_delay = if dice.chance(20) { 1_800_000 } else { 30_000 };
     job.retry = RetryPolicy {
-        delays: (0..dice.between(1, 3)).map(|_| Duration::from_millis(dice.spread(500, 30_000))).collect(),
+        delays: (0..dice.between(1, 3))
+            .map(|_| Duration::from_millis(dice.spread(longest_delay / 60, longest_delay)))
+            .collect(),
+        holds_schedule: dice.chance(20),
         jitter: if dice.chance(30) { 0.1 } else { 0.0 },
         not_on_exit_codes: if dice.chance(15) { vec![2] } else { Vec::new() },
         ..RetryPolicy::default()

@@ -307,9 +307,9 @@ mod tests {
 
     #[test]
     fn the_largest_number_that_fits_is_found() {
-        // Two units carry 24; one more is late for less than one hour in a hundred of the day.
-        check_most(2, 12, "6 every 1h taking 5m", 13, Some(14));
-        check_most(2, 12, "60 every 1h taking 5m", 13, Some(14));
+        // Two units carry 24; two more are late for less than one hour in a hundred of the day.
+        check_most(2, 12, "6 every 1h taking 5m", 14, Some(15));
+        check_most(2, 12, "60 every 1h taking 5m", 14, Some(15));
         check_most(1, 14, "5 every 1h taking 5m", 0, Some(1));
     }
 

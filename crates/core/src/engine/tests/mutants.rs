@@ -142,6 +142,18 @@ fn a_blackout_ends_what_runs() {
 }
 
 #[test]
+fn a_failure_does_not_suspend_the_schedule() {
+    fn story(rules: Rules) -> String {
+        let mut desk = running(rules, named("a", "every 1m", "1s"));
+        desk.pass_to("10:00:10");
+        desk.ends("a", Outcome::Failed);
+        let said = desk.at("10:01");
+        said.split("; ").filter(|it| it.starts_with("claim")).collect()
+    }
+    check(Rule::RegularAfterFailure, story, "claim a");
+}
+
+#[test]
 fn late_work_has_only_its_share() {
     fn story(rules: Rules) -> String {
         let late = (0..6).map(|n| named(&format!("late{n}"), "every 10m", "30m"));

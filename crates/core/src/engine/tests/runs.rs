@@ -61,6 +61,23 @@ fn a_run_is_ended_when_a_quota_says_so_whatever_its_job_says() {
 }
 
 #[test]
+fn an_occurrence_is_told_to_be_skipped_unless_it_may_still_have_its_turn() {
+    let said_at_11 = |started: &str| {
+        let job = named("a", "every 1h", "1m");
+        let mut desk = Desk::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:00");
+        assert_eq!(desk.starts(), "a");
+        desk.pass_to(started);
+        desk.started("a");
+        desk.at("11:00")
+    };
+    let said = said_at_11("10:00");
+    assert!(said.contains("occurrence skipped, the job is running job_id=a"), "{said}");
+    // It only began late, and may well be over before the next one is late.
+    let said = said_at_11("10:50");
+    assert!(!said.contains("skipped"), "{said}");
+}
+
+#[test]
 fn a_run_found_inside_a_blackout_is_ended() {
     let mut job = named("a", "every 1h", "1m");
     let period =

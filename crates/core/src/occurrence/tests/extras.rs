@@ -57,8 +57,37 @@ fn a_job_without_a_schedule_runs_when_asked() {
     check_of(
         "manual",
         as_is,
-        "trigger 10:05, start 10:05, failed 10:06, start 10:30",
+        "trigger 10:05, start 10:05, good 10:06, start 10:30",
+        "run 10:05 #1 manual, asked 10:05 succeeded, no run; next none",
+    );
+}
+
+#[test]
+fn what_was_asked_for_and_failed_is_tried_again_after_its_delay() {
+    check_of(
+        "manual",
+        as_is,
+        "trigger 10:05, start 10:05, failed 10:06, start 10:10, start 10:11, failed 10:12, start 11:11, start 11:12, good 11:13",
+        "run 10:05 #1 manual, no run, run 10:05 #2 manual, no run, run 10:05 #3 manual, asked 10:05 succeeded; next none",
+    );
+    check_of(
+        "manual",
+        |it| it.retry.not_on_exit_codes = vec![64],
+        "trigger 10:05, start 10:05, failed=64 10:06, start 12:00",
         "run 10:05 #1 manual, asked 10:05 failed, no run; next none",
+    );
+    // The schedule does not wait for it, nor it for the schedule.
+    check(
+        as_is,
+        "trigger 09:30, start 09:30, failed 09:31, start 09:36, failed 09:40, start 10:00, good 10:01, start 10:39, start 10:40, good 10:41",
+        "run 09:30 #1 manual, run 09:30 #2 manual, run 10:00 #1 scheduler, 10:00 succeeded, no run, run 09:30 #3 manual, \
+         asked 09:30 succeeded; next 11:00",
+    );
+    // What was asked for of the past is over with its run.
+    check(
+        as_is,
+        "backfill 09:00 06:00, start 09:00, failed 09:10, start 09:20",
+        "run 06:00 #1 backfill, asked 06:00 failed, no run; next 10:00",
     );
 }
 
@@ -145,12 +174,7 @@ fn a_good_run_that_was_asked_for_renews_a_fresh_job() {
         "trigger 09:50, start 09:50, good 10:10",
         "run 09:50 #1 manual, asked 09:50 succeeded, 10:00..10:00 x1 skipped(overlap); next 11:10",
     );
-    check_of(
-        fresh,
-        as_is,
-        "trigger 09:50, start 09:50, failed 10:10",
-        "run 09:50 #1 manual, asked 09:50 failed; next 10:00",
-    );
+    check_of(fresh, as_is, "trigger 09:50, start 09:50, failed 10:10", "run 09:50 #1 manual; next 10:00");
     check_of(
         fresh,
         as_is,
@@ -336,6 +360,21 @@ fn too_many_failures_in_a_row_pause_the_job() {
     assert_eq!(life.told.last().unwrap(), "no run");
     life.tell("resume 11:30 11:45");
     assert_eq!(life.told.last().unwrap(), "11:00..11:00 x1 missed(paused)");
+}
+
+#[test]
+fn a_run_that_a_blackout_ended_counts_as_a_failure_and_not_towards_the_pause() {
+    let mut life = Life::new("every 1h", "10:00");
+    life.job.retry.pause_after_failures = Some(2);
+    life.tell("start 10:00, failed 10:01, start 10:06, blackout 10:07, start 11:00, blackout 11:07");
+    assert_eq!((life.state.failure_count, life.state.blackout_failures), (3, 2));
+    assert_eq!(life.state.pause, None);
+    life.tell("start 12:00, failed 12:01");
+    let pause = life.state.pause.as_deref().unwrap();
+    assert_eq!(pause.reason.as_deref(), Some("It failed 2 times in a row."));
+    life.state.pause = None;
+    life.tell("start 13:00, good 13:01");
+    assert_eq!((life.state.failure_count, life.state.blackout_failures), (0, 0));
 }
 
 #[test]

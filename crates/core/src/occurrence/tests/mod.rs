@@ -108,8 +108,8 @@ impl Life {
         self.take(resume(&self.job, &self.state, &open, Placement::at(anchor_at, now), now));
     }
 
-    /// `start 10:00`, `good 10:20`, `failed 10:20`, `failed=64 10:20`, `lost 10:20`, `cancelled 10:20`,
-    /// `unstart 10:20` (of the run that has been open longest; `good#2 10:20` is the second longest),
+    /// `start 10:00`, `good 10:20`, `failed 10:20`, `failed=64 10:20`, `lost 10:20`, `blackout 10:20`,
+    /// `cancelled 10:20`, `unstart 10:20` (of the run that has been open longest; `good#2 10:20` is the second longest),
     /// `wait 11:00`, `pause 10:00`, `resume 12:00 12:30`, `trigger 10:05`, `backfill 10:05 07:00`.
     fn tell(&mut self, story: &str) {
         for sentence in story.split(", ") {
@@ -125,6 +125,7 @@ impl Life {
                 }
                 "good" => self.finish(run_idx, now, Outcome::Succeeded, Some(0)),
                 "lost" => self.finish(run_idx, now, Outcome::Lost, None),
+                "blackout" => self.finish(run_idx, now, Outcome::Blackout, None),
                 "cancelled" => self.finish(run_idx, now, Outcome::Cancelled, None),
                 "unstart" => self.unstart(run_idx),
                 "wait" => self.take(settle(&self.job, &self.state, self.n_open(), now)),

@@ -23,6 +23,8 @@ prop_compose! {
         ]),
         most in 1_u32..6,
         pause_after_failures in prop::option::of(2_u32..4),
+        holds_schedule in any::<bool>(),
+        takes in prop::option::of(1_i64..90),
         steps in prop::collection::vec((0_i64..150, 0..20, 0_usize..3), 1..60),
     ) -> (Job, Vec<(i64, i32, usize)>) {
         let mut job = job(schedule);
@@ -32,6 +34,8 @@ prop_compose! {
         job.retry.delays = vec![length("5m"), length("40m")];
         job.retry.not_on_exit_codes = vec![64];
         job.retry.pause_after_failures = pause_after_failures;
+        job.retry.holds_schedule = holds_schedule;
+        job.estimate = takes.map(Duration::from_mins);
         (job, steps)
     }
 }
@@ -47,6 +51,7 @@ impl Life {
             (7, false) => self.finish(run_idx, now, Outcome::Lost, None),
             (8, false) => self.finish(run_idx, now, Outcome::Cancelled, None),
             (9, false) => self.unstart(run_idx),
+            (13, false) => self.finish(run_idx, now, Outcome::Blackout, None),
             (10, _) => self.ask(|id| Extra::manual(id, now)),
             (11, _) => self.ask(|id| Extra::backfill(id, now - Duration::from_hours(30), now)),
             (12, _) => self.take(settle(&self.job, &self.state, self.n_open(), now)),

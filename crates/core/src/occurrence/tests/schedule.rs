@@ -1,9 +1,10 @@
 //! The schedule's own occurrences, one at a time.
 
 use super::{Life, as_is, check, check_of};
-use crate::job::Overlap;
 use crate::job::sample::instant;
+use crate::job::{Job, Overlap};
 use crate::missed::MissedRuns;
+use crate::time::Duration;
 use crate::urgency;
 
 #[test]
@@ -68,11 +69,12 @@ fn a_failure_is_tried_again_until_the_next_occurrence_comes() {
         "start 10:00, failed 10:01, start 10:06, good 10:10",
         "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 succeeded; next 11:00",
     );
-    // After the second failure the floor is an hour: 11:00 comes due first and takes its place.
+    // After the second failure the delay is an hour, but the next regular occurrence comes first.
     check(
         as_is,
-        "start 10:00, failed 10:01, start 10:06, failed 10:07, wait 11:00, start 11:07, good 11:10",
-        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 failed, run 11:00 #1 catchup, 11:00 succeeded; next 12:00",
+        "start 10:00, failed 10:01, start 10:06, failed 10:07, start 10:59, start 11:00, failed 11:01, start 11:59, start 12:00, good 12:10",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, no run, 10:00 failed, run 11:00 #1 scheduler, no run, \
+         11:00 failed, run 12:00 #1 scheduler, 12:00 succeeded; next 13:00",
     );
     // Several came due meanwhile: the newest takes the place, the others had no run.
     check(
@@ -95,6 +97,84 @@ fn a_failure_is_tried_again_until_the_next_occurrence_comes() {
 }
 
 #[test]
+fn a_delay_that_holds_the_schedule_is_waited_for() {
+    // 11:00 takes the place of 10:00 when it comes due, and waits as long.
+    check(
+        |it| it.retry.holds_schedule = true,
+        "start 10:00, failed 10:01, start 10:06, failed 10:07, wait 11:00, start 11:06, start 11:07, good 11:10",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 failed, no run, run 11:00 #1 catchup, 11:00 succeeded; next 12:00",
+    );
+}
+
+#[test]
+fn a_run_that_a_blackout_ended_is_tried_again_after_it() {
+    use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
+    let dark = |job: &mut Job| {
+        let period = BlackoutPeriod::new("10:20".parse().unwrap(), "10:22".parse().unwrap(), Weekdays::ALL);
+        job.blackouts = Blackouts::new(vec![period.unwrap()]).unwrap();
+        job.retry.pause_after_failures = Some(1);
+    };
+    check(
+        dark,
+        "start 10:00, blackout 10:20, start 10:21, start 10:22, good 10:30",
+        "run 10:00 #1 scheduler, no run, run 10:00 #2 retry, 10:00 succeeded; next 11:00",
+    );
+}
+
+#[test]
+fn a_catch_up_gives_way_to_the_next_regular_occurrence_that_it_would_run_into() {
+    let takes = |minutes| move |job: &mut Job| job.estimate = Some(Duration::from_mins(minutes));
+    check(takes(39), "start 13:20", "10:00..12:00 x3 missed(late), run 13:00 #1 catchup; next 13:00");
+    check(takes(40), "start 13:20", "10:00..12:00 x3 missed(late), run 13:00 #1 catchup; next 13:00");
+    check(takes(41), "start 13:20", "10:00..13:00 x4 missed(late), no run; next 14:00");
+    // What is hardly late is no catch-up, unless others were missed before it.
+    check(takes(60), "start 10:01", "run 10:00 #1 scheduler; next 10:00");
+    check(takes(60), "start 11:01", "10:00..11:00 x2 missed(late), no run; next 12:00");
+    check(takes(61), "start 11:01", "10:00..10:00 x1 missed(late), run 11:00 #1 scheduler; next 11:00");
+    // One alone gives way: else a job that always starts late would never run.
+    check(
+        takes(50),
+        "start 13:20, start 14:20, good 14:50, start 15:20",
+        "10:00..13:00 x4 missed(late), no run, run 14:00 #1 catchup, 14:00 succeeded, 15:00..15:00 x1 missed(late), no run; next 16:00",
+    );
+    // There is nothing to give way to, or everything is owed.
+    check_of("once 10:00", takes(500), "start 13:20", "run 10:00 #1 catchup; next 10:00");
+    check_of("fresh 4h cooldown 1h", takes(500), "start 13:20", "run 10:00 #1 scheduler; next 10:00");
+    let all = |job: &mut Job| {
+        takes(41)(job);
+        job.missed.runs = MissedRuns::All;
+    };
+    check(all, "start 10:20", "run 10:00 #1 catchup; next 10:00");
+}
+
+#[test]
+fn a_good_run_that_only_began_late_leaves_the_next_occurrence_its_turn() {
+    // It was nobody's fault that it ran into 11:00, and skipping that would break the promise.
+    check(
+        as_is,
+        "start 10:50, good 11:05, start 11:05, good 11:20, start 12:00",
+        "run 10:00 #1 catchup, 10:00 succeeded, run 11:00 #1 catchup, 11:00 succeeded, run 12:00 #1 scheduler; next 12:00",
+    );
+    check(
+        as_is,
+        "start 10:00, failed 10:44, start 10:49, good 11:05, start 11:05",
+        "run 10:00 #1 scheduler, run 10:00 #2 retry, 10:00 succeeded, run 11:00 #1 catchup; next 11:00",
+    );
+    // One that takes longer than its interval overlaps whenever it begins.
+    check(
+        as_is,
+        "start 10:50, good 12:10",
+        "run 10:00 #1 catchup, 10:00 succeeded, 11:00..12:00 x2 skipped(overlap); next 13:00",
+    );
+    // And what failed is tried again instead.
+    check(
+        as_is,
+        "start 10:50, failed 11:05",
+        "run 10:00 #1 catchup, 11:00..11:00 x1 skipped(overlap); next 10:00",
+    );
+}
+
+#[test]
 fn where_all_are_owed_the_next_one_takes_the_place_of_a_failed_one() {
     check(
         |it| it.missed.runs = MissedRuns::All,
@@ -104,14 +184,18 @@ fn where_all_are_owed_the_next_one_takes_the_place_of_a_failed_one() {
 }
 
 #[test]
-fn the_newer_occurrence_inherits_failures_and_floor() {
-    let mut life = Life::new("every 1h", "10:00");
-    life.tell("start 10:00, failed 10:01, start 10:06, failed 10:50, wait 11:00");
-    assert_eq!((life.state.failure_count, life.state.attempt), (2, 0));
-    assert_eq!(
-        urgency::can_start_by(&life.job.key, &life.job, &life.state, instant("11:00")),
-        Some(instant("11:50"))
-    );
+fn the_newer_occurrence_inherits_failures_and_the_floor_only_if_that_holds_the_schedule() {
+    #[track_caller]
+    fn check(holds_schedule: bool, expected: &str) {
+        let mut life = Life::new("every 1h", "10:00");
+        life.job.retry.holds_schedule = holds_schedule;
+        life.tell("start 10:00, failed 10:01, start 10:06, failed 10:50, wait 11:00");
+        assert_eq!((life.state.failure_count, life.state.attempt), (2, 0));
+        let can_start = urgency::can_start_by(&life.job.key, &life.job, &life.state, instant("11:00"));
+        assert_eq!(can_start, Some(instant(expected)));
+    }
+    check(false, "11:00");
+    check(true, "11:50");
 }
 
 #[test]

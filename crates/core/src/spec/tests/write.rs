@@ -74,6 +74,7 @@ fn check_field(fields: &str, expected: &str) {
 fn what_stands_at_its_default_is_left_out() {
     check_field("tz: 'utc', enabled: true, paused: false, blackout_periods: []", "");
     check_field("retry: {delays: ['5m', '60m', '4h'], jitter: 0, scale: false, not_on_exit_codes: []}", "");
+    check_field("retry: {holds_schedule: false}", "");
     check_field("missed: 'once', missed_window: '1d', missed_max: 10, missed_grace: '60s'", "");
     check_field("overlap: 'skip', exclusive: 'strict', pool: 'default', cost: 1, run_on_nodes: []", "");
     check_field("labels: {}, params: {}", "");
@@ -101,7 +102,7 @@ fn a_rich_job_says_all_of_it() {
         schedule_enabled: false, paused: true, paused_by: 'operator', pause_reason: 'moved',
         blackout_periods: [{start: '22:00', end: '24:00'}, {start: '23:30:15', end: '06:00', days: ['sun', 'Monday']}],
         max_expected_duration: '30m', max_allowed_duration: '1h', estimate: '1500ms', pause_after_failures: 5,
-        retry: {delays: ['5m', '1h1ms'], jitter: 0.1, scale: true, not_on_exit_codes: [2, -1]},
+        retry: {delays: ['5m', '1h1ms'], jitter: 0.1, scale: true, holds_schedule: true, not_on_exit_codes: [2, -1]},
         missed: 'all', missed_window: '2d', missed_max: 0, missed_grace: '5m', overlap: 'allow', max_parallel: 3,
         exclusive: 'best_effort', max_parallel_of_name: 4, pool: 'web', cost: 7, run_on_nodes: ['n1', 'n2'],
         dont_run_on_nodes: ['n3'], site: 'example.org', tenant: 'acme', preferred_hours: ['22-2'], avoid_hours: [9, 8],

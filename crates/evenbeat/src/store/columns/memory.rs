@@ -65,7 +65,7 @@ impl MemoryColumns {
             last_good_start_at: millis(state.last_good_start_at),
             last_good_end_at: millis(state.last_good_end_at),
             last_exit_code: state.last_exit_code.map(i64::from),
-            failure_count: state.failure_count.into(),
+            failure_count: failures_to_number(state),
             attempt: state.attempt.into(),
             losses: state.losses.into(),
             attempt_outcome: state.attempt_outcome,
@@ -101,7 +101,7 @@ impl MemoryColumns {
         state.last_good_start_at = at(self.last_good_start_at);
         state.last_good_end_at = at(self.last_good_end_at);
         state.last_exit_code = self.last_exit_code.and_then(|it| i32::try_from(it).ok());
-        state.failure_count = small_number(self.failure_count);
+        (state.failure_count, state.blackout_failures) = failures_from_number(self.failure_count);
         state.attempt = small_number(self.attempt);
         state.losses = small_number(self.losses);
         state.attempt_outcome = self.attempt_outcome;
@@ -125,6 +125,18 @@ impl MemoryColumns {
         };
         state
     }
+}
+
+/// Both counts of failures are one number: those that a blackout caused stand in its upper half, which is 0
+/// for almost every job. A fleet of a million jobs has no column for what is so rare.
+fn failures_to_number(state: &JobState) -> i64 {
+    (i64::from(state.blackout_failures) << u32::BITS) | i64::from(state.failure_count)
+}
+
+fn failures_from_number(stored: i64) -> (u32, u16) {
+    let stored = stored.max(0);
+    let by_blackout = u16::try_from(stored >> u32::BITS).unwrap_or(u16::MAX);
+    (small_number(stored & i64::from(u32::MAX)), by_blackout)
 }
 
 fn extras_to_text(extras: &Extras) -> Option<String> {
@@ -197,6 +209,7 @@ mod tests {
         state.last_good_end_at = Some(at(11));
         state.last_exit_code = Some(-12);
         state.failure_count = 13;
+        state.blackout_failures = 12;
         state.attempt = 14;
         state.losses = 15;
         state.attempt_outcome = Some(Outcome::Lost);

@@ -19,11 +19,14 @@ pub(super) struct Account {
     pub(super) asked: BTreeMap<Timestamp, Served>,
     /// What waits besides the pending one, of the schedule and asked for.
     pub(super) waiting: Vec<Timestamp>,
-    pub(super) waiting_asked: Vec<Timestamp>,
+    /// The latter with the number of runs that they have had.
+    pub(super) waiting_asked: Vec<(Timestamp, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Served {
+    /// First attempts, however they ended.
+    pub(super) first: usize,
     pub(super) open: usize,
     pub(super) over: usize,
     pub(super) good: usize,
@@ -36,6 +39,7 @@ impl Account {
     pub(super) fn serve(&mut self, run: &RunRow) {
         let shelf = if is_asked(run.due.trigger) { &mut self.asked } else { &mut self.runs };
         let served = shelf.entry(run.due.due_at).or_default();
+        served.first += usize::from(run.due.attempt == 1);
         match run.phase {
             RunPhase::Ended(Outcome::Lost | Outcome::Superseded) => served.lost += 1,
             RunPhase::Ended(Outcome::Succeeded) => {

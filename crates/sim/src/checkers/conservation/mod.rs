@@ -3,7 +3,7 @@
 //! When the world has ended, the rows of the store are held against plain arithmetic. Of each job and of
 //! each time that it was placed: every occurrence either has a run, or lies in exactly one record, or is
 //! pending, or comes after the pending one. Nothing succeeds twice, every record counts what lies
-//! in it, and every run that someone asked for was had or still waits.
+//! in it, and every run that someone asked for was had or still waits; one that failed may be had again.
 //!
 //! What a `fresh` job is due at is made up as it goes along; there each occurrence must be later than the one
 //! before it, and one at a time.
@@ -101,8 +101,12 @@ impl Conservation {
             }
             account.serve(run);
         }
-        for (due_at, trigger) in row.map(|row| shelves::extras(&row.state)).unwrap_or_default() {
-            if is_asked(trigger) { account.waiting_asked.push(due_at) } else { account.waiting.push(due_at) }
+        for owed in row.map(|row| shelves::extras(&row.state)).unwrap_or_default() {
+            if is_asked(owed.kind) {
+                account.waiting_asked.push((owed.due_at, owed.n_runs));
+            } else {
+                account.waiting.push(owed.due_at);
+            }
         }
         let segments = self.segments.now().of.get(key).map(Vec::as_slice).unwrap_or_default();
         for record in shelves::records(end.store, key) {
@@ -291,10 +295,17 @@ impl Conservation {
         }
         for (due_at, n_asked) in asked {
             let served = account.asked.get(&due_at).copied().unwrap_or_default();
-            let n_waiting = account.waiting_asked.iter().filter(|it| **it == due_at).count();
-            let n_had = served.open + served.over + n_waiting;
+            let waiting = account.waiting_asked.iter().filter(|(waiting_at, _)| *waiting_at == due_at);
+            // One that failed is tried again, so what counts is how many were tried at all.
+            let n_left = served.good + served.open + waiting.clone().count();
+            let n_had = served.first + waiting.filter(|(_, n_runs)| *n_runs == 0).count();
             if n_asked < n_had {
                 let what = format!("{n_asked} runs were asked for at {due_at}, and there are {n_had}");
+                self.findings.add(end.now, key, what);
+            } else if n_asked < n_left {
+                let what = format!(
+                    "{n_asked} runs were asked for at {due_at}, and {n_left} have succeeded, are open or wait"
+                );
                 self.findings.add(end.now, key, what);
             }
             // One that was lost often enough is over by that.

@@ -1,9 +1,11 @@
+use evenbeat_core::ids::ExtraId;
+use evenbeat_core::job::Extra;
 use evenbeat_core::run::Trigger;
 use evenbeat_core::store::RunPhase;
 
 use super::*;
 use crate::checkers::shelf::Shelf;
-use crate::checkers::tale::{Tale, cron, every, fresh};
+use crate::checkers::tale::{Tale, cron, every, fresh, instant};
 
 const OVER: RunPhase = RunPhase::Ended(Outcome::Succeeded);
 const FAILED: RunPhase = RunPhase::Ended(Outcome::Failed);
@@ -114,10 +116,7 @@ fn a_record_counts_what_lies_in_it() {
 
 #[test]
 fn one_may_be_kept_for_its_turn() {
-    let kept = |settled| {
-        two_served(20_000)
-            .but(move |row| row.state.settled_until = Some(crate::checkers::tale::instant(settled)))
-    };
+    let kept = |settled| two_served(20_000).but(move |row| row.state.settled_until = Some(instant(settled)));
     check(told(), &kept(35_000).record("a", 30_000, 30_000, 1), &[]);
     check(told(), &kept(35_000), &["a: 1 occurrences from 2026-02-04T10:00:30Z on"]);
     check(told(), &kept(25_000), &[]);
@@ -191,7 +190,22 @@ fn a_run_that_was_asked_for_is_had_once() {
     check(asked(), &had(RunPhase::Claimed), &[]);
     check(asked(), &had(LOST), &[]);
     check(asked(), &shelf().waiting(5_000, Trigger::Manual), &[]);
-    check(asked(), &had(LOST).run_of(2, "a", 5_000, OVER, Trigger::Manual), &[]);
+    let again = |shelf: Shelf, phase| {
+        shelf.run_of(2, "a", 5_000, phase, Trigger::Manual).run_but(2, |row| row.due.attempt = 2)
+    };
+    let waits_again = |shelf: Shelf| {
+        shelf.but(|row| {
+            let waiting = Extra { attempt: 1, ..Extra::manual(ExtraId(9), instant(5_000)) };
+            row.state.extras.push(waiting);
+        })
+    };
+    check(asked(), &again(had(LOST), OVER), &[]);
+    check(asked(), &again(had(FAILED), OVER), &[]);
+    check(asked(), &again(had(FAILED), RunPhase::Claimed), &[]);
+    check(asked(), &waits_again(had(FAILED)), &[]);
+    let left = "a: 1 runs were asked for at 2026-02-04T10:00:05Z, and 2 have succeeded, are open or wait";
+    check(asked(), &again(had(OVER), OVER), &[left]);
+    check(asked(), &waits_again(again(had(FAILED), OVER)), &[left]);
     check(
         asked(),
         &shelf(),
