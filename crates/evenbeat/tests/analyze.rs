@@ -187,9 +187,8 @@ fn bad_crontabs_are_refused_with_every_fault_at_its_place() {
 
 #[test]
 fn fixed_cron_minutes_of_a_job_file_say_what_h_would_bring() {
-    let jobs: String = (0..12)
-        .map(|n| format!("[[job]]\nname = \"job-{n}\"\ncommand = [\"true\"]\ncron = \"0 * * * *\"\n"))
-        .collect();
+    let job = |n: u32| format!("[[job]]\nname = \"job-{n}\"\ncommand = [\"true\"]\ncron = \"0 * * * *\"\n");
+    let jobs = (0..12).map(job).collect::<Vec<_>>().concat();
     // Lines are wrapped, and a word stays with its score by a blank of its own.
     let flat = |text: String| text.split([' ', '\n', '\u{a0}']).collect::<Vec<_>>().join(" ");
     let said = flat(run_on(&jobs, &["--jobs", "--hours", "24"]));
@@ -197,7 +196,7 @@ fn fixed_cron_minutes_of_a_job_file_say_what_h_would_bring() {
     for part in [gain, "good (1.00), busiest minute 12 → 1."] {
         assert!(said.replace("   ", " ").replace("  ", " ").contains(part), "{part}\n{said}");
     }
-    let crontab: String = (0..12).map(|n| format!("0 * * * * job-{n}\n")).collect();
+    let crontab = (0..12).map(|n| format!("0 * * * * job-{n}\n")).collect::<Vec<_>>().concat();
     assert!(flat(run_on(&crontab, &["--crontab"])).contains("good (1.00), busiest minute 12 → 1."), "{said}");
 }
 

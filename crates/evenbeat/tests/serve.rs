@@ -8,6 +8,7 @@ mod wait;
 #[path = "serve/abuse.rs"]
 mod abuse;
 #[path = "chaos/database.rs"]
+#[expect(dead_code, reason = "shared with tests that set its clock")]
 mod database;
 #[path = "serve/demo.rs"]
 mod demo;

@@ -68,6 +68,10 @@ use session::{Question, Session};
 use start_rate::Starts;
 use view::{JobIdx, View};
 
+/// Time that falls this far behind the boot clock has been set back. Less than the slack of a repair, so that no step is
+/// missed.
+const STEP_MIN: Duration = Duration::from_secs(10);
+
 /// What one node decides with.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
@@ -107,6 +111,9 @@ pub struct Engine {
     has_left: bool,
     /// The store's clock less the node's boot clock, as last heard.
     store_offset: Option<Duration>,
+    /// How far time has been ahead of the boot clock since it was last set back.
+    furthest: Option<Duration>,
+    n_steps_back: u64,
     /// Whether the last question to the store was answered; if not, only beats are sent.
     is_store_up: bool,
 
@@ -152,6 +159,8 @@ impl Engine {
             is_drained: false,
             has_left: false,
             store_offset: None,
+            furthest: None,
+            n_steps_back: 0,
             is_store_up: true,
             held: HeldRuns::default(),
             ends: Ends::default(),
@@ -186,8 +195,27 @@ impl Engine {
             Event::Ended { run, over } => self.run_ended(now, run, over),
             Event::Drain(is_draining) => self.is_draining = is_draining,
         }
+        self.note_steps(now);
         self.advance(now, &mut out);
         out
+    }
+
+    /// With every event, so that a clock which was ahead for a moment only is noticed too.
+    fn note_steps(&mut self, now: Now) {
+        if self.settings.lease.is_some() && self.store_offset.is_none() {
+            // The store has not yet told what time it is.
+            return;
+        }
+        let ahead = self.time(now) - Timestamp::from_millis(now.boot.as_millis());
+        let furthest = self.furthest.unwrap_or(ahead);
+        let is_back = ahead + STEP_MIN < furthest;
+        self.n_steps_back += u64::from(is_back);
+        self.furthest = Some(if is_back { ahead } else { ahead.max(furthest) });
+    }
+
+    /// How often time was set back so far that what was stored before may lie in the future.
+    pub fn n_steps_back(&self) -> u64 {
+        self.n_steps_back
     }
 
     /// Does what is due, whatever the event was.

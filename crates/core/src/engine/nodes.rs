@@ -106,7 +106,9 @@ mod tests {
             name: format!("{node}-1"),
             boot_id: 1,
             kind: SessionKind::Node,
+            home: no,
             pools: pools(carries),
+            zone_data: String::new(),
         };
         SessionRow { spec, beat: 1, is_dead: false, is_draining: false }
     }

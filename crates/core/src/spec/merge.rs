@@ -1,5 +1,7 @@
 //! What a job does not say, a table of defaults may.
 
+use std::collections::btree_map::Entry;
+
 use super::JobSpec;
 use super::fields::{SCHEDULE_KINDS, TARGET_KINDS};
 use super::read::Subject;
@@ -105,10 +107,10 @@ impl JobSpec {
                 }
                 (Some(Value::Table(own)), Value::Table(theirs)) if entry == "env" => {
                     for (variable, value) in theirs {
-                        if !own.contains_key(&variable) {
-                            let path = path.key("env").key(&variable);
+                        if let Entry::Vacant(free) = own.entry(variable) {
+                            let path = path.key("env").key(free.key());
                             self.places.insert(path.clone(), defaults.place_of(&path));
-                            own.insert(variable, value);
+                            free.insert(value);
                         }
                     }
                 }

@@ -143,7 +143,7 @@ impl FromRequest<Api> for BodyText {
     }
 }
 
-/// The body has been received as a whole before ([`super::router`]), within its limits.
+/// The body has been received as a whole before ([`super::router()`]), within its limits.
 async fn bytes(request: Request, api: &Api) -> Result<Bytes, Problem> {
     let is_json = is_json(request.headers());
     let read = Bytes::from_request(request, api).await;

@@ -119,7 +119,7 @@ impl Api {
     }
 }
 
-/// Everything that can be asked of a process. Whoever accepts connections puts a [`Peer`](super::Peer) into the
+/// Everything that can be asked of a process. Whoever accepts connections puts a [`Peer`] into the
 /// extensions of every request.
 pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
     let rooms =

@@ -72,7 +72,7 @@ pub(super) fn write(plan: &RebalancePlan, fleet: String) -> String {
     serde_json::to_string(&text).unwrap_or_default()
 }
 
-/// Reads what [`write`] wrote. None if it is no such text, for example of another version of this program.
+/// Reads what [`write()`] wrote. None if it is no such text, for example of another version of this program.
 pub(super) fn read(text: &str) -> Option<ReadPlan> {
     let PlanText { fleet, old_score, new_score, moves, kept } = serde_json::from_str(text).ok()?;
     let one_move = |it: MoveText| {

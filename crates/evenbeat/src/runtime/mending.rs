@@ -11,15 +11,11 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::notice::Notice;
 use evenbeat_core::repair::{self, Fault};
 use evenbeat_core::store::{BATCH_MAX, StoreDown};
-use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
 use super::app::App;
 
 /// How often we look whether the clock was set back, and try again what could not be repaired.
 const LOOK_EVERY: Length = Length::from_secs(5);
-
-/// Time that falls this far behind has been set back. Less than the slack of a repair, so that no step is missed.
-const STEP_MIN: Duration = Duration::from_secs(10);
 
 /// How many jobs are looked at between two other questions to the engine.
 const PAGE: usize = 1_000;
@@ -27,13 +23,12 @@ const PAGE: usize = 1_000;
 /// Repairs until the process ends.
 pub(super) async fn mend(app: App) {
     let mut reported = None;
-    let mut latest = None;
-    was_set_back(&app, &mut latest).await;
+    let mut n_steps = 0;
     loop {
         // How many are many is only known once everything was read.
         app.fleet.read().await;
         // What a restart has not seen, other jobs tell.
-        if was_set_back(&app, &mut latest).await || app.fleet.faults().is_any_of_clock() {
+        if was_set_back(&app, &mut n_steps).await || app.fleet.faults().is_any_of_clock() {
             look_at_all(&app).await;
         }
         set_right(&app).await;
@@ -45,19 +40,10 @@ pub(super) async fn mend(app: App) {
     }
 }
 
-/// Whether the fleet's time has fallen behind the boot clock since it was last looked at. On PostgreSQL that is the
-/// database's clock.
-async fn was_set_back(app: &App, latest: &mut Option<Duration>) -> bool {
-    let offset = app.node.ask(|engine, now| offset(engine.time(now), now.boot)).await;
-    let Some(offset) = offset else { return false };
-    let before = latest.unwrap_or(offset);
-    let is_back = offset + STEP_MIN < before;
-    *latest = Some(if is_back { offset } else { offset.max(before) });
-    is_back
-}
-
-fn offset(time: Timestamp, boot: BootTime) -> Duration {
-    time - Timestamp::from_millis(boot.as_millis())
+/// Whether the fleet's time was set back since it was last looked at. On PostgreSQL that is the database's clock.
+async fn was_set_back(app: &App, n_steps: &mut u64) -> bool {
+    let Some(n) = app.node.ask(|engine, _| engine.n_steps_back()).await else { return false };
+    std::mem::replace(n_steps, n) != n
 }
 
 /// Nothing but the time has changed, so the feed tells nothing: all jobs are looked at as the engine knows them.

@@ -18,11 +18,14 @@ const HOLDS_FOR: Duration = Duration::from_secs(1);
 /// How long a write may take.
 const WITHIN: Length = Length::from_secs(5);
 
+/// When it was last tried, and what came of it.
+type Probe = (BootTime, Result<(), String>);
+
 /// Writes something now and then, when somebody wants to know. Copies share it.
 #[derive(Clone, Debug)]
 pub struct WriteProbe {
     store: AnyStore,
-    last: Arc<Mutex<Option<(BootTime, Result<(), String>)>>>,
+    last: Arc<Mutex<Option<Probe>>>,
 }
 
 impl WriteProbe {

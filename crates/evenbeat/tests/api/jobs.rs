@@ -222,7 +222,10 @@ fn lists_are_filtered() {
     check("condition=ok", &["shop"]);
     // No node has its pool.
     check("condition=warning", &["news"]);
-    check("condition=warning&label=team=news&pool=browsers&q=NEW&prefix=n&enabled=true&paused=false", &["news"]);
+    check(
+        "condition=warning&label=team=news&pool=browsers&q=NEW&prefix=n&enabled=true&paused=false",
+        &["news"],
+    );
     check("condition=ok&site=s&tenant=t&running=false&status=scheduled", &["shop"]);
     check("condition=ok&label=team=nobody", &[]);
     check("condition=error", &[]);

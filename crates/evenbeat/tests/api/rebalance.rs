@@ -100,7 +100,8 @@ fn what_runs_while_a_plan_is_applied_is_skipped() {
 
 #[test]
 fn an_edit_makes_a_plan_stale_and_nothing_moves() {
-    let change: [(&str, fn(&Served, &str)); 3] = [
+    type Change = (&'static str, fn(&Served, &str));
+    let change: [Change; 3] = [
         ("a definition", |served, job| {
             served.add(job, r#""every":"5h""#);
         }),

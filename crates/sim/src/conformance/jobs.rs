@@ -153,34 +153,35 @@ pub(super) fn who_changed_what_is_written_with_the_change<B: Backend>(backend: &
     assert_eq!(desk.store.audit(1).unwrap().len(), 1);
 }
 
-fn request(id: u128, key: u128, body: u128) -> Option<RunRequest> {
-    Some(RunRequest { id: ExtraId(id), idempotency: Some(Idempotency { key, body }) })
+fn request(id: u128, key: u128, body: u128) -> RunRequest {
+    RunRequest { id: ExtraId(id), idempotency: Some(Idempotency { key, body }) }
 }
 
 pub(super) fn a_repeated_request_for_a_run_is_recognised<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let row = desk.create("a");
     let first = request(1, 10, 100);
-    let row = desk.put(PutJob { request: first, ..again(&row) });
-    let repeated = PutAnswer::Repeated(first.unwrap());
+    let row = desk.put(PutJob { request: Some(first), ..again(&row) });
+    let repeated = PutAnswer::Repeated(first);
     for again_under in [row.version, Version(0)] {
-        let put = PutJob { seen: Seen::Version(again_under), request: request(2, 10, 101), ..again(&row) };
+        let put =
+            PutJob { seen: Seen::Version(again_under), request: Some(request(2, 10, 101)), ..again(&row) };
         assert_eq!(desk.ask_put(put), repeated, "the earlier one, whatever the job and the body are now");
     }
     assert_eq!(desk.row("a"), row, "and nothing was written");
-    let row = desk.put(PutJob { request: request(3, 11, 100), ..again(&row) });
+    let row = desk.put(PutJob { request: Some(request(3, 11, 100)), ..again(&row) });
     let without_key = Some(RunRequest { id: ExtraId(4), idempotency: None });
     desk.put(PutJob { request: without_key, ..again(&row) });
     let other = desk.create("b");
-    desk.put(PutJob { request: request(5, 12, 100), ..again(&other) });
+    desk.put(PutJob { request: Some(request(5, 12, 100)), ..again(&other) });
 }
 
 pub(super) fn a_request_of_an_old_version_is_not_stored<B: Backend>(backend: &B) {
     let mut desk = Desk::at(backend);
     let row = desk.create("a");
-    let stale = PutJob { seen: Seen::Version(Version(0)), request: request(1, 10, 100), ..again(&row) };
+    let stale = PutJob { seen: Seen::Version(Version(0)), request: Some(request(1, 10, 100)), ..again(&row) };
     assert_eq!(desk.ask_put(stale), PutAnswer::Stale(row.clone()));
-    desk.put(PutJob { request: request(2, 10, 100), ..again(&row) });
+    desk.put(PutJob { request: Some(request(2, 10, 100)), ..again(&row) });
 }
 
 pub(super) fn what_goes_on_record_with_an_edit_is_kept<B: Backend>(backend: &B) {

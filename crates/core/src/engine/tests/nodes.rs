@@ -24,7 +24,9 @@ fn session(id: SessionId, node: &str, beat: u64) -> SessionRow {
         name: format!("{node}-1"),
         boot_id: 1,
         kind: SessionKind::Node,
+        home: id.0,
         pools: BTreeMap::from([(Pool::default_pool(), 100)]),
+        zone_data: String::new(),
     };
     SessionRow { spec, beat, is_dead: false, is_draining: false }
 }

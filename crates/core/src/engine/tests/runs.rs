@@ -71,7 +71,7 @@ fn an_occurrence_is_told_to_be_skipped_unless_it_may_still_have_its_turn() {
         desk.at("11:00")
     };
     let said = said_at_11("10:00");
-    assert!(said.contains("occurrence skipped, the job is running job_id=a"), "{said}");
+    assert!(said.contains("occurrence skipped, the job is running job=a"), "{said}");
     // It only began late, and may well be over before the next one is late.
     let said = said_at_11("10:50");
     assert!(!said.contains("skipped"), "{said}");

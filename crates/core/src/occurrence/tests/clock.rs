@@ -161,9 +161,11 @@ fn what_someone_asked_for_comes_now() {
 /// The clock is set back while a run goes on: what it leaves has right times only, and must not wait for the wrong ones.
 #[test]
 fn a_run_that_sees_its_clock_set_back_leaves_a_job_that_goes_on() {
-    for (schedule, expected) in
-        [("every 20m", "12:40:00.001"), ("cron */20 * * * *", "12:40"), ("fresh 2h cooldown 1h", "13:00")]
-    {
+    for (schedule, expected) in [
+        ("every 20m", "12:40:00.001"),
+        ("cron */20 * * * *", "12:40"),
+        ("fresh 2h cooldown 1h", "13:00:00.001"),
+    ] {
         let job = job(schedule);
         let due_at = instant("2026-02-06T12:00:00Z");
         let mut state = placed(&job, "10:00");

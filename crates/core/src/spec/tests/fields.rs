@@ -45,10 +45,7 @@ fn a_target_is_one_of_three() {
     assert!(target("http: 'https://example.org/run'").contains(r#"url: "https://example.org/run""#));
     assert!(target("queue: 'crawl'").contains(r#"topic: Some("crawl")"#));
     assert!(target("queue: {}").contains("topic: None"));
-    check_faults(
-        "command: 'curl x'",
-        &["command: `command` is one text, which only a shell could take apart"],
-    );
+    check_faults("command: 'curl x'", &["command: `command` is one text, not a program with its arguments"]);
     check_faults(
         "command: {argv: [' '], shell: true}",
         &["command.argv: `command.argv` is empty (name the program to run)"],
@@ -209,7 +206,7 @@ fn slips_get_a_hint() {
     check_hint("coldown: '1h'", "did you mean `cooldown`?");
     check_hint(
         "telescope: 1",
-        "what only the run needs goes into `params`, what only people need into `labels`",
+        "put what only the run needs into `params`, and what only people need into `labels` or `description`",
     );
     check_hint("queue: {colour: 1}", "the fields of `queue` are `broker`, `topic` and `cloudevents`");
     check_hint(
@@ -223,7 +220,7 @@ fn slips_get_a_hint() {
     check_hint("schedule: '0 6 * * *'", "a cron expression is written as `cron = \"0 6 * * *\"`");
     check_hint(
         "command: 'curl -s x'",
-        "write the program and its arguments as a list, `[\"curl\", \"-s\", \"x\"]`, or add `shell = true`",
+        "write the program and its arguments as a list: `[\"curl\", \"-s\", \"x\"]`",
     );
     check_hint(
         "average_good_duration: 1",

@@ -26,6 +26,7 @@ pub use args::{
 use super::analyze::{InputKind, WIDTH_MAX, WIDTH_MIN};
 use super::live::{ServerArgs, at_desk};
 use super::{Exit, input};
+use crate::jobfile::Diagnostics;
 use crate::runtime::progress::Progress;
 use ask::Subject;
 use figures::Origin;
@@ -94,7 +95,7 @@ fn of_file(
         origin: Origin::File(input.kind),
         jobs: input.jobs.into_iter().map(|it| it.job).collect(),
         base: Setup::new(),
-        n_left_out: input.left_out.len() + input.bad_lines.as_ref().map_or(0, |it| it.n_lines()),
+        n_left_out: input.left_out.len() + input.bad_lines.as_ref().map_or(0, Diagnostics::n_lines),
         warnings: Vec::new(),
         assumes_utc: input.assumes_utc,
     }))

@@ -1,5 +1,7 @@
 //! The clock that leases go by, and which start of the machine it counts from.
 
+use std::sync::OnceLock;
+
 use evenbeat_core::time::BootTime;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -8,10 +10,17 @@ pub fn now() -> BootTime {
     to_boot(clock_gettime(ClockId::Boottime))
 }
 
-/// Which start of the machine its boot clock counts from.
+/// Which start of the machine its boot clock counts from. Read once: a process that runs out of files later must not take
+/// its own runs for those of another start.
 pub fn id() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    id.map_or_else(|_| "unknown".to_owned(), |id| id.trim().to_owned())
+    static ID: OnceLock<String> = OnceLock::new();
+    if let Some(id) = ID.get() {
+        return id.clone();
+    }
+    match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+        Ok(id) => ID.get_or_init(|| id.trim().to_owned()).clone(),
+        Err(_) => "unknown".to_owned(),
+    }
 }
 
 fn to_boot(at: Timespec) -> BootTime {

@@ -99,7 +99,7 @@ async fn run(tx: &Tx, store: &Inner, me: SessionId, epoch: Epoch, claims: &[&Cla
     let refusal = match living.first() {
         _ if !reign.is_current_and_open(epoch) => Err(Claims::Closed),
         None => Err(Claims::SessionDead),
-        Some(session) if session.try_get(3)? => Err(Claims::Draining),
+        Some(session) if session.try_get("is_draining")? => Err(Claims::Draining),
         Some(session) => Ok(session),
     };
     let session = match refusal {

@@ -33,12 +33,13 @@ impl PgStore {
     /// Writes the jobs of a plan, all of them or none. One transaction, however many they are: what a plan moves is not
     /// due for a while, so claims hardly ever wait for it, and beats never do.
     pub async fn apply_plan(&self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
-        self.within(PLAN_DEADLINE, async {
+        // Boxed: it is large, and a rebalance is rare.
+        Box::pin(self.within(PLAN_DEADLINE, async {
             let tx = Tx::new(self, Lane::Pool).await?;
             let answer = apply(&tx, &self.inner.reader, plan).await?;
             tx.give_back();
             Ok(answer)
-        })
+        }))
         .await
     }
 }
