@@ -104,9 +104,13 @@ impl Engine {
         let counters: Vec<CounterKey> = takes.iter().map(|take| take.counter.clone()).collect();
         self.counters.asked(&counters);
         let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
+        // Where nodes share a store, each claim has an id of its own: a claim whose answer was lost may be open already, and
+        // a second one under the same id would pass for it.
         let request = match due.serves {
-            Serves::Extra(id) => entry.state.extras.iter().find(|extra| extra.id == id),
-            Serves::Pending | Serves::Beside => None,
+            Serves::Extra(id) if self.settings.lease.is_none() => {
+                entry.state.extras.iter().find(|extra| extra.id == id)
+            }
+            Serves::Extra(_) | Serves::Pending | Serves::Beside => None,
         };
         let bid = Bid {
             key: entry.key.clone(),

@@ -18,7 +18,7 @@ pub const LOSSES_MAX: u32 = 3;
 
 /// A run that ended this long before it was due, or before something else happened to its job, saw its clock set back
 /// (T3). Less is over in a moment.
-const SET_BACK_MIN: Duration = Duration::from_mins(1);
+const SET_BACK_MIN: Duration = Duration::from_mins(15);
 
 /// A run has ended. Too many failures in a row pause the job.
 pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &RunEnd) -> Step {
