@@ -76,7 +76,6 @@ fn noticed_in_engine(rule: Rule) -> Noticed {
         Rule::TrustFromRequest => InWorlds { from: 56 },
         Rule::OpenAfterQuarantine | Rule::AdvanceOnAnswer => InWorlds { from: 2 },
         Rule::RevokeUnknown | Rule::ReleaseUnstarted => InWorlds { from: 1 },
-        Rule::RegularAfterFailure => InWorlds { from: 0 },
         Rule::Amnesty
         | Rule::WholeWindow
         | Rule::BeatRestartsWindow
@@ -92,7 +91,8 @@ fn noticed_in_engine(rule: Rule) -> Noticed {
         | Rule::RethinkStaleEnd
         | Rule::ResendEnd
         | Rule::BlackoutEndsRun
-        | Rule::LateShare => ByTest("evenbeat-core engine::tests::mutants"),
+        | Rule::LateShare
+        | Rule::RegularAfterFailure => ByTest("evenbeat-core engine::tests::mutants"),
     }
 }
 
