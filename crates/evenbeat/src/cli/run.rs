@@ -284,8 +284,8 @@ fn look(id: &str, desk: &Desk<'_>) -> Result<RunView, Trouble> {
     desk.ask(Ask::get(&["runs", id]))?.read()
 }
 
-/// Prints what the runs of a request write until it has its last one, and ends as that did: with its exit code, where
-/// it has one.
+/// Prints what a requested run writes, and ends as it did: with its exit code, where it has one. A run that was lost with
+/// its node says nothing, so the next attempt is waited for; one that failed is an answer, also if it is tried again.
 pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
     let mut seen: Option<String> = None;
     loop {
@@ -302,9 +302,18 @@ pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
             seen = Some(run.id);
             continue;
         }
-        if !run.is_open() && run.retry_at.is_none() {
+        let is_lost = &*run.status == "lost";
+        if !run.is_open() && (run.retry_at.is_none() || !is_lost) {
             if &*run.status != "succeeded" {
-                writeln!(desk.err, "run {} of {}: {}", run.id, run.job, run.status)?;
+                let again = run.retry_at.map(|at| format!("; next attempt {}", desk.clock.at(at.0)));
+                writeln!(
+                    desk.err,
+                    "run {} of {}: {}{}",
+                    run.id,
+                    run.job,
+                    run.status,
+                    again.unwrap_or_default()
+                )?;
             }
             return Ok(exit_of(&run));
         }
