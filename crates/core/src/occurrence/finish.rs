@@ -17,7 +17,8 @@ use crate::urgency;
 pub const LOSSES_MAX: u32 = 3;
 
 /// A run that ended this long before it was due, or before something else happened to its job, saw its clock set back
-/// (T3). Less is over in a moment.
+/// (T3). Smaller steps are left to the repair of stored times: here they would move a job off its rhythm for a clock that is
+/// merely adjusted.
 const SET_BACK_MIN: Duration = Duration::from_mins(15);
 
 /// A run has ended. Too many failures in a row pause the job.
