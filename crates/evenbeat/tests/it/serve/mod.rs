@@ -1,0 +1,16 @@
+//! The real program with real processes: a node that serves, dies, comes back, and is asked by the command line.
+
+mod abuse;
+mod demo;
+mod downtime;
+mod drain;
+mod lives;
+mod log_lines;
+pub(crate) mod node;
+mod quotas;
+mod reasons;
+mod refused;
+mod reload;
+mod retries;
+mod store;
+mod shared_file;

@@ -1,0 +1,139 @@
+//! House rules that a machine can hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+fn files_under(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_under(&path, ending));
+        } else if path.to_str().unwrap().ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    files_under(&root().join("crates"), ".rs")
+}
+
+/// Inside the core a module uses only modules that stand above it in `lib.rs`: the order of
+/// dependence is the order of reading, and there are no circles.
+#[test]
+fn core_modules_use_only_those_above_them() {
+    let source = root().join("crates/core/src");
+    let lib = fs::read_to_string(source.join("lib.rs")).unwrap();
+    let order: Vec<&str> =
+        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    assert!(10 < order.len(), "lib.rs was not understood");
+    let mut faults = Vec::new();
+    for path in files_under(&source, ".rs") {
+        let inside = path.strip_prefix(&source).unwrap().to_str().unwrap().to_owned();
+        let module = inside.split(['/', '.']).next().unwrap();
+        let Some(place) = order.iter().position(|it| *it == module) else { continue };
+        let text = fs::read_to_string(&path).unwrap();
+        // Tests may use what they like: they are the last to know.
+        let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let is_test = inside.contains("test") || inside.contains("sample") || inside.contains("properties");
+        for (number, line) in product.lines().enumerate().filter(|_| !is_test) {
+            if line.trim_start().starts_with("//") {
+                continue;
+            }
+            for used in line.split("crate::").skip(1) {
+                let used = used.split(|it: char| !it.is_alphanumeric() && it != '_').next().unwrap();
+                if order.iter().position(|it| *it == used).is_some_and(|used_place| place < used_place) {
+                    faults.push(format!(
+                        "{inside}:{}: `{module}` uses `{used}`, which stands below it",
+                        number + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Thought is due at 500 lines; this is where it stops being a matter of taste.
+#[test]
+fn no_file_is_too_long_to_read() {
+    const LINES_MAX: usize = 700;
+    let long: Vec<String> = rust_files()
+        .iter()
+        .map(|path| (fs::read_to_string(path).unwrap().lines().count(), path))
+        .filter(|(n_lines, _)| LINES_MAX < *n_lines)
+        .map(|(n_lines, path)| format!("{n_lines} lines: {}", path.display()))
+        .collect();
+    assert!(long.is_empty(), "split these:\n{}", long.join("\n"));
+}
+
+/// Every module says what it is for, in its first line.
+#[test]
+fn every_file_begins_with_its_purpose() {
+    let silent: Vec<String> = rust_files()
+        .iter()
+        .filter(|path| !path.to_str().unwrap().contains("/tests"))
+        .filter(|path| !path.ends_with("tests.rs"))
+        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
+        .map(|path| path.display().to_string())
+        .collect();
+    assert!(silent.is_empty(), "begin these with `//!`:\n{}", silent.join("\n"));
+}
+
+/// No test is switched off, and tests wait in one place only, which looks for what they wait for. Nothing else blocks a
+/// thread by sleeping either; a task may let time pass before it tries again.
+#[test]
+fn no_test_is_ignored_or_sleeps() {
+    let never = [concat!("#[", "ignore"), concat!("thread::", "sleep")];
+    let not_in_tests =
+        [concat!("time::", "sleep"), concat!("thread::", "park_timeout"), concat!("thread::", "yield_now")];
+    let waits_here = Path::new("tests/it/support/wait.rs");
+    let mut faults = Vec::new();
+    for path in rust_files() {
+        if path.ends_with(waits_here) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let is_test = path.to_str().unwrap().contains("/tests");
+        let tests_from = if is_test { 0 } else { text.find("#[cfg(test)]\nmod ").unwrap_or(text.len()) };
+        let mut at = 0;
+        for (number, line) in text.lines().enumerate() {
+            let waits = tests_from <= at && not_in_tests.iter().any(|pattern| line.contains(pattern));
+            at += line.len() + 1;
+            if waits || never.iter().any(|pattern| line.contains(pattern)) {
+                faults.push(format!("{}:{}: {line}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A second try would turn a job that ran twice in one of two tries into a passed test.
+#[test]
+fn no_test_is_retried() {
+    let retries: Vec<String> = ["nextest.toml", "../scripts/test", "../.ci/run"]
+        .iter()
+        .flat_map(|name| {
+            let text = fs::read_to_string(root().join(".config").join(name)).unwrap();
+            let lines = text.lines().map(|line| line.split('#').next().unwrap().to_owned());
+            lines.filter(|line| line.contains("retries")).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(retries.is_empty(), "{retries:?}");
+}
+
+/// The two commands of the README are the ones that exist.
+#[test]
+fn the_readme_names_the_test_command_and_ci_calls_it() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains("./scripts/test"));
+    let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert!(ci.contains("./scripts/test"));
+}
