@@ -280,6 +280,11 @@ impl Engine {
         Some(Binding::NoNode(excludes_all.or_else(|| self.nodes.fit(terms).unsatisfiable(terms))))
     }
 
+    /// Whether neither this node nor another can take such a job.
+    pub(crate) fn is_taken_by_no_node(&self, terms: &Terms) -> bool {
+        matches!(self.not_here(terms), Some(Binding::NoNode(_)))
+    }
+
     /// What the plan says about a job that stands in line.
     fn in_line(&self, idx: JobIdx, entry: &Entry, plan: &Plan) -> Binding {
         if plan.picks.iter().any(|pick| pick.idx == idx) {

@@ -291,6 +291,11 @@ impl Engine {
         Some(upcoming::of_job(key, &entry.terms, &entry.state, &outlook, time, after, most))
     }
 
+    /// Whether no node can take a job: the answer that [`Engine::explain`] gives as `no_node`.
+    pub fn has_no_node(&self, key: &JobKey) -> bool {
+        self.view.find(key).is_some_and(|entry| self.is_taken_by_no_node(&entry.terms))
+    }
+
     /// So many jobs as they are known, in the order of their keys, after this one.
     pub fn jobs_after(&self, key: Option<&JobKey>, most: usize) -> Vec<JobNews> {
         let told = |entry: &view::Entry| JobNews {

@@ -81,7 +81,12 @@ fn print(page: &UpcomingPage, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<()
         let mark = if it.estimate { '~' } else { ' ' };
         let (at, when) = (desk.clock.day_at(it.at.0), relative(it.at.0, wanted.from));
         let held_up = it.held_up_by.as_ref().map_or(String::new(), |why| {
-            format!("  {DIM}{why}, due {}{DIM:#}", desk.clock.day_at(it.due_at.0))
+            let due = if it.due_at == it.at {
+                String::new()
+            } else {
+                format!(", due {}", desk.clock.day_at(it.due_at.0))
+            };
+            format!("  {DIM}{why}{due}{DIM:#}")
         });
         writeln!(desk.out, "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}{held_up}", it.job)?;
     }

@@ -107,9 +107,9 @@ impl Verdict<'_> {
             Some(at) => writeln!(out, "  {what:16}{at}  {DIM}{}{DIM:#}", relative(at, it.now)),
             None => Ok(()),
         };
-        row("can start by", it.can_start_by)?;
+        row("earliest start", it.can_start_by)?;
         row("planned start", it.planned_start)?;
-        row("should start by", it.should_start_by)?;
+        row("latest start", it.should_start_by)?;
         row("expected end", it.expected_end)?;
         row("deadline", it.deadline)?;
         row("next change", self.next_change_at)?;

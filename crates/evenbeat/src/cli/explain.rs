@@ -46,7 +46,9 @@ fn print(it: &ExplanationView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     row("starts at", it.starts_at)?;
     row("earliest start", it.can_start_by)?;
     row("latest start", it.should_start_by)?;
-    row("expected end", it.expected_end)?;
+    // A job that runs or will start is expected to end; a paused one, or one that no node can take, is not.
+    let is_expected = it.starts_at.is_some() || it.binding == "running";
+    row("expected end", it.expected_end.filter(|_| is_expected))?;
     row("deadline", it.deadline)?;
     writeln!(desk.out, "  {:16}{}", "expected length", length(it.expected_length.0))?;
     Ok(())

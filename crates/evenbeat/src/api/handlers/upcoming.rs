@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use evenbeat_core::agenda::{Agenda, AgendaError, Occurrence, WINDOW_MAX};
+use evenbeat_core::condition::Reason;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
@@ -75,7 +76,23 @@ pub(in crate::api) async fn list(
     // A month of a large fleet is worth a thread of its own.
     let page = tokio::task::spawn_blocking(move || page(&fleet, &query, TimeWindow::new(from, to), now));
     let page = page.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
-    page.map(Json).map_err(|error| wrong("to", error.to_string()))
+    let mut page = page.map_err(|error| wrong("to", error.to_string()))?;
+    mark_without_node(&api, &mut page.items).await?;
+    Ok(Json(page))
+}
+
+/// Marks the runs of jobs that no node can take: they come due, and do not start.
+async fn mark_without_node(api: &Api, items: &mut [OccurrenceView]) -> Result<(), Problem> {
+    let keys: BTreeSet<JobKey> = items.iter().filter_map(|it| it.job.parse().ok()).collect();
+    let asked = api.app.node.ask(move |engine, _| {
+        let without = keys.iter().filter(|key| engine.has_no_node(key));
+        without.map(ToString::to_string).collect::<BTreeSet<String>>()
+    });
+    let without = asked.await.ok_or_else(judge::node_gone)?;
+    for it in items.iter_mut().filter(|it| without.contains(&it.job)) {
+        it.held_up_by = Some(Reason::NoNode.as_str().to_owned());
+    }
+    Ok(())
 }
 
 fn page(
@@ -159,6 +176,7 @@ pub(in crate::api) async fn of_job(
         starts.into_iter().map(|start| OccurrenceView::of(&key, start, is_estimate)).collect();
     let is_more = query.limit < items.len();
     items.truncate(query.limit);
+    mark_without_node(&api, &mut items).await?;
     let next = items.last().filter(|_| is_more).map(|it| it.at.to_string());
     Ok(Json(Page { items, next }))
 }

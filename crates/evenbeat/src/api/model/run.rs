@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenbeat_core::ids::{JobKey, SessionId};
 use evenbeat_core::job::Extra;
-use evenbeat_core::run::Trigger;
+use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{RecordRow, RunPhase, RunRow, SessionRow};
 use evenbeat_core::time::{CLOCK_SLACK, Duration, Timestamp};
 use evenbeat_core::value::Table;
@@ -138,6 +138,7 @@ impl RunView {
             RunPhase::Running => ("running", None),
             RunPhase::Ended(outcome) => ("ended", Some(outcome.as_str())),
         };
+        let is_lost = matches!(row.phase, RunPhase::Ended(Outcome::Lost | Outcome::Superseded));
         let status = outcome.unwrap_or(if row.phase == RunPhase::Running { "running" } else { "starting" });
         let took =
             row.started_at.zip(row.ended).map(|(from, ended)| (ended.ended_at - from).max(Duration::ZERO));
@@ -169,7 +170,8 @@ impl RunView {
             ended_at: row.ended.map(|it| it.ended_at.into()),
             took: took.map(Into::into),
             took_seconds: took.map(seconds),
-            frozen_for: row.ended.map(|it| it.frozen_for.into()),
+            // Nobody knows how long a run stood still whose node was given up.
+            frozen_for: row.ended.filter(|_| !is_lost).map(|it| it.frozen_for.into()),
             exit_code,
             signal: end.signal,
             reason: end.reason.map(|it| it.as_str().into()),

@@ -18,7 +18,7 @@ pub struct OccurrenceView {
     pub estimate: bool,
     /// When it is due.
     pub due_at: Instant,
-    /// Why it does not start when it is due: `backoff` or `blackout`.
+    /// Why it does not start when it is due: `backoff`, `blackout`, or `no_node` if no node can take the job at all.
     pub held_up_by: Option<String>,
 }
 

@@ -69,6 +69,12 @@ fn a_job_that_no_node_can_take_warns_at_apply_and_names_the_cause_everywhere() {
         (by["warning"].as_u64()? + by["error"].as_u64()? == 3).then_some(by)
     });
     assert_eq!(counted["ok"], 1, "{counted}");
+    // What is to come says so too (K6).
+    let first = |words: &[&str]| node.json(words)["items"][0].clone();
+    assert_eq!(first(&["upcoming", "--job", "chrome"])["held_up_by"], "no_node");
+    assert!(first(&["upcoming", "--job", "typo"])["held_up_by"].is_null());
+    // The first of the next minute comes due every second, and cannot start.
+    assert_eq!(first(&["upcoming", "--to", "1m"])["held_up_by"], "no_node");
     node.stop();
 }
 
