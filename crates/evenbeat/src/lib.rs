@@ -4,12 +4,14 @@
 
 pub mod api;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod crontab;
 pub mod demo;
 pub mod fleet;
 pub mod intake;
 pub mod jobfile;
+mod mint;
 mod point;
 pub mod printable;
 pub mod runtime;

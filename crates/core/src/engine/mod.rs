@@ -251,10 +251,15 @@ impl Engine {
 
     /// The time that occurrences go by: the store's where several nodes share it, else the node's own.
     pub fn time(&self, now: Now) -> Timestamp {
-        match self.store_offset.filter(|_| self.settings.lease.is_some()) {
+        match self.store_offset() {
             Some(offset) => Timestamp::from_millis(now.boot.as_millis()) + offset,
             None => now.wall,
         }
+    }
+
+    /// The store's time less the boot clock, where several nodes share a store that has told its time.
+    pub fn store_offset(&self) -> Option<Duration> {
+        self.store_offset.filter(|_| self.settings.lease.is_some())
     }
 
     /// The time that occurrences go by, at an instant of this node.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::time::{Duration as Length, Instant};
 
+use evenbeat::clock::Clock;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, ApplyOptions};
 use evenbeat::jobfile::{SourceText, load};
@@ -156,7 +157,9 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
         Backend::Sqlite => None,
         Backend::Postgres(_) => Some(Timings::new(TimingsSpec::DEFAULT).expect("timings")),
     };
+    let clock = Clock::system();
     let parts = AppParts {
+        clock: clock.clone(),
         store: home.store(),
         identity: NodeIdentity {
             node: node.clone(),
@@ -171,7 +174,7 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    App::start(parts, |news| Works::Noop(Noop::new(Length::ZERO, news))).expect("the node starts")
+    App::start(parts, |news| Works::Noop(Noop::new(Length::ZERO, clock, news))).expect("the node starts")
 }
 
 /// Waits until the wall clock says so.

@@ -49,7 +49,8 @@ use evenbeat_core::zone::Zone;
 pub use exit::{Exit, Probe, exit_codes};
 pub use reasons::reasons;
 
-use crate::runtime::{clock, terminal};
+use crate::clock::Clock as SystemClock;
+use crate::runtime::terminal;
 
 /// The scheduler for fleets of recurring jobs: fresh, evenly spread, never doubled.
 #[derive(Debug, Parser)]
@@ -217,7 +218,8 @@ pub fn main() -> Exit {
 }
 
 fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let now = clock::now();
+    let clock = SystemClock::system();
+    let now = clock.now();
     match command {
         Command::Check { files, json } => check::run(&files, json, true, now, out, err),
         Command::Next { file, job, n, from, tz, json } => {
@@ -247,8 +249,8 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
             analyze::run(&file, &wanted, out, err)
         }
         Command::Config(args) => config::run(&args, out, err),
-        Command::Demo(args) => demo::run(&args, out, err),
-        Command::Serve(args) => serve::run(&args, err),
+        Command::Demo(args) => demo::run(&args, &clock, out, err),
+        Command::Serve(args) => serve::run(&args, &clock, err),
         Command::Db(args) => db::run(&args, out, err),
         Command::Simulate(args) => {
             let width = args.width.unwrap_or_else(terminal::width);

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::Exit;
 use super::config::{ConfigArgs, exit_of, say};
+use crate::clock::Clock;
 use crate::config::{Config, load};
 use crate::runtime::app::Stopped;
 use crate::serve::{END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
@@ -26,7 +27,7 @@ pub(super) struct ServeArgs {
 }
 
 /// Serves.
-pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
+pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::Result<Exit> {
     let (mut config, origins) = match load(&args.config.asked()) {
         Ok(loaded) => (loaded.config, loaded.origins),
         Err(refused) => {
@@ -39,7 +40,7 @@ pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
             config.jobs.push(path.clone());
         }
     }
-    start_logging(&config.log);
+    start_logging(&config.log, clock);
     for ignored in origins.ignored() {
         tracing::warn!(reason = ignored.message, "environment variable ignored");
     }
@@ -53,7 +54,7 @@ pub(super) fn run(args: &ServeArgs, err: &mut dyn Write) -> io::Result<Exit> {
             return Ok(Exit::Failed);
         }
     };
-    match runtime.block_on(serve(&config)) {
+    match runtime.block_on(serve(&config, clock)) {
         Ok(stopped) => {
             end(runtime, stopped);
             Ok(Exit::Ok)
@@ -83,11 +84,11 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-async fn serve(config: &Config) -> Result<Stopped, ServeError> {
+async fn serve(config: &Config, clock: &Clock) -> Result<Stopped, ServeError> {
     // From the first moment on, so that nobody who hurries kills a process that is about to make its files.
     let signals = Signals::new().map_err(ServeError::Launcher)?;
     let hangups = Hangups::new().map_err(ServeError::Launcher)?;
-    let server = Server::start(config).await?;
+    let server = Server::start(config, clock).await?;
     server.run(signals, hangups).await
 }
 

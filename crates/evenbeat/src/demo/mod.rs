@@ -15,10 +15,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 pub use fleet::job_file;
 pub use view::View;
 
+use crate::clock::Clock;
 use crate::config::{Config, Flag, Machine, Sources};
 use crate::intake::{Actor, ApplyOptions};
+use crate::mint::mint;
 use crate::runtime::app::Stopped;
-use crate::runtime::{clock, ids};
 use crate::serve::{ServeError, Server, Signals};
 
 /// How often the picture is drawn anew.
@@ -39,12 +40,12 @@ pub struct TempFolder(PathBuf);
 
 impl TempFolder {
     /// A new one, where the system keeps such things.
-    pub fn new() -> io::Result<TempFolder> {
+    pub fn new(clock: &Clock) -> io::Result<TempFolder> {
         use std::os::unix::fs::DirBuilderExt;
         loop {
             // Short, so that the path of its socket fits on a line with what one types before it. The last digits of
             // an id are the random ones.
-            let name = format!("evenbeat-demo-{:08x}", ids::mint(clock::now()) & 0xffff_ffff);
+            let name = format!("evenbeat-demo-{:08x}", mint(clock.now()) & 0xffff_ffff);
             let folder = std::env::temp_dir().join(name);
             match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => return Ok(TempFolder(folder)),
@@ -146,8 +147,8 @@ pub async fn run(
 ) -> Result<Stopped, ServeError> {
     let app = server.app.clone();
     app.fleet.read().await;
-    let now = clock::now();
-    let jobs = crate::serve::jobs_of("demo.toml", job_file(now))?;
+    let now = app.clock.now();
+    let jobs = crate::serve::jobs_of("demo.toml", job_file(now), now)?;
     app.intake.apply(&Actor("demo".to_owned()), jobs, ApplyOptions::default()).await?;
     let until = show_for.map(|it| Instant::now() + it);
     let mut frames = interval(FRAME);

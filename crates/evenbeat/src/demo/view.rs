@@ -10,7 +10,6 @@ use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::urgency::Outlook;
 
 use crate::runtime::app::App;
-use crate::runtime::clock;
 
 /// So many runs are looked back at.
 const RUNS_MAX: usize = 200;
@@ -45,7 +44,7 @@ pub struct View {
 impl View {
     /// As it is now.
     pub async fn of(app: &App) -> Result<View, StoreDown> {
-        let now = clock::now();
+        let now = app.clock.now();
         let mut rows: Vec<JobRow> = Vec::new();
         loop {
             let page = app.store.jobs(rows.last().map(|it| it.job.key.clone()), BATCH_MAX).await?;

@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::Fleet;
-use crate::runtime::clock;
 use crate::runtime::node::FleetNews;
 use crate::runtime::telemetry::Telemetry;
 
@@ -33,7 +32,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
     let rebuild_every =
         Length::from_millis(fleet.inner.agenda_settings.rebuild_every.as_millis().unsigned_abs());
     let mut rebuild_at = Instant::now() + rebuild_every;
-    let mut ledger_from = clock::now();
+    let mut ledger_from = fleet.inner.clock.now();
     let mut rebuilt_at = ledger_from;
     let mut took = Length::ZERO;
     let mut disabled = Disabled::default();
@@ -43,7 +42,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 None => return,
                 Some(FleetNews::Reset) => {
                     let balance = fleet.ledger().balance();
-                    *fleet.ledger() = Ledger::new(balance, clock::now());
+                    *fleet.ledger() = Ledger::new(balance, fleet.inner.clock.now());
                     fleet.inner.faults.forget_all();
                     fleet.inner.is_read.send_replace(false);
                 }
@@ -55,14 +54,14 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                     rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE.max(took * DEBOUNCE_TIMES));
                 }
                 Some(FleetNews::Read) if !*fleet.inner.is_read.borrow() => {
-                    took = fleet.rebuild_agenda(clock::now()).await;
+                    took = fleet.rebuild_agenda(fleet.inner.clock.now()).await;
                     fleet.tell(&telemetry).await;
                     fleet.inner.is_read.send_replace(true);
                 }
                 Some(FleetNews::Read) => {}
             },
             () = sleep_until(rebuild_at) => {
-                let now = clock::now();
+                let now = fleet.inner.clock.now();
                 took = fleet.rebuild_agenda(rebuilt_at.min(now)).await;
                 rebuild_at = Instant::now() + rebuild_every;
                 rebuilt_at = now;
@@ -118,7 +117,7 @@ impl Fleet {
     async fn rebuild_agenda(&self, since: Timestamp) -> Length {
         let (fleet, began) = (self.clone(), Instant::now());
         let rebuilt = tokio::task::spawn_blocking(move || {
-            let now = clock::now();
+            let now = fleet.inner.clock.now();
             let window = TimeWindow::new(since, now + fleet.inner.agenda_settings.lookahead);
             fleet.agenda_of(window, now).map(|agenda| fleet.inner.agenda.replace(agenda))
         });
@@ -143,7 +142,7 @@ impl Fleet {
     }
 
     async fn tell(&self, telemetry: &Telemetry) {
-        let Ok(day) = self.distribution_async(clock::now(), DAY_HOURS).await else { return };
+        let Ok(day) = self.distribution_async(self.inner.clock.now(), DAY_HOURS).await else { return };
         let n_jobs = self.ledger().n_jobs();
         telemetry.notice(&Notice::LedgerRebuilt { n_jobs, score: day.score() });
     }

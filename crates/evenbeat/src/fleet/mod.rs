@@ -18,6 +18,7 @@ use tokio::sync::watch;
 pub use faults::Faults;
 pub use follow::follow;
 
+use crate::clock::Clock;
 use crate::runtime::agenda::AgendaCell;
 
 /// How the agenda is kept (D1).
@@ -48,11 +49,13 @@ struct Inner {
     agenda_settings: AgendaSettings,
     is_read: watch::Sender<bool>,
     faults: Faults,
+    clock: Clock,
 }
 
 impl Fleet {
     /// Nothing is known yet.
-    pub fn new(balance: Balance, agenda_settings: AgendaSettings, now: Timestamp) -> Fleet {
+    pub fn new(balance: Balance, agenda_settings: AgendaSettings, clock: Clock) -> Fleet {
+        let now = clock.now();
         let window = TimeWindow::starting_at(now, agenda_settings.lookahead);
         let inner = Inner {
             ledger: Mutex::new(Ledger::new(balance, now)),
@@ -60,6 +63,7 @@ impl Fleet {
             agenda_settings,
             is_read: watch::channel(false).0,
             faults: Faults::default(),
+            clock,
         };
         Fleet { inner: Arc::new(inner) }
     }

@@ -34,9 +34,9 @@ pub use apply::{Applied, ApplyOptions, Change};
 pub use error::IntakeError;
 pub use rebalance::{Rebalanced, StoredPlan};
 
+use crate::clock::Clock;
 use crate::fleet::Fleet;
-use crate::runtime::clock;
-use crate::runtime::ids::mint;
+use crate::mint::mint;
 use crate::runtime::node::NodeHandle;
 use crate::runtime::telemetry::Telemetry;
 use crate::store::any::AnyStore;
@@ -72,7 +72,25 @@ struct Inner {
     node: NodeHandle,
     telemetry: Telemetry,
     allowed: Allowed,
+    clock: Clock,
     in_flight: InFlight,
+}
+
+/// What a door needs.
+#[derive(Debug)]
+pub struct IntakeParts {
+    /// Where the fleet is kept.
+    pub store: AnyStore,
+    /// The fleet as this process sees it.
+    pub fleet: Fleet,
+    /// The node that carries out what is written.
+    pub node: NodeHandle,
+    /// Who is told.
+    pub telemetry: Telemetry,
+    /// What jobs may ask for.
+    pub allowed: Allowed,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// What is expected of a job before it is written.
@@ -89,15 +107,10 @@ pub enum Expect {
 
 impl Intake {
     /// A door to this store.
-    pub fn new(
-        store: AnyStore,
-        fleet: Fleet,
-        node: NodeHandle,
-        telemetry: Telemetry,
-        allowed: Allowed,
-    ) -> Intake {
-        let inner = Inner { store, fleet, node, telemetry, allowed, in_flight: InFlight::default() };
-        Intake { inner: Arc::new(inner) }
+    pub fn new(parts: IntakeParts) -> Intake {
+        let IntakeParts { store, fleet, node, telemetry, allowed, clock } = parts;
+        let in_flight = InFlight::default();
+        Intake { inner: Arc::new(Inner { store, fleet, node, telemetry, allowed, clock, in_flight }) }
     }
 
     /// Creates a job, or gives it another definition.
@@ -170,7 +183,7 @@ impl Intake {
     /// those that change at the same time are told again by the feed.
     pub async fn set_right(&self, keys: Arc<[JobKey]>) -> Result<usize, IntakeError> {
         let system = Actor("system".to_owned());
-        let now = self.now().await;
+        let now = self.now();
         let mut puts = Vec::new();
         for row in self.inner.store.jobs_of(keys).await?.iter().filter(|row| !row.is_deleted) {
             let at = match repair::fault(&row.job, &row.state, row.n_open, now) {
@@ -214,7 +227,7 @@ impl Intake {
         {
             return repeated(asked, &earlier);
         }
-        let id = ExtraId(mint(clock::now()));
+        let id = ExtraId(mint(self.inner.clock.now()));
         let params = params.map(Arc::new);
         let detail = id.to_string();
         let changed = self.change(actor, "trigger", &detail, key, |row, _, now| {
@@ -312,9 +325,8 @@ impl Intake {
     }
 
     /// What time it is for the fleet.
-    pub async fn now(&self) -> Timestamp {
-        let asked = self.inner.node.ask(evenbeat_core::engine::Engine::time).await;
-        asked.unwrap_or_else(clock::now)
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.store_now()
     }
 
     /// Works out a change of a job that is there, from its row, what its open runs serve, and the time; and writes it.
@@ -333,7 +345,7 @@ impl Intake {
                 return Err(IntakeError::NoSuchJob { key: key.clone() });
             };
             let open = if row.n_open == 0 { Vec::new() } else { self.open_of(key).await? };
-            let now = self.now().await;
+            let now = self.now();
             let mut unwritten = self.unwritten();
             unwritten.add(key, Some(&row));
             let put = work_out(&row, &open, now)?;
@@ -389,7 +401,7 @@ impl Intake {
     }
 
     async fn work_out_put(&self, job: Arc<Job>, seen: Option<&JobRow>) -> Result<PutJob, IntakeError> {
-        let now = self.now().await;
+        let now = self.now();
         let key = job.key.clone();
         let put = match seen.filter(|row| !row.is_deleted) {
             None => {

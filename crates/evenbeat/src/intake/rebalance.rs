@@ -15,8 +15,7 @@ use evenbeat_core::time::Timestamp;
 
 use super::plan_text::{self, ReadPlan};
 use super::{Actor, Intake, IntakeError, N_TRIES, audit};
-use crate::runtime::clock;
-use crate::runtime::ids::mint;
+use crate::mint::mint;
 
 /// How often a plan is made anew that is applied in the same step, because somebody changed a job meanwhile.
 const N_PLANS: u32 = 3;
@@ -57,7 +56,7 @@ impl Intake {
     /// What a rebalance would do now. Changes nothing but the list of plans.
     pub async fn plan_rebalance(&self, actor: &Actor) -> Result<StoredPlan, IntakeError> {
         let rows = self.all_rows().await?;
-        let (now, balance) = (self.now().await, self.inner.fleet.ledger().balance());
+        let (now, balance) = (self.now(), self.inner.fleet.ledger().balance());
         let (plan, text) = beside(move || {
             let jobs: Vec<_> = rows.iter().map(|row| (&*row.job, &row.state)).collect();
             let plan = plan_rebalance(balance, now, &jobs);
@@ -65,7 +64,7 @@ impl Intake {
             (plan, text)
         })
         .await?;
-        let id = PlanId(mint(clock::now()));
+        let id = PlanId(mint(self.inner.clock.now()));
         let stored = NewPlan { id, caller: actor.0.clone(), text: text.into() };
         self.inner.store.put_plan(stored).await?;
         Ok(StoredPlan { id, plan: Arc::new(plan) })
@@ -90,7 +89,7 @@ impl Intake {
         let plan = stored.and_then(|it| plan_text::read(&it.text));
         let plan = plan.ok_or(IntakeError::NoSuchPlan { plan: id })?;
         let old = || IntakeError::PlanIsOld { plan: id };
-        let (rows, now) = (self.all_rows().await?, self.now().await);
+        let (rows, now) = (self.all_rows().await?, self.now());
         let mut skipped = plan.kept.clone();
         let (by, scores) = (actor.clone(), (plan.old_score, plan.new_score));
         let worked_out = beside(move || work_out(plan, &rows, &by, now)).await?;
@@ -111,7 +110,7 @@ impl Intake {
                 PlanAnswer::Stale(rows) if rows.is_empty() => return Err(old()),
                 // A run of theirs began or ended in this very moment.
                 PlanAnswer::Stale(rows) => {
-                    let now = self.now().await;
+                    let now = self.now();
                     for row in rows {
                         let again = rework(&mut pending, &row, actor, now).ok_or_else(old)?;
                         skipped.extend(again);
@@ -129,7 +128,7 @@ impl Intake {
         skipped: Vec<Kept>,
     ) -> Rebalanced {
         let (old_score, planned_score) = scores;
-        let day = self.inner.fleet.distribution_async(clock::now(), 24).await;
+        let day = self.inner.fleet.distribution_async(self.inner.clock.now(), 24).await;
         let new_score = day.map_or(planned_score, |day| day.score());
         for kept in &skipped {
             let notice = Notice::SkippedByRebalance { key: kept.key.clone(), reason: kept.reason };

@@ -13,15 +13,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::clock;
 use super::housekeeping::{self, Keep};
 use super::mending;
 use super::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
 use super::telemetry::Telemetry;
 use super::works::{NewsOut, Works};
 use super::write_probe::WriteProbe;
+use crate::clock::Clock;
 use crate::fleet::{AgendaSettings, Fleet, follow};
-use crate::intake::{Allowed, Intake};
+use crate::intake::{Allowed, Intake, IntakeParts};
 use crate::point::point;
 use crate::store::any::AnyStore;
 use crate::target::command::NEWS_MAX;
@@ -43,6 +43,8 @@ pub struct AppParts {
     pub allowed: Allowed,
     /// What is kept for how long.
     pub keep: Keep,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// What everybody in the process may use. Copies share everything.
@@ -66,6 +68,8 @@ pub struct App {
     pub write_probe: WriteProbe,
     /// Since when it runs.
     pub started_at: Timestamp,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// The tasks of a process.
@@ -90,7 +94,7 @@ pub enum Stopped {
 impl App {
     /// Starts everything. `works` is told where to tell what it hears of runs.
     pub fn start(parts: AppParts, works: impl FnOnce(NewsOut) -> Works) -> Result<(App, Running), NodeError> {
-        let AppParts { store, identity, settings, balance, agenda, allowed, keep } = parts;
+        let AppParts { store, identity, settings, balance, agenda, allowed, keep, clock } = parts;
         let telemetry = Telemetry::default();
         let (to_news, news) = mpsc::channel(NEWS_MAX);
         let works = works(to_news);
@@ -101,10 +105,18 @@ impl App {
             works: works.clone(),
             news,
             telemetry: telemetry.clone(),
+            clock: clock.clone(),
         })?;
-        let started_at = clock::now();
-        let fleet = Fleet::new(balance, agenda, started_at);
-        let intake = Intake::new(store.clone(), fleet.clone(), handle.clone(), telemetry.clone(), allowed);
+        let started_at = clock.now();
+        let fleet = Fleet::new(balance, agenda, clock.clone());
+        let intake = Intake::new(IntakeParts {
+            store: store.clone(),
+            fleet: fleet.clone(),
+            node: handle.clone(),
+            telemetry: telemetry.clone(),
+            clock: clock.clone(),
+            allowed,
+        });
         let app = App {
             store: store.clone(),
             intake,
@@ -113,8 +125,9 @@ impl App {
             identity,
             telemetry,
             works: works.clone(),
-            write_probe: WriteProbe::of(store.clone()),
+            write_probe: WriteProbe::of(store.clone(), clock.clone()),
             started_at,
+            clock,
         };
         let node = tokio::spawn(node.run());
         let others = vec![
@@ -136,7 +149,7 @@ impl App {
         let pings = match &self.store {
             AnyStore::Postgres(_) => self.store.owner_pings(runs).await.unwrap_or_default(),
             AnyStore::Sqlite(_) => {
-                let now = clock::both();
+                let now = self.clock.both();
                 let ping = |run: RunId| {
                     let last_ping_at = now.wall - (now.boot - self.works.heard_at(run)?);
                     Some(OwnerPing { run, last_ping_at, doubted_at: None })

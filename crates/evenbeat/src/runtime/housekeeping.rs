@@ -58,7 +58,7 @@ pub(super) async fn keep_house(app: App, keep: Keep) {
 async fn trim(app: &App, keep: &Keep) -> Result<(), StoreDown> {
     if let Some((places, keep_for)) = &keep.logs {
         // By the fleet's time: this node's own clock may be wrong by weeks.
-        let now = app.intake.now().await;
+        let now = app.intake.now();
         remove_logs(places.clone(), now - *keep_for).await;
     }
     while keep.retention.most <= app.store.trim(keep.retention).await?.most() {}
@@ -92,7 +92,7 @@ fn remove_days(places: &Places, before: Timestamp) -> io::Result<usize> {
 }
 
 async fn note_score(app: &App, keep: &Keep) -> Result<(), StoreDown> {
-    let now = app.intake.now().await;
+    let now = app.intake.now();
     let Ok(day) = app.fleet.distribution_async(now, 24).await else { return Ok(()) };
     let n_jobs = app.fleet.ledger().n_jobs() as u64;
     let point = ScorePoint { at: now, score: day.score(), peak: day.peak_slot().1.into(), n_jobs };

@@ -2,10 +2,8 @@
 
 pub mod agenda;
 pub mod app;
-pub(crate) mod clock;
 mod doubts;
 pub mod housekeeping;
-pub(crate) mod ids;
 mod marks;
 mod mending;
 pub mod node;
@@ -18,7 +16,6 @@ mod reports;
 mod standings;
 pub mod telemetry;
 pub(crate) mod terminal;
-mod timer;
 mod trouble;
 pub mod works;
 pub mod write_probe;

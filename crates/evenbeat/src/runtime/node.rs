@@ -16,7 +16,6 @@ use evenbeat_core::store::{Changes, JobNews};
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::clock;
 use super::doubts::Doubts;
 use super::marks::Marks;
 use super::pages::Pages;
@@ -24,9 +23,9 @@ use super::perform::Performer;
 use super::reports::Reports;
 use super::standings::{Standings, changed_by};
 use super::telemetry::Telemetry;
-use super::timer::{BootTimer, WallSteps};
 use super::trouble::{Troubles, Turn};
 use super::works::Works;
+use crate::clock::{Clock, Timer, WallSteps};
 use crate::point::point;
 use crate::store::any::AnyStore;
 use crate::target::command::ShimNews;
@@ -189,6 +188,8 @@ pub struct NodeParts {
     pub news: mpsc::Receiver<ShimNews>,
     /// Who is told.
     pub telemetry: Telemetry,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// A node, before and while it runs.
@@ -204,7 +205,8 @@ pub struct Node {
     was_loaded: bool,
     /// What whoever follows the fleet has not been told yet, after a load.
     untold: Untold,
-    timer: BootTimer,
+    clock: Clock,
+    timer: Timer,
     steps: WallSteps,
     /// The wall clock less the boot clock, as last seen.
     offset: Duration,
@@ -224,7 +226,7 @@ impl std::fmt::Debug for Node {
 impl Node {
     /// A node that has not begun, a way to reach it, and what it hears of the fleet. Must be called within the runtime.
     pub fn new(parts: NodeParts) -> Result<(Node, NodeHandle, mpsc::Receiver<FleetNews>), NodeError> {
-        let NodeParts { identity, settings, store, works, news, telemetry } = parts;
+        let NodeParts { identity, settings, store, works, news, telemetry, clock } = parts;
         let (to_inbox, inbox) = mpsc::channel(WORDS_MAX);
         let (to_fleet, fleet) = mpsc::channel(PAGES_MAX);
         let nudge = Arc::new(Notify::new());
@@ -232,7 +234,7 @@ impl Node {
         let (timings, is_leased) = (settings.lease.unwrap_or_default(), settings.lease.is_some());
         let node = Node {
             engine: Engine::new(settings),
-            standings: Standings::new(clock::now()),
+            standings: Standings::new(clock.now()),
             performer: Performer {
                 marks: Marks::to(store.clone()),
                 pages: Pages::of(store.clone()),
@@ -247,6 +249,7 @@ impl Node {
                 is_drained: false,
                 reports: Reports::default(),
                 doubts: Doubts::default(),
+                clock: clock.clone(),
             },
             inbox,
             news,
@@ -254,9 +257,10 @@ impl Node {
             fleet: to_fleet,
             was_loaded: false,
             untold: Untold::Nothing,
-            timer: BootTimer::new().map_err(NodeError::Timer)?,
-            steps: WallSteps::new().map_err(NodeError::Timer)?,
-            offset: offset(),
+            timer: Timer::new(&clock).map_err(NodeError::Timer)?,
+            steps: WallSteps::new(&clock).map_err(NodeError::Timer)?,
+            offset: offset(&clock),
+            clock,
             troubles: Troubles::default(),
             is_joining: false,
         };
@@ -291,7 +295,7 @@ impl Node {
                     self.feed(Event::Woke);
                 }
                 Ok(place) = fleet.reserve(), if self.untold != Untold::Nothing => {
-                    place.send(self.untold.next(&self.engine, clock::both()));
+                    place.send(self.untold.next(&self.engine, self.clock.both()));
                 }
             }
         }
@@ -325,7 +329,7 @@ impl Node {
                 self.is_joining = false;
             }
             Event::Changed(Ok(Changes::Rows { rows, .. })) if self.was_loaded && !rows.is_empty() => {
-                let now = self.engine.time(clock::both());
+                let now = self.engine.time(self.clock.both());
                 self.pass_on(FleetNews::Rows(rows.clone(), now)).await;
             }
             _ => {}
@@ -354,7 +358,7 @@ impl Node {
     }
 
     fn feed(&mut self, event: Event) {
-        let now = clock::both();
+        let now = self.clock.both();
         self.look_for_steps();
         let changed = changed_by(&event, &self.engine);
         for command in self.engine.handle(now, event) {
@@ -364,6 +368,7 @@ impl Node {
             }
             self.performer.perform(command);
         }
+        self.clock.set_store_offset(self.engine.store_offset());
         for turned in self.standings.follow(&self.engine, self.engine.time(now), &changed) {
             self.performer.telemetry.turned(&turned);
         }
@@ -371,14 +376,14 @@ impl Node {
 
     /// When something is due of itself.
     fn wake_at(&self) -> Option<BootTime> {
-        let now = clock::both();
+        let now = self.clock.both();
         let turns_at = self.standings.roster().next_change_at();
         let turns_at = turns_at.map(|at| now.boot + (at - self.engine.time(now)).max(Duration::ZERO));
         self.engine.wake_at(now).into_iter().chain(turns_at).min()
     }
 
     fn answer(&mut self, question: Question) {
-        let now = clock::both();
+        let now = self.clock.both();
         question(&self.engine, self.standings.roster(), now);
     }
 
@@ -401,7 +406,7 @@ impl Node {
             }
             ShimNews::LeftBehind { run, over, told } => {
                 self.performer.reports.keep(run, over.outcome, *told);
-                let now = clock::both();
+                let now = self.clock.both();
                 let at = |at: BootTime| self.engine.time(now) - (now.boot - at);
                 let RunOver { outcome, exit_code, frozen_for, .. } = over;
                 let (started_at, ended_at) = (at(over.started_at), at(over.ended_at));
@@ -433,18 +438,18 @@ impl Node {
     }
 
     fn look_for_steps(&mut self) {
-        let seen = offset();
+        let seen = offset(&self.clock);
         let by = seen - std::mem::replace(&mut self.offset, seen);
         if Duration::ZERO - STEP_MIN < by && by < STEP_MIN {
             return;
         }
         // Where a store is shared, its clock is the one that counts.
-        let behind = if self.performer.is_leased { Duration::ZERO } else { clock::behind() };
+        let behind = if self.performer.is_leased { Duration::ZERO } else { self.clock.behind() };
         self.performer.telemetry.clock_stepped(by, behind);
     }
 }
 
 /// The wall clock less the boot clock.
-fn offset() -> Duration {
-    Duration::from_millis(clock::wall().as_millis() - clock::boot().as_millis())
+fn offset(clock: &Clock) -> Duration {
+    Duration::from_millis(clock.wall().as_millis() - clock.boot().as_millis())
 }

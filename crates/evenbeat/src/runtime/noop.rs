@@ -11,8 +11,8 @@ use evenbeat_core::store::{RunPhase, RunRow};
 use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::oneshot;
 
-use super::clock;
 use super::works::NewsOut;
+use crate::clock::Clock;
 use crate::target::command::{ShimNews, Told};
 
 /// Runs that do nothing. Copies share them.
@@ -20,18 +20,19 @@ use crate::target::command::{ShimNews, Told};
 pub struct Noop {
     news: NewsOut,
     takes: Length,
+    clock: Clock,
     /// How each open run is told to end early.
     open: Arc<Mutex<BTreeMap<RunId, oneshot::Sender<Outcome>>>>,
 }
 
 impl Noop {
     /// Each run takes so long.
-    pub fn new(takes: Length, news: NewsOut) -> Noop {
-        Noop { news, takes, open: Arc::default() }
+    pub fn new(takes: Length, clock: Clock, news: NewsOut) -> Noop {
+        Noop { news, takes, clock, open: Arc::default() }
     }
 
     pub(super) fn start(&self, start: &Start) {
-        let (run, at) = (start.run, clock::boot());
+        let (run, at) = (start.run, self.clock.boot());
         if start.lease_until.is_some_and(|until| until <= at) {
             let why = "its lease was over before it began".to_owned();
             return self.tell(vec![ShimNews::NotStarted { run, why }]);
@@ -51,14 +52,14 @@ impl Noop {
                 }
             };
             me.open().remove(&run);
-            let _ = me.news.send(ended(run, at, outcome)).await;
+            let _ = me.news.send(me.ended(run, at, outcome)).await;
         });
     }
 
     /// What does nothing is always there.
     pub(super) fn heard_at(&self, run: RunId) -> Option<BootTime> {
         let is_open = self.open.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&run);
-        is_open.then(clock::boot)
+        is_open.then(|| self.clock.boot())
     }
 
     /// Ends a run, if it is not over.
@@ -71,9 +72,9 @@ impl Noop {
 
     /// Nothing survives a life: what had begun is lost, and what had not never will.
     pub(super) fn adopt(&self, runs: &[RunRow]) {
-        let now = clock::boot();
+        let now = self.clock.boot();
         let fates = runs.iter().map(|row| match row.phase {
-            RunPhase::Running => ended(row.run, now, Outcome::Lost),
+            RunPhase::Running => self.ended(row.run, now, Outcome::Lost),
             _ => ShimNews::NotStarted { run: row.run, why: "nothing of it is left".to_owned() },
         });
         self.tell(fates.collect());
@@ -97,13 +98,13 @@ impl Noop {
     fn open(&self) -> MutexGuard<'_, BTreeMap<RunId, oneshot::Sender<Outcome>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn ended(run: RunId, started_at: BootTime, outcome: Outcome) -> ShimNews {
-    let exit_code = (outcome == Outcome::Succeeded).then_some(0);
-    let over =
-        RunOver { started_at, ended_at: clock::boot(), outcome, exit_code, frozen_for: Duration::ZERO };
-    ShimNews::Ended { run, over, told: Box::new(Told { exit_code, ..Told::default() }) }
+    fn ended(&self, run: RunId, started_at: BootTime, outcome: Outcome) -> ShimNews {
+        let exit_code = (outcome == Outcome::Succeeded).then_some(0);
+        let ended_at = self.clock.boot();
+        let over = RunOver { started_at, ended_at, outcome, exit_code, frozen_for: Duration::ZERO };
+        ShimNews::Ended { run, over, told: Box::new(Told { exit_code, ..Told::default() }) }
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn news_wait_for_the_node_and_the_node_never_for_them() {
         let (to_news, mut news) = mpsc::channel(1);
-        let noop = Noop::new(Length::ZERO, to_news);
+        let noop = Noop::new(Length::ZERO, Clock::system(), to_news);
         for no in 0..N_RUNS {
             noop.start(&start(RunId(no)));
         }

@@ -13,12 +13,11 @@ use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
     Claim, End, EndAnswer, EndBy, Joined, RunPhase, SessionKind, SessionSpec, StoreDown, Version,
 };
+use evenbeat_core::time::BootTime;
 use evenbeat_core::zone::Zone;
 use tokio::sync::mpsc;
 
-use super::clock;
 use super::doubts::Doubts;
-use super::ids::mint;
 use super::marks::Marks;
 use super::node::{NodeIdentity, Word};
 use super::outcomes;
@@ -26,6 +25,8 @@ use super::pages::Pages;
 use super::reports::Reports;
 use super::telemetry::Telemetry;
 use super::works::Works;
+use crate::clock::Clock;
+use crate::mint::mint;
 use crate::point::point;
 use crate::store::any::AnyStore;
 
@@ -61,6 +62,8 @@ pub(super) struct Performer {
     pub(super) reports: Reports,
     /// Sessions that have been silent.
     pub(super) doubts: Doubts,
+    /// What time it is.
+    pub(super) clock: Clock,
 }
 
 impl Performer {
@@ -123,11 +126,11 @@ impl Performer {
         match command {
             Command::Beat => {
                 // Counted from before anything is sent.
-                let began_at = clock::boot();
+                let began_at = self.clock.boot();
                 self.ask(|store| async move { Event::Beaten { began_at, answer: store.beat(me).await } });
             }
             Command::Claim { epoch, bids } => {
-                let now = clock::now();
+                let now = self.clock.now();
                 let claims: Vec<Claim> = bids
                     .into_iter()
                     .map(|bid| Claim { run: bid.run.unwrap_or_else(|| RunId(mint(now))), bid })
@@ -168,12 +171,12 @@ impl Performer {
     }
 
     fn watch(&self) {
-        let (doubts, is_leased) = (self.doubts.clone(), self.is_leased);
+        let (doubts, is_leased, clock) = (self.doubts.clone(), self.is_leased, self.clock.clone());
         let self_fence = self.timings.spec().self_fence;
         self.ask(|store| async move {
             let answer = store.watch(ORPHANS_MAX).await;
             if let (Ok(watch), true) = (&answer, is_leased) {
-                let silent = doubts.look(&watch.sessions, clock::boot(), self_fence);
+                let silent = doubts.look(&watch.sessions, clock.boot(), self_fence);
                 if !silent.is_empty() {
                     // For people only: nobody waits for it, and if it fails the next silence is seen again.
                     tokio::spawn(async move { store.doubt(silent).await });
@@ -216,21 +219,24 @@ impl Performer {
     fn join(&self) {
         let (store, works, inbox) = (self.store.clone(), self.works.clone(), self.inbox.clone());
         let (identity, telemetry) = (self.identity.clone(), self.telemetry.clone());
+        let clock = self.clock.clone();
         let (timings, is_leased, is_drained) = (self.timings, self.is_leased, self.is_drained);
         tokio::spawn(async move {
             let cap = Length::from_millis(timings.spec().backoff_cap.as_millis().unsigned_abs());
             let mut backoff = BACKOFF_MIN;
             loop {
-                let spec = identity.session(SessionId(mint(clock::now())));
-                let word = match join_once(&store, &works, spec, timings, is_leased, is_drained).await {
-                    Ok(word) => word,
-                    Err(down) => {
-                        telemetry.store_down(&down, backoff);
-                        tokio::time::sleep(backoff).await;
-                        backoff = (backoff * 2).min(cap);
-                        continue;
-                    }
-                };
+                let spec = identity.session(SessionId(mint(clock.now())));
+                let began_at = clock.boot();
+                let word =
+                    match join_once(&store, &works, spec, began_at, timings, is_leased, is_drained).await {
+                        Ok(word) => word,
+                        Err(down) => {
+                            telemetry.store_down(&down, backoff);
+                            tokio::time::sleep(backoff).await;
+                            backoff = (backoff * 2).min(cap);
+                            continue;
+                        }
+                    };
                 if let Word::Event(Event::Joined { adopted, .. }) = &word
                     && !adopted.is_empty()
                 {
@@ -247,11 +253,12 @@ async fn join_once(
     store: &AnyStore,
     works: &Works,
     spec: SessionSpec,
+    began_at: BootTime,
     timings: Timings,
     is_leased: bool,
     is_drained: bool,
 ) -> Result<Word, StoreDown> {
-    let (session, began_at) = (spec.id, clock::boot());
+    let session = spec.id;
     point("join.asked");
     match store.join(spec, timings).await? {
         Joined::OtherTimings(theirs) => Ok(Word::OtherTimings(theirs)),

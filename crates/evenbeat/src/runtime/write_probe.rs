@@ -9,7 +9,7 @@ use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::clock;
+use crate::clock::Clock;
 use crate::store::any::AnyStore;
 
 /// How long an answer holds: however often it is asked for, the store is not asked more often.
@@ -25,19 +25,20 @@ type Probe = (BootTime, Result<(), String>);
 #[derive(Clone, Debug)]
 pub struct WriteProbe {
     store: AnyStore,
+    clock: Clock,
     last: Arc<Mutex<Option<Probe>>>,
 }
 
 impl WriteProbe {
-    pub(super) fn of(store: AnyStore) -> WriteProbe {
-        WriteProbe { store, last: Arc::default() }
+    pub(super) fn of(store: AnyStore, clock: Clock) -> WriteProbe {
+        WriteProbe { store, clock, last: Arc::default() }
     }
 
     /// Whether the store writes; if not, why.
     pub async fn ask(&self) -> Result<(), String> {
         let mut last = self.last.lock().await;
         if let Some((at, answer)) = &*last
-            && clock::boot() < *at + HOLDS_FOR
+            && self.clock.boot() < *at + HOLDS_FOR
         {
             return answer.clone();
         }
@@ -45,7 +46,7 @@ impl WriteProbe {
             Ok(answer) => answer.map_err(|StoreDown(why)| why),
             Err(_) => Err(format!("a write took longer than {} s", WITHIN.as_secs())),
         };
-        *last = Some((clock::boot(), answer.clone()));
+        *last = Some((self.clock.boot(), answer.clone()));
         answer
     }
 }

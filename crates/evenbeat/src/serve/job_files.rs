@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::Job;
 use evenbeat_core::spec::written;
+use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 
 use super::{ServeError, open};
 use crate::intake::{Actor, Applied, ApplyOptions, Change, IntakeError};
 use crate::jobfile::{Diagnostics, load};
 use crate::runtime::app::App;
-use crate::runtime::clock;
 
 /// How many faults of invalid files are logged, one line each.
 const FAULTS_MAX: usize = 20;
@@ -42,8 +42,8 @@ impl JobFiles {
     /// Reads them again and applies what has changed. Files that cannot be used change nothing.
     pub(super) async fn reload(&mut self, app: &App) {
         tracing::info!(paths = self.paths.len(), "reloading job files");
-        let paths = self.paths.clone();
-        let read = tokio::task::spawn_blocking(move || read(&paths)).await;
+        let (paths, now) = (self.paths.clone(), app.clock.now());
+        let read = tokio::task::spawn_blocking(move || read(&paths, now)).await;
         let jobs = match read.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic())) {
             Ok(jobs) => jobs,
             Err(unusable) => return unusable.log(),
@@ -79,10 +79,9 @@ enum Unusable {
     Faults(Box<Diagnostics>),
 }
 
-fn read(paths: &[PathBuf]) -> Result<Vec<Job>, Unusable> {
+fn read(paths: &[PathBuf], now: Timestamp) -> Result<Vec<Job>, Unusable> {
     let texts = open::texts(paths).map_err(Unusable::File)?;
-    let loaded =
-        load(&texts, clock::now(), &mut Zones::new()).map_err(|faults| Unusable::Faults(Box::new(faults)))?;
+    let loaded = load(&texts, now, &mut Zones::new()).map_err(|faults| Unusable::Faults(Box::new(faults)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
 }
 

@@ -6,17 +6,17 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{self as lines};
 
+use crate::clock::Clock;
 use crate::config::{LogFormat, LogLevel, LogSettings};
-use crate::runtime::clock;
 
 /// The same clock and the same writing as everywhere else.
-#[derive(Clone, Copy, Debug)]
-struct WallTime;
+#[derive(Clone, Debug)]
+struct WallTime(Clock);
 
 impl FormatTime for WallTime {
     fn format_time(&self, w: &mut lines::format::Writer<'_>) -> std::fmt::Result {
         // As wide in every line: what is written drops zeros at the end.
-        let at = clock::now().to_string();
+        let at = self.0.now().to_string();
         let (seconds, millis) =
             at.trim_end_matches('Z').split_once('.').unwrap_or((at.trim_end_matches('Z'), ""));
         write!(w, "{seconds}.{millis:0<3}Z")
@@ -34,7 +34,7 @@ fn filter(level: LogLevel) -> LevelFilter {
 }
 
 /// Begins to log. Asked twice, the first time counts.
-pub fn start_logging(settings: &LogSettings) {
+pub fn start_logging(settings: &LogSettings, clock: &Clock) {
     let is_terminal = io::stderr().is_terminal();
     let is_json = match settings.format {
         LogFormat::Json => true,
@@ -45,7 +45,7 @@ pub fn start_logging(settings: &LogSettings) {
     let lines = lines::fmt()
         .with_writer(io::stderr)
         .with_max_level(filter(settings.level))
-        .with_timer(WallTime)
+        .with_timer(WallTime(clock.clone()))
         .with_target(false);
     // A closed standard error, or another who logs already, is no reason not to work.
     let _ = if is_json {

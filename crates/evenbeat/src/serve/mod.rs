@@ -10,7 +10,7 @@ mod signals;
 use std::time::Duration as Length;
 
 use evenbeat_core::job::Job;
-use evenbeat_core::time::Duration;
+use evenbeat_core::time::{Duration, Timestamp};
 use tokio::runtime::Runtime;
 
 pub use doors::Doors;
@@ -21,6 +21,7 @@ pub use logging::start_logging;
 pub use open::ServeError;
 pub use signals::{Hangups, Signal, Signals};
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::fleet::AgendaSettings;
 use crate::jobfile::SourceText;
@@ -50,15 +51,15 @@ pub struct Server {
 
 impl Server {
     /// Opens the store and starts everything. Must be called within the runtime.
-    pub async fn start(config: &Config) -> Result<Server, ServeError> {
+    pub async fn start(config: &Config, clock: &Clock) -> Result<Server, ServeError> {
         let places = Places::open(&config.data_dir)?;
         let node_lock = open::NodeLock::take(&places).await?;
         // Whoever cannot be reached, or does not know what to run, need not begin.
         let unopened = Unopened::bind(config).await?;
-        let jobs = open::jobs(&config.jobs)?;
+        let jobs = open::jobs(&config.jobs, clock.now())?;
         point("serve.bound");
         let home = Home::open(&places, &places.root().join(open::NODE_LOCK))?;
-        let store = open::store(config, &home).await?;
+        let store = open::store(config, &home, clock).await?;
         point("serve.opened");
         let token_key = open::token_key(&places)?;
         let (settings, shims) = open::commands(config, &places, token_key);
@@ -73,6 +74,7 @@ impl Server {
                 rebuild_every: config.agenda.rebuild_every,
             },
             allowed: config.allowed(),
+            clock: clock.clone(),
             keep: Keep {
                 retention: config.retention(),
                 scores: config.retention.scores,
@@ -85,7 +87,7 @@ impl Server {
                 Ok(commands) => Works::Commands(commands),
                 Err(error) => {
                     works = Err(error);
-                    Works::Noop(crate::runtime::noop::Noop::new(Length::ZERO, news))
+                    Works::Noop(crate::runtime::noop::Noop::new(Length::ZERO, clock.clone(), news))
                 }
             })?;
         works.map_err(ServeError::Launcher)?;
@@ -148,8 +150,8 @@ pub fn end(runtime: Runtime, stopped: Stopped) {
 }
 
 /// The jobs of a text, which people know under a name.
-pub(crate) fn jobs_of(name: &str, text: String) -> Result<Vec<Job>, ServeError> {
-    open::jobs_in(&[SourceText { name: name.to_owned(), text }])
+pub(crate) fn jobs_of(name: &str, text: String, now: Timestamp) -> Result<Vec<Job>, ServeError> {
+    open::jobs_in(&[SourceText { name: name.to_owned(), text }], now)
 }
 
 /// A length for timers.

@@ -5,10 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration as Length;
 
 use evenbeat_core::job::Job;
 use evenbeat_core::store::{SessionKind, SessionRow, StoreDown};
+use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
@@ -16,10 +18,10 @@ use uuid::Uuid;
 
 use super::home::Home;
 use crate::api::SocketError;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::intake::IntakeError;
 use crate::jobfile::{Loaded, SourceText, load};
-use crate::runtime::clock;
 use crate::runtime::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::place::StorePlace;
@@ -169,12 +171,14 @@ impl NodeLock {
     }
 }
 
-pub(super) async fn store(config: &Config, home: &Home) -> Result<AnyStore, ServeError> {
+pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result<AnyStore, ServeError> {
     match &config.store {
         StorePlace::Sqlite(path) => {
             let path = path.clone();
             let owner = Owner { id: home.id, folder: home.folder.clone() };
-            let options = Options { owner: Some(owner), ..Options::default() };
+            let own = clock.clone();
+            let options =
+                Options { owner: Some(owner), clock: Arc::new(move || own.now()), ..Options::default() };
             let opened = tokio::task::spawn_blocking(move || SqliteStore::open(path, options));
             let opened = opened.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()));
             let store = opened?;
@@ -184,7 +188,7 @@ pub(super) async fn store(config: &Config, home: &Home) -> Result<AnyStore, Serv
                 .await
                 .map_err(|source| ServeError::Store { place: config.store.clone(), source })?;
             if let Some(told) = told {
-                clock::not_before(told);
+                clock.not_before(told);
             }
             Ok(AnyStore::Sqlite(store))
         }
@@ -291,8 +295,8 @@ pub(super) fn commands(
 }
 
 /// The jobs of files, and of all job files in folders.
-pub(super) fn jobs(paths: &[PathBuf]) -> Result<Vec<Job>, ServeError> {
-    jobs_in(&texts(paths)?)
+pub(super) fn jobs(paths: &[PathBuf], now: Timestamp) -> Result<Vec<Job>, ServeError> {
+    jobs_in(&texts(paths)?, now)
 }
 
 /// The texts of files, and of all job files in folders.
@@ -321,8 +325,8 @@ pub(super) fn texts(paths: &[PathBuf]) -> Result<Vec<SourceText>, ServeError> {
 }
 
 /// The jobs of texts.
-pub(super) fn jobs_in(texts: &[SourceText]) -> Result<Vec<Job>, ServeError> {
-    let loaded = load(texts, clock::now(), &mut Zones::new())
+pub(super) fn jobs_in(texts: &[SourceText], now: Timestamp) -> Result<Vec<Job>, ServeError> {
+    let loaded = load(texts, now, &mut Zones::new())
         .and_then(Loaded::supported)
         .map_err(|faults| ServeError::Jobs(faults.render(true)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration as Length;
 
 use crate::support::folder::Folder;
+use crate::support::wait;
+use evenbeat::clock::Clock;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, ApplyOptions, Change, Expect, IntakeError};
 use evenbeat::jobfile::{SourceText, load};
@@ -32,15 +34,23 @@ use evenbeat_core::zone::Zones;
 const LOOK_EVERY: Length = Length::from_millis(5);
 
 /// How long anything may take before a test says that it never comes.
-const PATIENCE: Length = Length::from_secs(30);
+const PATIENCE: Length = wait::PATIENCE;
 
 /// How long it takes to stop what has nothing left to do.
 const DRAIN: Length = Length::from_secs(20);
 
 fn start(folder: &Path, takes: Length) -> (App, Running) {
-    let store = SqliteStore::open(folder.join("evenbeat.db"), Options::default()).expect("a new file");
+    start_at(folder, takes, Clock::system())
+}
+
+/// A node with a time of its own.
+fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, Running) {
+    let of_store = clock.clone();
+    let options = Options { clock: Arc::new(move || of_store.now()), ..Options::default() };
+    let store = SqliteStore::open(folder.join("evenbeat.db"), options).expect("a new file");
     let node: NodeName = "one".parse().expect("a name");
     let parts = AppParts {
+        clock: clock.clone(),
         store: AnyStore::Sqlite(store),
         identity: NodeIdentity {
             node: node.clone(),
@@ -55,7 +65,7 @@ fn start(folder: &Path, takes: Length) -> (App, Running) {
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    App::start(parts, |news| Works::Noop(Noop::new(takes, news))).expect("the node starts")
+    App::start(parts, |news| Works::Noop(Noop::new(takes, clock, news))).expect("the node starts")
 }
 
 fn people() -> Actor {
@@ -100,6 +110,33 @@ async fn ended(app: &App, name: &str, n: usize) -> Vec<RunRow> {
         (n <= runs.len()).then_some(runs)
     })
     .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_in_one_process_live_each_by_its_own_time() {
+    let folders = [Folder::new(), Folder::new()];
+    let from: Timestamp = "2026-03-28T10:00:00Z".parse().unwrap();
+    let clocks = [Clock::manual(from), Clock::manual(from)];
+    let mut nodes = Vec::new();
+    for (folder, clock) in folders.iter().zip(&clocks) {
+        let (app, running) = start_at(folder.path(), Length::ZERO, clock.clone());
+        app.fleet.read().await;
+        app.intake.put(&people(), Arc::new(job("daily", "every = \"1d\"")), Expect::New).await.unwrap();
+        nodes.push((app, running));
+    }
+    // Five days pass for the first node, one after the other, and none for the second.
+    let [(first, _), (second, _)] = &nodes[..] else { panic!("two nodes") };
+    for no in 1..=5 {
+        clocks[0].advance(Duration::from_days(1));
+        let of_day = ended(first, "daily", no).await;
+        assert_eq!(of_day.len(), no, "one run a day: {of_day:?}");
+    }
+    assert_eq!(first.intake.now(), from + Duration::from_days(5));
+    assert_eq!(second.intake.now(), from);
+    assert_eq!(runs(second, "daily").await, []);
+    for (_, running) in nodes {
+        running.stop(DRAIN, pending()).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,7 +260,7 @@ async fn a_plan_is_applied_as_it_was_shown_and_only_once() {
     let folder = Folder::new();
     let (app, running) = start(folder.path(), Length::ZERO);
     // All of them where another scheduler had them: at the same instant, not too soon to be moved.
-    let at = app.intake.now().await + Duration::from_hours(2);
+    let at = app.intake.now() + Duration::from_hours(2);
     let clustered: Vec<Job> = (0..40)
         .map(|n| Job { next_run_hint: Some(at), ..job(&format!("j{n:02}"), r#"every = "6h""#) })
         .collect();
@@ -340,7 +377,7 @@ async fn a_stored_next_run_that_cannot_be_is_placed_afresh_and_not_fired() {
     for name in ["job-01", "job-02", "job-03"] {
         let row = app.store.job(&key(name)).await.unwrap().unwrap();
         let next = row.state.next_run_at.expect("it is placed");
-        let now = app.intake.now().await;
+        let now = app.intake.now();
         assert!(now < next && next <= now + day, "{name}: {next}");
         assert_eq!(runs(&app, name).await, [], "{name} was fired");
     }
@@ -364,7 +401,7 @@ async fn a_whole_fleet_that_a_clock_has_stamped_in_the_future_goes_on() {
         app.telemetry.counts().get("clock was ahead, jobs placed again").copied().filter(|n| 0 < *n)
     })
     .await;
-    let now = app.intake.now().await;
+    let now = app.intake.now();
     for no in 0..15 {
         let row = app.store.job(&key(&format!("job-{no:02}"))).await.unwrap().unwrap();
         let next = row.state.next_run_at.expect("it is placed");

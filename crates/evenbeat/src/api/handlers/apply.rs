@@ -40,7 +40,7 @@ pub(in crate::api) async fn apply(
     Extension(peer): Extension<Peer>,
     BodyText(text): BodyText,
 ) -> Result<Json<ApplyAnswer>, Problem> {
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     let turn = api.fleet_turn(peer).await?;
     let given_up = GivenUp::default();
     let is_given_up = Arc::clone(&given_up.0);

@@ -96,7 +96,7 @@ pub(in crate::api) async fn list(
     State(api): State<Api>,
     Asked(query): Asked<JobsQuery>,
 ) -> Result<Json<Page<JobView>>, Problem> {
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     let found = judge::list(&api.app, &query.wanted, query.after, query.limit).await?;
     let items = judge::views(&api.app, &found.rows, now).await;
     Ok(Json(Page { items, next: found.next.map(|key| key.to_string()) }))
@@ -109,7 +109,7 @@ pub(in crate::api) async fn get(
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Response, Problem> {
     let row = row_of(&api, &key).await?;
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     let mut view = judge::view(&api.app, &row, now).await;
     view.say_last_run(judge::last_run(&api.app, &row).await?);
     Ok(tagged(StatusCode::OK, &row, view))
@@ -127,7 +127,7 @@ pub(in crate::api) async fn put(
         let detail = format!("{error}");
         definition::invalid(vec![FieldError { pointer: "/name".to_owned(), detail }])
     })?;
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     let mut read = definition::read_named(definition, &key, now, &mut Zones::new())?;
     let around = definition::doubts_around(&api.app, std::slice::from_ref(&read.job), |_| String::new());
     read.warnings.extend(around.await);
@@ -225,7 +225,7 @@ pub(in crate::api) async fn explain(
         None => {
             let at = match at {
                 Some(at) => at,
-                None => api.app.intake.now().await,
+                None => api.app.intake.now(),
             };
             ExplanationView::of_row(&row, at)
         }
@@ -253,7 +253,7 @@ fn expected(precondition: Precondition, key: &JobKey, row: Option<&JobRow>) -> R
 }
 
 async fn as_it_is(api: &Api, row: &JobRow) -> Response {
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     tagged(StatusCode::OK, row, judge::view(&api.app, row, now).await)
 }
 

@@ -131,7 +131,7 @@ async fn page_of(api: &Api, query: RunsQuery) -> Result<Json<Page<RunView>>, Pro
         (rows, next.flatten())
     };
     let names = SessionNames::of(&api.app.store.sessions().await?);
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     let items = rows.iter().map(|row| RunView::of(row, &names).as_of(now)).collect();
     Ok(Json(Page { items, next: next.map(|run| run.to_string()) }))
 }
@@ -143,7 +143,7 @@ pub(in crate::api) async fn get(
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Json<RunView>, Problem> {
     let names = SessionNames::of(&api.app.store.sessions().await?);
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     Ok(Json(find(&api, ids).await?.view(&names).as_of(now)))
 }
 

@@ -37,7 +37,7 @@ pub(in crate::api) async fn distribution(
     State(api): State<Api>,
     Asked(query): Asked<DistributionQuery>,
 ) -> Result<Json<DistributionView>, Problem> {
-    let (now, hours) = (api.app.intake.now().await, query.window_hours);
+    let (now, hours) = (api.app.intake.now(), query.window_hours);
     let found = api.app.fleet.distribution_async(now, hours).await;
     let found = found.map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
     Ok(Json(DistributionView::of(&found, hours)))

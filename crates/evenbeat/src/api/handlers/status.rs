@@ -24,7 +24,7 @@ pub(in crate::api) async fn status(
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Json<StatusView>, Problem> {
     let app = &api.app;
-    let now = app.intake.now().await;
+    let now = app.intake.now();
     let (jobs, worst) = judge::count(app, N_WORST).await?;
     let open_runs = app.store.open_runs_by_session().await?.values().sum();
     let sessions = app.store.sessions().await?;

@@ -63,7 +63,7 @@ pub(in crate::api) async fn list(
     State(api): State<Api>,
     Asked(query): Asked<UpcomingQuery>,
 ) -> Result<Json<UpcomingPage>, Problem> {
-    let now = api.app.intake.now().await;
+    let now = api.app.intake.now();
     let from = query.from.unwrap_or(now);
     let to = query.to.unwrap_or(from + LOOKAHEAD);
     if to < from {

@@ -13,6 +13,7 @@ use self::screen::{Doors, Size, frame};
 use super::Exit;
 use super::chart::{counted, to_u64};
 use super::serve::write_error;
+use crate::clock::Clock;
 use crate::config::machine;
 use crate::demo::{self, Ends, Picture, TempFolder, View};
 use crate::runtime::app::Stopped;
@@ -34,12 +35,17 @@ pub(super) struct DemoArgs {
 }
 
 /// Shows it.
-pub(super) fn run(args: &DemoArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+pub(super) fn run(
+    args: &DemoArgs,
+    clock: &Clock,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
     if args.print_jobs {
-        write!(out, "{}", demo::job_file(crate::runtime::clock::now()))?;
+        write!(out, "{}", demo::job_file(clock.now()))?;
         return Ok(Exit::Ok);
     }
-    let folder = TempFolder::new()?;
+    let folder = TempFolder::new(clock)?;
     let listen = args.listen.clone().unwrap_or_else(free_address);
     let config = match demo::config(folder.path(), &listen, machine()) {
         Ok(config) => config,
@@ -55,7 +61,7 @@ pub(super) fn run(args: &DemoArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let shown = runtime.block_on(async {
         let ends = Ends::new().map_err(ServeError::Launcher)?;
-        let server = Server::start(&config).await?;
+        let server = Server::start(&config, clock).await?;
         screen.doors = Doors {
             socket: format!("unix:{}", server.doors.socket.display()),
             address: format!("http://{}", server.doors.address),

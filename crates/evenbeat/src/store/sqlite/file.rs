@@ -1,7 +1,6 @@
 //! A store's file as it lies there, in use by a server or not: it is only read.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use evenbeat_core::store::StoreDown;
 
@@ -29,7 +28,7 @@ impl StoreFile {
     /// Finds the file. One that is not there is not made.
     pub fn find(path: impl AsRef<Path>) -> Result<StoreFile, OpenError> {
         let path = open::existing(path.as_ref())?;
-        let shared = Shared::new(path.clone(), Arc::new(crate::runtime::clock::now));
+        let shared = Shared::new(path.clone(), super::system_clock());
         Ok(StoreFile { pool: Pool::new(path.clone()), path, shared })
     }
 

@@ -74,6 +74,12 @@ use writer::{Done, Message, Tally, Writer};
 /// Tells what time it is.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// The machine's clock.
+fn system_clock() -> Clock {
+    let clock = crate::clock::Clock::system();
+    Arc::new(move || clock.now())
+}
+
 /// So many requests wait for the writer at most; who comes then waits to be let in.
 const WAITING_MAX: usize = 1_024;
 
@@ -101,12 +107,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            owner: None,
-            clock: Arc::new(crate::runtime::clock::now),
-            size_max_bytes: None,
-            log_max_bytes: 32 * 1024 * 1024,
-        }
+        Options { owner: None, clock: system_clock(), size_max_bytes: None, log_max_bytes: 32 * 1024 * 1024 }
     }
 }
 

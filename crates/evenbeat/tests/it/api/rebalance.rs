@@ -15,7 +15,7 @@ fn key(no: usize) -> String {
 
 /// Jobs every 6 hours that all come due at one time, three hours from now, and were placed there long ago.
 fn crowd(served: &Served) {
-    let now = served.runtime.block_on(served.app.intake.now());
+    let now = served.app.intake.now();
     for no in 0..N_JOBS {
         served.add(&key(no), r#""every":"6h","overlap":"queue""#);
         let row = served.runtime.block_on(served.app.store.job(&key(no).parse().unwrap())).unwrap().unwrap();

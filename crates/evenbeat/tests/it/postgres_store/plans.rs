@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration as Length;
 
+use evenbeat::clock::Clock;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, IntakeError};
 use evenbeat::runtime::app::{App, AppParts, Running};
@@ -25,7 +26,9 @@ use crate::support::postgres::{Database, Way, runtime};
 
 fn node(database: &Database, name: &str, no: u128) -> (App, Running) {
     let node: NodeName = name.parse().unwrap();
+    let clock = Clock::system();
     let parts = AppParts {
+        clock: clock.clone(),
         store: AnyStore::Postgres(database.store(Way::Direct).store),
         identity: NodeIdentity {
             node: node.clone(),
@@ -40,7 +43,7 @@ fn node(database: &Database, name: &str, no: u128) -> (App, Running) {
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    let app = App::start(parts, |news| Works::Noop(Noop::new(Length::ZERO, news))).unwrap();
+    let app = App::start(parts, |news| Works::Noop(Noop::new(Length::ZERO, clock, news))).unwrap();
     let read = async { tokio::time::timeout(Length::from_mins(1), app.0.fleet.read()).await };
     runtime().block_on(read).unwrap();
     app

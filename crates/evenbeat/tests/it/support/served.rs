@@ -14,6 +14,7 @@ use std::time::Duration as Length;
 use evenbeat::api::{
     ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, Socket, router, serve_within,
 };
+use evenbeat::clock::Clock;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::Allowed;
 use evenbeat::runtime::app::{App, AppParts, Running};
@@ -194,7 +195,9 @@ fn app_with(
 ) -> (App, Running) {
     let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
     let node: NodeName = "one".parse().unwrap();
+    let clock = Clock::system();
     let parts = AppParts {
+        clock: clock.clone(),
         store: AnyStore::Sqlite(store),
         identity: NodeIdentity {
             node: node.clone(),
@@ -209,7 +212,7 @@ fn app_with(
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    App::start(parts, |news| Works::Noop(Noop::new(takes, news))).unwrap()
+    App::start(parts, |news| Works::Noop(Noop::new(takes, clock, news))).unwrap()
 }
 
 /// An answer.
