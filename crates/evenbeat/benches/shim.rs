@@ -19,7 +19,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use evenbeat::target::command::{Bounds, Limits, Order, Places, ShimNews, ShimOptions, Shims, find_cgroup};
+use evenbeat::target::RunNews;
+use evenbeat::target::command::{Bounds, Limits, Order, Places, ShimOptions, Shims, find_cgroup};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::Duration;
@@ -33,7 +34,7 @@ const TARGET_MB: f64 = 2.0;
 struct Bench {
     runtime: Runtime,
     shims: Shims,
-    news: mpsc::Receiver<ShimNews>,
+    news: mpsc::Receiver<RunNews>,
     places: Places,
     cgroup: Option<PathBuf>,
     n_runs: u128,
@@ -78,7 +79,7 @@ impl Bench {
         }
     }
 
-    fn until(&mut self, is_it: impl Fn(&ShimNews) -> bool) {
+    fn until(&mut self, is_it: impl Fn(&RunNews) -> bool) {
         while !is_it(&self.runtime.block_on(self.news.recv()).expect("news")) {}
     }
 
@@ -86,7 +87,7 @@ impl Bench {
         let order = self.order(&["/bin/true"]);
         let run = order.run;
         self.shims.start(order);
-        self.until(|news| matches!(news, ShimNews::Ended { .. }));
+        self.until(|news| matches!(news, RunNews::Ended { .. }));
         self.shims.forget(run);
     }
 }
@@ -152,7 +153,7 @@ fn memory(bench: &mut Bench, n_shims: usize, way: &str, figures: &mut Vec<(Strin
     let orders: Vec<Order> = (0..n_shims).map(|_| bench.order(&["/bin/sleep", "1000"])).collect();
     for order in &orders {
         bench.shims.start(order.clone());
-        bench.until(|news| matches!(news, ShimNews::Started { .. }));
+        bench.until(|news| matches!(news, RunNews::Started { .. }));
     }
     let me = std::process::id().to_string();
     let stats = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -186,7 +187,7 @@ fn memory(bench: &mut Bench, n_shims: usize, way: &str, figures: &mut Vec<(Strin
     ]);
     for order in &orders {
         bench.shims.stop(order.run, Outcome::Cancelled);
-        bench.until(|news| matches!(news, ShimNews::Ended { .. }));
+        bench.until(|news| matches!(news, RunNews::Ended { .. }));
         bench.shims.forget(order.run);
     }
 }

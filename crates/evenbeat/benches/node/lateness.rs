@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::time::{Duration as Length, Instant};
 
+use evenbeat::app::housekeeping::Keep;
+use evenbeat::app::{App, AppParts, Running};
 use evenbeat::clock::Clock;
+use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, ApplyOptions};
 use evenbeat::jobfile::{SourceText, load};
-use evenbeat::runtime::app::{App, AppParts, Running};
-use evenbeat::runtime::housekeeping::Keep;
-use evenbeat::runtime::node::NodeIdentity;
-use evenbeat::runtime::noop::Noop;
-use evenbeat::runtime::works::Works;
+use evenbeat::node::NodeIdentity;
+use evenbeat::target::news_channel;
+use evenbeat::target::noop::Noop;
 use evenbeat_core::engine::Settings;
 use evenbeat_core::ids::{NodeName, Pool};
 use evenbeat_core::job::Job;
@@ -158,8 +159,12 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
         Backend::Postgres(_) => Some(Timings::new(TimingsSpec::DEFAULT).expect("timings")),
     };
     let clock = Clock::system();
+    let (to_news, news) = news_channel();
+    let noop = Noop::new(Length::ZERO, clock.clone(), to_news.clone());
     let parts = AppParts {
-        clock: clock.clone(),
+        exec: Router::only(noop, clock.clone(), to_news),
+        news,
+        clock,
         store: home.store(),
         identity: NodeIdentity {
             node: node.clone(),
@@ -174,7 +179,7 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    App::start(parts, |news| Works::Noop(Noop::new(Length::ZERO, clock, news))).expect("the node starts")
+    App::start(parts).expect("the node starts")
 }
 
 /// Waits until the wall clock says so.

@@ -19,7 +19,7 @@ use evenbeat_core::why;
 
 use super::model::{ConditionCounts, JobCounts, JobView, StatusCounts};
 use super::problem::{Code, Problem};
-use crate::runtime::app::App;
+use crate::app::App;
 use crate::store::query::{JobFilter, PAGE_MAX};
 
 /// So many pages are read for one of ours: then it ends with what was found, and says how far it came.

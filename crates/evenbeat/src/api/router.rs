@@ -23,7 +23,7 @@ use super::handlers::{apply, health, jobs, nodes, runs, scheduler, status, upcom
 use super::log_book::LogBook;
 use super::problem::{Code, Problem};
 use super::serve::Overflow;
-use crate::runtime::app::App;
+use crate::app::App;
 
 /// Largest request body we accept.
 const BODY_MAX: usize = 1 << 20;

@@ -13,7 +13,7 @@ use super::{Exit, chart, source};
 use crate::api::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
 use crate::jobfile::{self, Loaded, SourceText};
 use crate::printable;
-use crate::store::json::to_json;
+use crate::value_json::to_json;
 use anstyle::{AnsiColor, Style};
 
 const ADDED: Style = AnsiColor::Green.on_default();

@@ -13,9 +13,9 @@ use super::Exit;
 use super::chart::counted;
 use super::config::{ConfigArgs, exit_of, say};
 use super::show;
+use crate::config::StorePlace;
 use crate::config::load;
 use crate::store::check::CheckReport;
-use crate::store::place::StorePlace;
 use crate::store::postgres::{PgConfig, PgStore};
 use crate::store::sqlite::{Options, SqliteStore, StoreFile};
 

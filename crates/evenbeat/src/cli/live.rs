@@ -13,8 +13,8 @@ use super::client::{Answer, Ask, Client, Place, Trouble};
 use super::show::Clock;
 use super::{Exit, show};
 use crate::api::model::Page;
+use crate::cli::terminal;
 use crate::printable;
-use crate::runtime::terminal;
 
 /// Which server, and how its answer is shown.
 #[derive(Clone, Debug, Default, Args)]

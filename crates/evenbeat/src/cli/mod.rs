@@ -23,6 +23,7 @@ mod log_lines;
 mod manual;
 mod next;
 mod node;
+mod progress;
 mod reasons;
 mod run;
 mod run_id;
@@ -34,6 +35,7 @@ pub mod simulate;
 mod source;
 mod status;
 mod table;
+mod terminal;
 mod upcoming;
 mod when;
 
@@ -50,7 +52,6 @@ pub use exit::{Exit, Probe, exit_codes};
 pub use reasons::reasons;
 
 use crate::clock::Clock as SystemClock;
-use crate::runtime::terminal;
 
 /// The scheduler for fleets of recurring jobs: fresh, evenly spread, never doubled.
 #[derive(Debug, Parser)]

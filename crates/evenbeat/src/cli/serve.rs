@@ -10,9 +10,9 @@ use clap::Args;
 
 use super::Exit;
 use super::config::{ConfigArgs, exit_of, say};
+use crate::app::Stopped;
 use crate::clock::Clock;
 use crate::config::{Config, load};
-use crate::runtime::app::Stopped;
 use crate::serve::{END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
 
 /// What it is asked with.

@@ -10,7 +10,7 @@ use evenbeat_core::time::Duration;
 use evenbeat_core::value::Value;
 
 use super::size::Size;
-use crate::store::place::{PlaceError, StorePlace};
+use super::store_address::{PlaceError, StorePlace};
 
 /// How that which is not set is written.
 pub(super) const NONE: &str = "none";

@@ -34,6 +34,7 @@ mod rules;
 mod show;
 mod size;
 mod sources;
+mod store_address;
 mod table;
 mod toml_text;
 mod values;
@@ -45,6 +46,7 @@ pub use load::{Asked, Loaded, Refused, load};
 pub use reference::reference;
 pub use show::{Origin, Origins};
 pub use sources::{Flag, Machine, Sources};
+pub use store_address::{PlaceError, StorePlace};
 pub use values::{
     AgendaSettings, Config, KeepFor, Limits, LogFormat, LogLevel, LogSettings, RunSettings, TRIM_MOST,
 };

@@ -145,7 +145,7 @@ impl Resolved {
         }
         if let Some(Setting::Text(folder)) = self.get(&data_dir) {
             let folder = PathBuf::from(folder);
-            let store = crate::store::place::StorePlace::Sqlite(folder.join("evenbeat.db"));
+            let store = super::store_address::StorePlace::Sqlite(folder.join("evenbeat.db"));
             let socket = folder.join("evenbeat.sock").display().to_string();
             self.default(KeyPath::plain("store"), Setting::Store(store));
             self.default(KeyPath::plain("socket"), Setting::Text(socket));

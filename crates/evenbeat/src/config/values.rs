@@ -12,8 +12,7 @@ use evenbeat_core::rules::Rules;
 use evenbeat_core::store::{CounterLimit, Retention};
 use evenbeat_core::time::Duration;
 
-use crate::intake::{Allowed, Quota};
-use crate::store::place::StorePlace;
+use super::store_address::StorePlace;
 
 /// How many rows of each kind go at once when history is trimmed, so that nobody waits for it.
 pub const TRIM_MOST: usize = 1_000;
@@ -216,22 +215,7 @@ impl Config {
         self.tenants.get(tenant).unwrap_or(&self.default_plan)
     }
 
-    fn limits_of_plan(&self, plan: &str) -> Limits {
+    pub(crate) fn limits_of_plan(&self, plan: &str) -> Limits {
         self.plans.get(plan).copied().unwrap_or_default()
-    }
-
-    /// What jobs may ask for.
-    pub fn allowed(&self) -> Allowed {
-        let quota = |plan: &str| Quota {
-            plan: plan.to_owned(),
-            max_run_time: self.limits_of_plan(plan).max_run_time,
-        };
-        Allowed {
-            shell: self.commands.allow_shell,
-            first_run_within: self.first_run_within,
-            tenants: self.tenants.iter().map(|(tenant, plan)| (tenant.clone(), quota(plan))).collect(),
-            other_tenants: quota(&self.default_plan),
-            max_run_time: self.quota.max_run_time,
-        }
     }
 }

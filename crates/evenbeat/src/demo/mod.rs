@@ -15,11 +15,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 pub use fleet::job_file;
 pub use view::View;
 
+use crate::app::Stopped;
 use crate::clock::Clock;
 use crate::config::{Config, Flag, Machine, Sources};
 use crate::intake::{Actor, ApplyOptions};
 use crate::mint::mint;
-use crate::runtime::app::Stopped;
 use crate::serve::{ServeError, Server, Signals};
 
 /// How often the picture is drawn anew.

@@ -9,7 +9,7 @@ use evenbeat_core::store::{BATCH_MAX, JobRow, RunFilter, RunPhase, RunRow, Store
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::urgency::Outlook;
 
-use crate::runtime::app::App;
+use crate::app::App;
 
 /// So many runs are looked back at.
 const RUNS_MAX: usize = 200;

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::Fleet;
-use crate::runtime::node::FleetNews;
-use crate::runtime::telemetry::Telemetry;
+use crate::node::FleetNews;
+use crate::node::telemetry::Telemetry;
 
 /// After a change the agenda waits so long for more of them; and for so many times what it took to make the last one, so
 /// that a large fleet in which something always changes does not spend its days on it.

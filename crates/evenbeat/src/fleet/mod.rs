@@ -1,6 +1,7 @@
 //! The fleet as one process sees it: the load that its jobs put on the time line, and the agenda. Followed from the
 //! store's feed, kept in memory, read by everybody; what is stored is the truth.
 
+mod agenda;
 mod faults;
 mod follow;
 
@@ -18,8 +19,8 @@ use tokio::sync::watch;
 pub use faults::Faults;
 pub use follow::follow;
 
+use self::agenda::AgendaCell;
 use crate::clock::Clock;
-use crate::runtime::agenda::AgendaCell;
 
 /// How the agenda is kept (D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

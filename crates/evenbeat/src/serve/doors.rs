@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 
 use super::ServeError;
 use crate::api::{ApiOptions, Listeners, LogBook, LogPart, Socket, router, serve};
+use crate::app::App;
 use crate::config::Config;
-use crate::runtime::app::App;
 use crate::target::command::{Places, read_log};
 
 /// Where people reach it.

@@ -10,9 +10,9 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 
 use super::{ServeError, open};
+use crate::app::App;
 use crate::intake::{Actor, Applied, ApplyOptions, Change, IntakeError};
 use crate::jobfile::{Diagnostics, load};
-use crate::runtime::app::App;
 
 /// How many faults of invalid files are logged, one line each.
 const FAULTS_MAX: usize = 20;

@@ -21,15 +21,16 @@ pub use logging::start_logging;
 pub use open::ServeError;
 pub use signals::{Hangups, Signal, Signals};
 
+use crate::app::housekeeping::Keep;
+use crate::app::{App, AppParts, Running, Stopped};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::exec::Router;
 use crate::fleet::AgendaSettings;
 use crate::jobfile::SourceText;
 use crate::point::point;
-use crate::runtime::app::{App, AppParts, Running, Stopped};
-use crate::runtime::housekeeping::Keep;
-use crate::runtime::works::{Commands, Works};
-use crate::target::command::{Places, ShimOptions};
+use crate::target::command::{Commands, Places};
+use crate::target::news_channel;
 
 /// How long runs may take to end by themselves when a process is asked to stop.
 const DRAIN_FOR: Length = Length::from_secs(30);
@@ -64,6 +65,9 @@ impl Server {
         let token_key = open::token_key(&places)?;
         let (settings, shims) = open::commands(config, &places, token_key);
         let identity = open::identity(config, &home, &store).await?;
+        let (to_news, news) = news_channel();
+        let commands = Commands::new(shims, settings, to_news.clone()).map_err(ServeError::Launcher)?;
+        let exec = Router::new(clock.clone(), to_news).with("command", commands);
         let parts = AppParts {
             store,
             identity,
@@ -73,24 +77,17 @@ impl Server {
                 lookahead: config.agenda.lookahead,
                 rebuild_every: config.agenda.rebuild_every,
             },
-            allowed: config.allowed(),
+            allowed: open::allowed(config),
             clock: clock.clone(),
+            exec,
+            news,
             keep: Keep {
                 retention: config.retention(),
                 scores: config.retention.scores,
                 logs: Some((places.clone(), config.retention.logs)),
             },
         };
-        let mut works = Ok(());
-        let (app, running) =
-            App::start(parts, |news| match Commands::new(ShimOptions { ..shims }, settings, news.clone()) {
-                Ok(commands) => Works::Commands(commands),
-                Err(error) => {
-                    works = Err(error);
-                    Works::Noop(crate::runtime::noop::Noop::new(Length::ZERO, clock.clone(), news))
-                }
-            })?;
-        works.map_err(ServeError::Launcher)?;
+        let (app, running) = App::start(parts)?;
         point("serve.begun");
         let mut job_files = JobFiles::new(&config.jobs);
         job_files.apply(&app, jobs).await?;

@@ -20,11 +20,11 @@ use super::home::Home;
 use crate::api::SocketError;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::intake::IntakeError;
+use crate::config::StorePlace;
+use crate::intake::{Allowed, IntakeError, Quota};
 use crate::jobfile::{Loaded, SourceText, load};
-use crate::runtime::node::{NodeError, NodeIdentity};
+use crate::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
-use crate::store::place::StorePlace;
 use crate::store::postgres::{PgConfig, PgStore};
 use crate::store::sqlite::{OpenError, Options, Owner, Reader, SqliteStore};
 use crate::target::command::{
@@ -262,6 +262,19 @@ pub(super) async fn identity(
         home: home.key(),
         pools: config.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
     })
+}
+
+/// What jobs may ask for.
+pub(super) fn allowed(config: &Config) -> Allowed {
+    let quota =
+        |plan: &str| Quota { plan: plan.to_owned(), max_run_time: config.limits_of_plan(plan).max_run_time };
+    Allowed {
+        shell: config.commands.allow_shell,
+        first_run_within: config.first_run_within,
+        tenants: config.tenants.iter().map(|(tenant, plan)| (tenant.clone(), quota(plan))).collect(),
+        other_tenants: quota(&config.default_plan),
+        max_run_time: config.quota.max_run_time,
+    }
 }
 
 pub(super) fn commands(

@@ -15,7 +15,7 @@ use evenbeat_core::spec::{JobSpec, written};
 use evenbeat_core::time::Duration;
 use evenbeat_core::zone::Zones;
 
-use super::json;
+use crate::value_json as json;
 
 /// So many different terms are remembered; a fleet with more reads them again.
 const TERMS_MAX: usize = 10_000;

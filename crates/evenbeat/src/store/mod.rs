@@ -2,7 +2,7 @@
 //! cluster.
 //!
 //! Both keep the same tables with the same columns. What the two share is here: how a definition, a memory and a
-//! run become plain values and come back ([`definition`], [`similar`], [`columns`], [`json`], [`word`]). What they do
+//! run become plain values and come back ([`definition`], [`similar`], [`columns`], [`word`]). What they do
 //! with those is theirs: one writes in groups on a thread of its own, the other speaks to a server.
 
 pub mod any;
@@ -10,9 +10,7 @@ pub mod check;
 pub mod columns;
 pub mod definition;
 mod floor;
-pub mod json;
 pub mod migrations;
-pub mod place;
 pub mod postgres;
 pub mod query;
 pub mod similar;

@@ -8,17 +8,18 @@ use std::time::Duration as Length;
 
 use crate::support::folder::Folder;
 use crate::support::wait;
+use evenbeat::app::housekeeping::Keep;
+use evenbeat::app::{App, AppParts, Running, Stopped};
 use evenbeat::clock::Clock;
+use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, ApplyOptions, Change, Expect, IntakeError};
 use evenbeat::jobfile::{SourceText, load};
-use evenbeat::runtime::app::{App, AppParts, Running, Stopped};
-use evenbeat::runtime::housekeeping::Keep;
-use evenbeat::runtime::node::NodeIdentity;
-use evenbeat::runtime::noop::Noop;
-use evenbeat::runtime::works::Works;
+use evenbeat::node::NodeIdentity;
 use evenbeat::store::any::AnyStore;
 use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::target::news_channel;
+use evenbeat::target::noop::Noop;
 use evenbeat_core::edit::Refusal;
 use evenbeat_core::engine::Settings;
 use evenbeat_core::explain::Binding;
@@ -49,8 +50,12 @@ fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, Running) {
     let options = Options { clock: Arc::new(move || of_store.now()), ..Options::default() };
     let store = SqliteStore::open(folder.join("evenbeat.db"), options).expect("a new file");
     let node: NodeName = "one".parse().expect("a name");
+    let (to_news, news) = news_channel();
+    let noop = Noop::new(takes, clock.clone(), to_news.clone());
     let parts = AppParts {
-        clock: clock.clone(),
+        exec: Router::only(noop, clock.clone(), to_news),
+        news,
+        clock,
         store: AnyStore::Sqlite(store),
         identity: NodeIdentity {
             node: node.clone(),
@@ -65,7 +70,7 @@ fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, Running) {
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    App::start(parts, |news| Works::Noop(Noop::new(takes, clock, news))).expect("the node starts")
+    App::start(parts).expect("the node starts")
 }
 
 fn people() -> Actor {

@@ -25,23 +25,23 @@ fn rust_files() -> Vec<PathBuf> {
     files_under(&root().join("crates"), ".rs")
 }
 
-/// Inside the core a module uses only modules that stand above it in `lib.rs`: the order of
-/// dependence is the order of reading, and there are no circles.
-#[test]
-fn core_modules_use_only_those_above_them() {
-    let source = root().join("crates/core/src");
+/// A module uses only modules that stand above it in `lib.rs`: the order of dependence is the order of reading, and there
+/// are no circles. Returns every line that breaks this.
+fn uses_of_modules_below(source: &Path) -> Vec<String> {
     let lib = fs::read_to_string(source.join("lib.rs")).unwrap();
-    let order: Vec<&str> =
-        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let order: Vec<&str> = lib
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
+        .collect();
     assert!(10 < order.len(), "lib.rs was not understood");
     let mut faults = Vec::new();
-    for path in files_under(&source, ".rs") {
-        let inside = path.strip_prefix(&source).unwrap().to_str().unwrap().to_owned();
+    for path in files_under(source, ".rs") {
+        let inside = path.strip_prefix(source).unwrap().to_str().unwrap().to_owned();
         let module = inside.split(['/', '.']).next().unwrap();
         let Some(place) = order.iter().position(|it| *it == module) else { continue };
         let text = fs::read_to_string(&path).unwrap();
         // Tests may use what they like: they are the last to know.
-        let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let product = text.split("#[cfg(test)]\nmod ").next().unwrap();
         let is_test = inside.contains("test") || inside.contains("sample") || inside.contains("properties");
         for (number, line) in product.lines().enumerate().filter(|_| !is_test) {
             if line.trim_start().starts_with("//") {
@@ -58,6 +58,18 @@ fn core_modules_use_only_those_above_them() {
             }
         }
     }
+    faults
+}
+
+#[test]
+fn core_modules_use_only_those_above_them() {
+    let faults = uses_of_modules_below(&root().join("crates/core/src"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_layers_of_the_program_use_only_those_above_them() {
+    let faults = uses_of_modules_below(&root().join("crates/evenbeat/src"));
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

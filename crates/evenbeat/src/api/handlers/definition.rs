@@ -10,8 +10,8 @@ use evenbeat_core::zone::Zones;
 
 use crate::api::model::{DefinitionDoubt, FieldError, JobDefinition};
 use crate::api::problem::{Code, Problem, field_errors, pointer};
-use crate::runtime::app::App;
-use crate::store::json::from_json;
+use crate::app::App;
+use crate::value_json::from_json;
 
 /// A valid job, and what is doubtful about it.
 #[derive(Debug)]

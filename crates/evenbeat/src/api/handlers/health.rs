@@ -10,7 +10,7 @@ use evenbeat_core::store::StoreDown;
 
 use crate::api::model::{HealthView, ReadyView};
 use crate::api::router::Api;
-use crate::runtime::app::App;
+use crate::app::App;
 
 pub(in crate::api) async fn healthz() -> Json<HealthView> {
     Json(HealthView { status: "ok".into() })

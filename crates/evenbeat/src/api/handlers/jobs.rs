@@ -25,8 +25,8 @@ use crate::api::model::{
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::intake::Expect;
-use crate::store::json::from_json;
 use crate::store::query::JobFilter;
+use crate::value_json::from_json;
 
 /// Which jobs.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{JobDefinition, Word};
-use crate::store::json::to_json;
+use crate::value_json::to_json;
 
 /// What the fleet is to be.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ fn flatten_into<'a>(prefix: &str, table: &'a Table, into: &mut BTreeMap<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::json::from_text;
+    use crate::value_json::from_text;
 
     #[track_caller]
     fn check(before: &str, after: &str, expected: &[&str]) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{DefinitionDoubt, Instant, Length, Word, join_last_run, seconds};
-use crate::store::json::to_json;
+use crate::value_json::to_json;
 
 /// A job as it is written: the fields of a `[[job]]` in a job file, as a JSON object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

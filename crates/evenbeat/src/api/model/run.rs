@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{Instant, Length, Word, seconds};
-use crate::store::json::to_json;
+use crate::value_json::to_json;
 
 /// One attempt at an occurrence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

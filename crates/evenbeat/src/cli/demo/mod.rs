@@ -13,11 +13,11 @@ use self::screen::{Doors, Size, frame};
 use super::Exit;
 use super::chart::{counted, to_u64};
 use super::serve::write_error;
+use crate::app::Stopped;
+use crate::cli::terminal;
 use crate::clock::Clock;
 use crate::config::machine;
 use crate::demo::{self, Ends, Picture, TempFolder, View};
-use crate::runtime::app::Stopped;
-use crate::runtime::terminal;
 use crate::serve::{ServeError, Server};
 
 /// What it is asked with.

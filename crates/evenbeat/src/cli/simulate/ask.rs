@@ -17,7 +17,7 @@ use evenbeat_sim::whatif::{
 
 use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
 use super::figures::{Added, Figures, Lived, Origin};
-use crate::runtime::progress::Progress;
+use crate::cli::progress::Progress;
 
 /// Simulations that go on at once.
 const N_THREADS: usize = 2;

@@ -20,7 +20,7 @@ use super::figures::{Origin, Servers};
 use crate::api::model::{FleetJob, LimitView, LimitsView, NodeView, Page};
 use crate::cli::client::{Ask, Trouble};
 use crate::cli::live::Desk;
-use crate::store::json::from_json;
+use crate::value_json::from_json;
 
 /// So many jobs of a server are simulated at once.
 const JOBS_MAX: usize = 200_000;
@@ -162,7 +162,7 @@ mod tests {
 
     fn job(key: &str, pool: &str) -> Job {
         let table = format!(r#"{{"name":"{key}","every":"1h","command":["true"],"pool":"{pool}"}}"#);
-        let table = crate::store::json::from_text(&table).unwrap();
+        let table = crate::value_json::from_text(&table).unwrap();
         JobSpec::read(&table).restore(&mut Zones::new()).unwrap()
     }
 

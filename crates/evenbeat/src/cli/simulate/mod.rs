@@ -26,8 +26,8 @@ pub use args::{
 use super::analyze::{InputKind, WIDTH_MAX, WIDTH_MIN};
 use super::live::{ServerArgs, at_desk};
 use super::{Exit, input};
+use crate::cli::progress::Progress;
 use crate::jobfile::Diagnostics;
-use crate::runtime::progress::Progress;
 use ask::Subject;
 use figures::Origin;
 use live::Held;

@@ -11,8 +11,8 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::value::{Table, Value};
 
 use super::{number, small_number, stored_number};
-use crate::store::json;
 use crate::store::word::Word;
+use crate::value_json as json;
 
 /// A job's memory, as the columns of `memory` from `created_at` on.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,8 +10,8 @@ use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::value::{Table, Value};
 
 use super::{number, small_number, stored_number};
-use crate::store::json;
 use crate::store::word::{OpenPhase, ServesKind};
+use crate::value_json as json;
 
 /// What a run serves, as the columns from `due_at` to `params`.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use evenbeat_core::time::Duration;
 use evenbeat_core::value::{Table, Value};
 
 use super::small_number;
-use crate::store::json;
+use crate::value_json as json;
 
 /// What a session can carry, as text.
 pub fn pools_to_text(pools: &BTreeMap<Pool, u32>) -> String {

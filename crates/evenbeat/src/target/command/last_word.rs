@@ -6,6 +6,7 @@ use evenbeat_core::time::{BootTime, Duration};
 use serde_json::{Value as Json, json};
 
 use super::fields::{FieldError, Fields};
+use crate::target::EndDetails;
 
 /// Everything that a shim has to say about the end of its run.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,38 +24,7 @@ pub struct LastWord {
     /// How long it stood frozen.
     pub frozen_for: Duration,
     /// What else there is to say.
-    pub told: Told,
-}
-
-/// What a run leaves for people, beside its outcome.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
-    /// The exit code of its first process; 128 and the signal if one ended it.
-    pub exit_code: Option<i32>,
-    /// The signal that ended its first process.
-    pub signal: Option<i32>,
-    /// Why it ended, beyond its outcome.
-    pub reason: Option<EndReason>,
-    /// The limit that it exceeded, with its value.
-    pub limit: Option<String>,
-    /// Whether it was still there when its grace was over.
-    pub ignored_term: bool,
-    /// The names of processes that were still there after its first process had ended.
-    pub left_behind: Vec<String>,
-    /// The last line that it wrote to standard error.
-    pub last_error_line: Option<String>,
-    /// What went wrong, in words.
-    pub error: Option<String>,
-    /// The JSON object that it wrote to its result file.
-    pub result: Option<serde_json::Map<String, Json>>,
-    /// How many bytes it has written.
-    pub output_bytes: u64,
-    /// How many of them were not kept.
-    pub left_out_bytes: u64,
-    /// The most memory that any process of it was seen to use; none if it was over before anybody looked.
-    pub max_rss_kib: Option<u64>,
-    /// How much processor time it took, of all processes that were waited for.
-    pub cpu: Duration,
+    pub told: EndDetails,
 }
 
 impl LastWord {
@@ -97,7 +67,7 @@ impl LastWord {
             outcome: Outcome::named(&it.text("outcome")?).ok_or(bad_outcome)?,
             is_forced: it.flag("is_forced")?,
             frozen_for: it.length("frozen_for")?,
-            told: Told {
+            told: EndDetails {
                 exit_code: it.whole_if_any("exit_code")?.and_then(small),
                 signal: it.whole_if_any("signal")?.and_then(small),
                 // A shim of an earlier version does not say these.
@@ -143,7 +113,7 @@ pub(super) mod tests {
             outcome: Outcome::Failed,
             is_forced: false,
             frozen_for: Duration::from_millis(7),
-            told: Told {
+            told: EndDetails {
                 exit_code: Some(3),
                 signal: None,
                 reason: Some(EndReason::ExitCode),
@@ -166,7 +136,7 @@ pub(super) mod tests {
         let word = sample();
         assert!(!word.to_text().contains('\n'));
         assert_eq!(LastWord::from_text(word.to_text().as_bytes()), Ok(word));
-        let bare = LastWord { told: Told::default(), outcome: Outcome::Lost, ..sample() };
+        let bare = LastWord { told: EndDetails::default(), outcome: Outcome::Lost, ..sample() };
         assert_eq!(LastWord::from_text(bare.to_text().as_bytes()), Ok(bare));
     }
 

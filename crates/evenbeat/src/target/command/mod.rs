@@ -6,6 +6,7 @@
 
 mod began;
 pub mod boot;
+mod executor;
 mod fields;
 mod last_word;
 mod log;
@@ -18,13 +19,14 @@ mod shims;
 mod token;
 pub mod word;
 
+pub use executor::Commands;
 pub use fields::FieldError;
-pub use last_word::{LastWord, Told};
+pub use last_word::LastWord;
 pub use log::{Chunk, OWN_LINE, Reader, read_log};
 pub use order::{Bounds, Limits, Order};
 pub use places::{Places, PlacesError, open_own_file};
-pub use prepare::{Background, CommandSettings, ENV_ALLOWED, order};
+pub use prepare::{CommandSettings, ENV_ALLOWED, order};
 pub use shim::find_cgroup;
 pub use shim::main as shim_main;
-pub use shims::{Adopted, NEWS_MAX, ShimNews, ShimOptions, Shims};
+pub use shims::{Adopted, ShimOptions, Shims};
 pub use token::TokenKey;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use evenbeat_core::engine::Start;
 use evenbeat_core::job::{CommandTarget, Target};
-use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::time::Duration;
 
 use super::order::{Bounds, Limits, Order};
 use super::places::Places;
 use super::token::TokenKey;
-use crate::store::json;
+use crate::value_json as json;
 
 /// The variables that every run inherits, where the scheduler has them.
 pub const ENV_ALLOWED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
@@ -73,17 +73,10 @@ impl CommandSettings {
     }
 }
 
-/// What the engine does not know of a run, and the run may want to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Background {
-    /// When the last good run of the job started.
-    pub last_good_start_at: Option<Timestamp>,
-}
-
 /// The order to start a run.
 ///
 /// Whatever cannot be run, because it may not or because it is no command, is an order too: one to fail, in words.
-pub fn order(start: &Start, background: Background, settings: &CommandSettings) -> Order {
+pub fn order(start: &Start, settings: &CommandSettings) -> Order {
     let none = CommandTarget::default();
     let (target, refused) = match &start.job.target {
         Target::Command(target) if target.shell && !settings.is_shell_allowed => {
@@ -105,7 +98,7 @@ pub fn order(start: &Start, background: Background, settings: &CommandSettings) 
         refused,
         argv,
         cwd: workdir.to_string_lossy().into_owned(),
-        env: env(start, target, background, settings),
+        env: env(start, target, settings),
         stdin: target.stdin.as_ref().map(|value| json::to_json(value).to_string()),
         lease_until: start.lease_until,
         grace: target.grace.unwrap_or(settings.grace),
@@ -122,12 +115,7 @@ pub fn order(start: &Start, background: Background, settings: &CommandSettings) 
 const NO_SHELL: &str = "the job has `shell = true`, which this node does not allow; write the command as a list of \
                         arguments, or allow shells in the node's configuration";
 
-fn env(
-    start: &Start,
-    target: &CommandTarget,
-    background: Background,
-    settings: &CommandSettings,
-) -> BTreeMap<String, String> {
+fn env(start: &Start, target: &CommandTarget, settings: &CommandSettings) -> BTreeMap<String, String> {
     let named = settings.env_pass.iter().chain(&target.env_pass).map(String::as_str);
     let allowed = ENV_ALLOWED.into_iter().chain(named);
     let inherited =
@@ -151,7 +139,7 @@ fn env(
     say("TRIGGER", Some(start.due.trigger.to_string()));
     say("SCHEDULED_FOR", Some(start.due.due_at.to_string()));
     say("DEADLINE", start.deadline.map(|it| it.to_string()));
-    say("LAST_GOOD_START", background.last_good_start_at.map(|it| it.to_string()));
+    say("LAST_GOOD_START", start.last_good_start_at.map(|it| it.to_string()));
     say("PARAMS", Some(json::to_text(&params)));
     say("RESULT_FILE", Some(settings.places.result(start.run).to_string_lossy().into_owned()));
     say("API", settings.api.clone());
@@ -219,7 +207,7 @@ mod tests {
             env_pass: vec!["EXTRA".to_owned(), "ABSENT".to_owned()],
             ..command(&["/bin/true"])
         };
-        let env = order(&start(Target::Command(target)), Background::default(), &settings()).env;
+        let env = order(&start(Target::Command(target)), &settings()).env;
         let shown: Vec<String> = env
             .iter()
             .filter(|(name, _)| *name != "EVENBEAT_TOKEN")
@@ -249,8 +237,8 @@ mod tests {
     fn what_is_known_of_a_run_is_told() {
         let mut start = start(Target::Command(command(&["/bin/true"])));
         start.deadline = Some("2026-02-04T11:00:00Z".parse().unwrap());
-        let background = Background { last_good_start_at: Some("2026-02-03T10:00:00Z".parse().unwrap()) };
-        let env = order(&start, background, &settings()).env;
+        start.last_good_start_at = Some("2026-02-03T10:00:00Z".parse().unwrap());
+        let env = order(&start, &settings()).env;
         assert_eq!(env["EVENBEAT_DEADLINE"], "2026-02-04T11:00:00Z");
         assert_eq!(env["EVENBEAT_LAST_GOOD_START"], "2026-02-03T10:00:00Z");
     }
@@ -258,7 +246,7 @@ mod tests {
     #[test]
     fn a_scheduler_without_a_path_still_finds_programs() {
         let settings = CommandSettings::new(Places::known("/data".into()), TokenKey::new([1; 32]));
-        let env = order(&start(Target::Command(command(&["true"]))), Background::default(), &settings).env;
+        let env = order(&start(Target::Command(command(&["true"]))), &settings).env;
         assert_eq!(env["PATH"], PATH_DEFAULT);
         assert!(!env.contains_key("EVENBEAT_TOKEN"), "there is nobody to show it to");
     }
@@ -267,7 +255,7 @@ mod tests {
     fn check_cwd(cwd: Option<&str>, expected: &str) {
         let target = CommandTarget { cwd: cwd.map(str::to_owned), ..command(&["/bin/true"]) };
         let settings = CommandSettings { workdir: "/srv/jobs".into(), ..settings() };
-        assert_eq!(order(&start(Target::Command(target)), Background::default(), &settings).cwd, expected);
+        assert_eq!(order(&start(Target::Command(target)), &settings).cwd, expected);
     }
 
     #[test]
@@ -281,15 +269,14 @@ mod tests {
     fn a_shell_is_used_only_where_it_is_allowed() {
         let target = CommandTarget { shell: true, ..command(&["echo $HOME | wc"]) };
         let start = start(Target::Command(target));
-        let refused = order(&start, Background::default(), &settings());
+        let refused = order(&start, &settings());
         assert!(
             refused
                 .refused
                 .unwrap()
                 .starts_with("the job has `shell = true`, which this node does not allow")
         );
-        let allowed =
-            order(&start, Background::default(), &CommandSettings { is_shell_allowed: true, ..settings() });
+        let allowed = order(&start, &CommandSettings { is_shell_allowed: true, ..settings() });
         assert_eq!(
             (allowed.refused, allowed.argv),
             (None, ["/bin/sh", "-c", "echo $HOME | wc"].map(str::to_owned).to_vec())
@@ -298,16 +285,15 @@ mod tests {
 
     #[test]
     fn what_is_no_command_is_refused_in_words() {
-        let refused =
-            order(&start(Target::Queue(QueueTarget::default())), Background::default(), &settings()).refused;
+        let refused = order(&start(Target::Queue(QueueTarget::default())), &settings()).refused;
         assert_eq!(refused.as_deref(), Some("the job's target is `queue`, which is no command"));
     }
 
     #[test]
     fn a_job_that_may_overlap_has_as_many_locks() {
         let mut start = start(Target::Command(command(&["/bin/true"])));
-        assert_eq!(order(&start, Background::default(), &settings()).n_lanes, 1);
+        assert_eq!(order(&start, &settings()).n_lanes, 1);
         Arc::make_mut(&mut start.job).overlap = Overlap::Allow { max_parallel: 3 };
-        assert_eq!(order(&start, Background::default(), &settings()).n_lanes, 3);
+        assert_eq!(order(&start, &settings()).n_lanes, 3);
     }
 }

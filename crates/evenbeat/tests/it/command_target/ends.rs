@@ -1,6 +1,7 @@
 //! How runs begin and end when nobody interferes.
 
-use evenbeat::target::command::{Limits, Order, ShimNews};
+use evenbeat::target::RunNews;
+use evenbeat::target::command::{Limits, Order};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
@@ -245,5 +246,5 @@ fn whoever_wants_an_end_hears_that_there_is_nothing_to_be_ended() {
     node.not_started(run);
     node.shims.revoke(run);
     node.not_started(run);
-    assert_eq!(node.heard(run), Vec::<ShimNews>::new());
+    assert_eq!(node.heard(run), Vec::<RunNews>::new());
 }

@@ -1,6 +1,7 @@
 //! Leases: what happens when they end, are extended, or are taken away.
 
-use evenbeat::target::command::{Bounds, Order, ShimNews};
+use evenbeat::target::RunNews;
+use evenbeat::target::command::{Bounds, Order};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
@@ -39,7 +40,7 @@ fn freezes_once(node: &mut Node, run: RunId, what: &str, is_so: impl Fn(&Node) -
     });
     node.hear(run, |news| match news {
         // On a busy machine it may have been frozen before, too.
-        ShimNews::Frozen { at, .. } if lease_until <= *at => Some(*at),
+        RunNews::Frozen { at, .. } if lease_until <= *at => Some(*at),
         _ => None,
     })
 }
@@ -54,7 +55,7 @@ fn a_run_stands_still_when_its_lease_is_over_and_goes_on_when_it_is_extended() {
         stays(150, || count(node));
         node.extend(60_000);
         let thawed_at = node.hear(run, |news| match news {
-            ShimNews::Thawed { at, .. } if frozen_at <= *at => Some(*at),
+            RunNews::Thawed { at, .. } if frozen_at <= *at => Some(*at),
             _ => None,
         });
         counts_on(node);
@@ -67,10 +68,10 @@ fn a_run_stands_still_when_its_lease_is_over_and_goes_on_when_it_is_extended() {
 }
 
 /// So that the sum over freezes and thaws is how long it stood still.
-fn signed_instant(news: &ShimNews) -> i64 {
+fn signed_instant(news: &RunNews) -> i64 {
     match news {
-        ShimNews::Frozen { at, .. } => -at.as_millis(),
-        ShimNews::Thawed { at, .. } => at.as_millis(),
+        RunNews::Frozen { at, .. } => -at.as_millis(),
+        RunNews::Thawed { at, .. } => at.as_millis(),
         _ => 0,
     }
 }
@@ -353,8 +354,8 @@ fn a_run_that_cannot_be_frozen_in_time_is_killed() {
         let order = leased(node.command(&["/usr/bin/env", "python3", "-c", HARD_TO_CATCH]), 1_000);
         let run = node.start(&Order { bounds, ..order });
         let told = node.hear(run, |news| match news {
-            ShimNews::Frozen { .. } => Some(None),
-            ShimNews::Ended { over, told, .. } => Some(Some((over.outcome, told.reason, told.limit.clone()))),
+            RunNews::Frozen { .. } => Some(None),
+            RunNews::Ended { over, told, .. } => Some(Some((over.outcome, told.reason, told.limit.clone()))),
             _ => None,
         });
         node.shims.revoke(run);
@@ -375,7 +376,7 @@ fn a_kill_that_takes_too_long_is_told_and_the_end_still_comes() {
         std::fs::remove_file(node.work.0.join("up")).unwrap();
         node.shims.revoke(run);
         assert_eq!(node.ended(run).0.outcome, Outcome::Lost);
-        node.heard(run).contains(&ShimNews::Unkillable { run })
+        node.heard(run).contains(&RunNews::Unkillable { run })
     });
     assert!(was_told);
 }

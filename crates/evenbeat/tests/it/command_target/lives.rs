@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use evenbeat::target::command::{Bounds, Order, Places, ShimNews};
+use evenbeat::target::RunNews;
+use evenbeat::target::command::{Bounds, Order, Places};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
@@ -293,7 +294,7 @@ fn be_a_scheduler(data: &Path, way: &Way) {
     let order = Order { lease_until: Some(in_millis(60_000)), ..order };
     shims.start(order.clone());
     while let Some(news) = runtime.block_on(news.recv()) {
-        if matches!(news, ShimNews::Started { .. }) {
+        if matches!(news, RunNews::Started { .. }) {
             println!("\nstarted {} {}", order.run.0, order.fence.0);
         }
     }

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration as RealDuration;
 
 use evenbeat::target::command::{
-    Adopted, Bounds, Limits, Order, Places, ShimNews, ShimOptions, Shims, Told, boot, find_cgroup,
-    open_own_file, read_log,
+    Adopted, Bounds, Limits, Order, Places, ShimOptions, Shims, boot, find_cgroup, open_own_file, read_log,
 };
+use evenbeat::target::{EndDetails, RunNews};
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::time::{BootTime, Duration};
@@ -107,8 +107,8 @@ pub(crate) struct Node {
     pub(crate) work: Folder,
     /// All that orders were made for.
     runs: Mutex<Vec<RunId>>,
-    news: mpsc::Receiver<ShimNews>,
-    heard: Vec<ShimNews>,
+    news: mpsc::Receiver<RunNews>,
+    heard: Vec<RunNews>,
     runtime: Runtime,
     way: Way,
     data: Folder,
@@ -176,15 +176,15 @@ impl Node {
     }
 
     /// Starts a run and waits for its end.
-    pub(crate) fn run(&mut self, order: &Order) -> (RunOver, Told) {
+    pub(crate) fn run(&mut self, order: &Order) -> (RunOver, EndDetails) {
         self.start(order);
         self.ended(order.run)
     }
 
     #[track_caller]
-    pub(crate) fn ended(&mut self, run: RunId) -> (RunOver, Told) {
+    pub(crate) fn ended(&mut self, run: RunId) -> (RunOver, EndDetails) {
         self.hear(run, |news| match news {
-            ShimNews::Ended { over, told, .. } => Some((*over, (**told).clone())),
+            RunNews::Ended { over, told, .. } => Some((*over, (**told).clone())),
             _ => None,
         })
     }
@@ -193,28 +193,28 @@ impl Node {
     pub(crate) fn not_started(&mut self, run: RunId) -> String {
         self.hear(
             run,
-            |news| if let ShimNews::NotStarted { why, .. } = news { Some(why.clone()) } else { None },
+            |news| if let RunNews::NotStarted { why, .. } = news { Some(why.clone()) } else { None },
         )
     }
 
     #[track_caller]
     pub(crate) fn started(&mut self, run: RunId) -> BootTime {
-        self.hear(run, |news| if let ShimNews::Started { at, .. } = news { Some(*at) } else { None })
+        self.hear(run, |news| if let RunNews::Started { at, .. } = news { Some(*at) } else { None })
     }
 
     #[track_caller]
     pub(crate) fn frozen(&mut self, run: RunId) -> BootTime {
-        self.hear(run, |news| if let ShimNews::Frozen { at, .. } = news { Some(*at) } else { None })
+        self.hear(run, |news| if let RunNews::Frozen { at, .. } = news { Some(*at) } else { None })
     }
 
     #[track_caller]
     pub(crate) fn thawed(&mut self, run: RunId) -> BootTime {
-        self.hear(run, |news| if let ShimNews::Thawed { at, .. } = news { Some(*at) } else { None })
+        self.hear(run, |news| if let RunNews::Thawed { at, .. } = news { Some(*at) } else { None })
     }
 
     /// Waits for the first news of a run that are of a kind; what is heard is not heard again.
     #[track_caller]
-    pub(crate) fn hear<T>(&mut self, run: RunId, kind: impl Fn(&ShimNews) -> Option<T>) -> T {
+    pub(crate) fn hear<T>(&mut self, run: RunId, kind: impl Fn(&RunNews) -> Option<T>) -> T {
         let found = wait::look_within(wait::PATIENCE, || {
             while let Ok(news) = self.news.try_recv() {
                 self.heard.push(news);
@@ -228,7 +228,7 @@ impl Node {
     }
 
     /// Everything that was heard of a run and not asked for.
-    pub(crate) fn heard(&mut self, run: RunId) -> Vec<ShimNews> {
+    pub(crate) fn heard(&mut self, run: RunId) -> Vec<RunNews> {
         while let Ok(news) = self.news.try_recv() {
             self.heard.push(news);
         }
@@ -284,7 +284,7 @@ pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-pub(crate) fn shims(runtime: &Runtime, places: &Places, way: &Way) -> (Shims, mpsc::Receiver<ShimNews>) {
+pub(crate) fn shims(runtime: &Runtime, places: &Places, way: &Way) -> (Shims, mpsc::Receiver<RunNews>) {
     let mut options = ShimOptions::new(places.clone());
     options.program = env!("CARGO_BIN_EXE_evenbeat").into();
     options.cgroup = if let Way::Cgroup(parent) = way { Some(parent.clone()) } else { None };
@@ -293,7 +293,7 @@ pub(crate) fn shims(runtime: &Runtime, places: &Places, way: &Way) -> (Shims, mp
 }
 
 /// A scheduler whose shims run as a user without rights, in folders that are handed over to it. Needs root.
-pub(crate) fn shims_of_nobody(node: &Node) -> (Shims, mpsc::Receiver<ShimNews>) {
+pub(crate) fn shims_of_nobody(node: &Node) -> (Shims, mpsc::Receiver<RunNews>) {
     let bin = node.work.0.join("bin");
     fs::create_dir(&bin).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_evenbeat"), bin.join("evenbeat")).unwrap();

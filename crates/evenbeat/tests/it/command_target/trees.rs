@@ -1,6 +1,7 @@
 //! What runs leave behind: children of children, processes that hide, that hold on, that do not want to end.
 
-use evenbeat::target::command::{Bounds, Order, ShimNews};
+use evenbeat::target::RunNews;
+use evenbeat::target::command::{Bounds, Order};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
@@ -192,7 +193,7 @@ fn a_process_of_another_user_that_cannot_be_killed_is_reported_and_holds_its_job
     let first = Order { bounds, grace: Duration::from_millis(50), ..node.script(&script) };
     let next = Order { key: first.key.clone(), ..node.script("exit 0") };
     let mut heard = Vec::new();
-    let mut hears = |is_it: &dyn Fn(&ShimNews) -> bool| {
+    let mut hears = |is_it: &dyn Fn(&RunNews) -> bool| {
         while let Ok(it) = news.try_recv() {
             heard.push(it);
         }
@@ -201,14 +202,14 @@ fn a_process_of_another_user_that_cannot_be_killed_is_reported_and_holds_its_job
     shims.start(first.clone());
     node.line("up");
     shims.stop(first.run, Outcome::Cancelled);
-    until("it is reported", || hears(&|it| *it == ShimNews::Unkillable { run: first.run }));
+    until("it is reported", || hears(&|it| *it == RunNews::Unkillable { run: first.run }));
     shims.start(next.clone());
     until("the next shim is there", || node.places.run(next.run).join("sock").exists());
-    let is_over = |it: &ShimNews| matches!(it, ShimNews::Ended { .. }) || it.run() == next.run;
+    let is_over = |it: &RunNews| matches!(it, RunNews::Ended { .. }) || it.run() == next.run;
     crate::command_target::node::stays(300, || hears(&is_over));
     assert!(!hears(&is_over), "its job was released");
     std::fs::write(node.work.0.join("go"), "").unwrap();
     for run in [first.run, next.run] {
-        until("both end", || hears(&|it| it.run() == run && matches!(it, ShimNews::Ended { .. })));
+        until("both end", || hears(&|it| it.run() == run && matches!(it, RunNews::Ended { .. })));
     }
 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration as Length;
 
+use evenbeat::app::housekeeping::Keep;
+use evenbeat::app::{App, AppParts, Running};
 use evenbeat::clock::Clock;
+use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, IntakeError};
-use evenbeat::runtime::app::{App, AppParts, Running};
-use evenbeat::runtime::housekeeping::Keep;
-use evenbeat::runtime::node::NodeIdentity;
-use evenbeat::runtime::noop::Noop;
-use evenbeat::runtime::works::Works;
+use evenbeat::node::NodeIdentity;
 use evenbeat::store::any::AnyStore;
+use evenbeat::target::news_channel;
+use evenbeat::target::noop::Noop;
 use evenbeat_core::engine::Settings;
 use evenbeat_core::ids::{NodeName, Pool};
 use evenbeat_core::lease::{Timings, TimingsSpec};
@@ -27,8 +28,12 @@ use crate::support::postgres::{Database, Way, runtime};
 fn node(database: &Database, name: &str, no: u128) -> (App, Running) {
     let node: NodeName = name.parse().unwrap();
     let clock = Clock::system();
+    let (to_news, news) = news_channel();
+    let noop = Noop::new(Length::ZERO, clock.clone(), to_news.clone());
     let parts = AppParts {
-        clock: clock.clone(),
+        exec: Router::only(noop, clock.clone(), to_news),
+        news,
+        clock,
         store: AnyStore::Postgres(database.store(Way::Direct).store),
         identity: NodeIdentity {
             node: node.clone(),
@@ -43,7 +48,7 @@ fn node(database: &Database, name: &str, no: u128) -> (App, Running) {
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    let app = App::start(parts, |news| Works::Noop(Noop::new(Length::ZERO, clock, news))).unwrap();
+    let app = App::start(parts).unwrap();
     let read = async { tokio::time::timeout(Length::from_mins(1), app.0.fleet.read()).await };
     runtime().block_on(read).unwrap();
     app

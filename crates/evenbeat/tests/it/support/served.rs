@@ -14,17 +14,18 @@ use std::time::Duration as Length;
 use evenbeat::api::{
     ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, Socket, router, serve_within,
 };
+use evenbeat::app::housekeeping::Keep;
+use evenbeat::app::{App, AppParts, Running};
 use evenbeat::clock::Clock;
+use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::Allowed;
-use evenbeat::runtime::app::{App, AppParts, Running};
-use evenbeat::runtime::housekeeping::Keep;
-use evenbeat::runtime::node::NodeIdentity;
-use evenbeat::runtime::noop::Noop;
-use evenbeat::runtime::works::Works;
+use evenbeat::node::NodeIdentity;
 use evenbeat::socket_path::SocketPath;
 use evenbeat::store::any::AnyStore;
 use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::target::news_channel;
+use evenbeat::target::noop::Noop;
 use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, RunId};
 use evenbeat_core::placement::Balance;
@@ -196,8 +197,12 @@ fn app_with(
     let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
     let node: NodeName = "one".parse().unwrap();
     let clock = Clock::system();
+    let (to_news, news) = news_channel();
+    let noop = Noop::new(takes, clock.clone(), to_news.clone());
     let parts = AppParts {
-        clock: clock.clone(),
+        exec: Router::only(noop, clock.clone(), to_news),
+        news,
+        clock,
         store: AnyStore::Sqlite(store),
         identity: NodeIdentity {
             node: node.clone(),
@@ -212,7 +217,7 @@ fn app_with(
         allowed: Allowed::default(),
         keep: Keep::default(),
     };
-    App::start(parts, |news| Works::Noop(Noop::new(takes, clock, news))).unwrap()
+    App::start(parts).unwrap()
 }
 
 /// An answer.

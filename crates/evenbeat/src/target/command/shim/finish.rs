@@ -11,7 +11,8 @@ use rustix::fs::OFlags;
 use serde_json::{Map, Value as Json};
 
 use super::run::Gone;
-use crate::target::command::last_word::{LastWord, Told};
+use crate::target::EndDetails;
+use crate::target::command::last_word::LastWord;
 use crate::target::command::log::LogWriter;
 use crate::target::command::order::Order;
 use crate::target::command::proc;
@@ -42,7 +43,7 @@ pub(super) fn last_word(
         Err(error) => (None, Some(error)),
     };
     let reported = result.as_ref().and_then(reported_error);
-    let told = Told {
+    let told = EndDetails {
         exit_code: gone.exit.map(|it| it.code),
         signal,
         reason,
@@ -81,12 +82,21 @@ pub(super) fn not_begun(
         outcome: Outcome::Failed,
         is_forced: false,
         frozen_for: Duration::ZERO,
-        told: Told { exit_code, reason: Some(EndReason::NotStarted), error: Some(error), ..output_of(log) },
+        told: EndDetails {
+            exit_code,
+            reason: Some(EndReason::NotStarted),
+            error: Some(error),
+            ..output_of(log)
+        },
     }
 }
 
-fn output_of(log: &LogWriter) -> Told {
-    Told { output_bytes: log.output_bytes(), left_out_bytes: log.left_out_bytes(), ..Told::default() }
+fn output_of(log: &LogWriter) -> EndDetails {
+    EndDetails {
+        output_bytes: log.output_bytes(),
+        left_out_bytes: log.left_out_bytes(),
+        ..EndDetails::default()
+    }
 }
 
 /// A text under `error` in the result is what went wrong in the words of the run itself.

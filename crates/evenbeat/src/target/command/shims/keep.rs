@@ -9,11 +9,11 @@ use evenbeat_core::run::Outcome;
 use tokio::net::UnixStream;
 
 use super::held::Held;
-use super::news::ShimNews;
 use super::sweep::{Standing, sweep};
 use super::talk::{Heard, Talk};
 use super::{Inner, Order};
 use crate::point::point;
+use crate::target::RunNews;
 use crate::target::command::boot;
 use crate::target::command::last_word::LastWord;
 use crate::target::command::word::FromShim;
@@ -107,11 +107,11 @@ impl Inner {
                     FromShim::Started(at) => {
                         point("keep.started");
                         self.n_vain.store(0, Ordering::Relaxed);
-                        self.tell_of(held, ShimNews::Started { run, at }).await;
+                        self.tell_of(held, RunNews::Started { run, at }).await;
                     }
-                    FromShim::Frozen(at) => self.tell_of(held, ShimNews::Frozen { run, at }).await,
-                    FromShim::Thawed(at) => self.tell_of(held, ShimNews::Thawed { run, at }).await,
-                    FromShim::Unkillable => self.tell_of(held, ShimNews::Unkillable { run }).await,
+                    FromShim::Frozen(at) => self.tell_of(held, RunNews::Frozen { run, at }).await,
+                    FromShim::Thawed(at) => self.tell_of(held, RunNews::Thawed { run, at }).await,
+                    FromShim::Unkillable => self.tell_of(held, RunNews::Unkillable { run }).await,
                     FromShim::Replaced => return Parted::Replaced,
                     FromShim::Pong => {}
                     // Its folder goes with it; so whoever looks for this run finds that it never was.
@@ -144,13 +144,13 @@ impl Inner {
                 }
                 Ok(Standing::Ended(word)) => return self.ended(run, held, *word).await,
                 Ok(Standing::Lost(over, told)) => {
-                    return self.over(run, held, ShimNews::Ended { run, over, told }).await;
+                    return self.over(run, held, RunNews::Ended { run, over, told }).await;
                 }
                 Ok(Standing::NotGone) | Err(_) => {}
             }
             if !is_told && told_at <= boot::now() {
                 is_told = true;
-                self.tell_of(held, ShimNews::Unkillable { run }).await;
+                self.tell_of(held, RunNews::Unkillable { run }).await;
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(SWEEP_PAUSE_MAX);
@@ -161,13 +161,13 @@ impl Inner {
         let over = word.over(&boot::id());
         if !held.is_wanted && over.outcome != Outcome::Lost {
             // Nobody waits for it any more, but how it ended is worth keeping.
-            return self.tell(ShimNews::LeftBehind { run, over, told: Box::new(word.told) }).await;
+            return self.tell(RunNews::LeftBehind { run, over, told: Box::new(word.told) }).await;
         }
-        self.over(run, held, ShimNews::Ended { run, over, told: Box::new(word.told) }).await;
+        self.over(run, held, RunNews::Ended { run, over, told: Box::new(word.told) }).await;
     }
 
     /// A run is over. What lies about of it stays until its end is on record, unless nobody wants to know.
-    async fn over(&self, run: RunId, held: &Held, news: ShimNews) {
+    async fn over(&self, run: RunId, held: &Held, news: RunNews) {
         if held.is_wanted {
             self.tell(news).await;
         } else {
@@ -189,10 +189,10 @@ impl Inner {
     async fn not_started(&self, run: RunId, held: &Held, why: String) {
         self.remove(run).await;
         self.runs().remove(&run);
-        self.tell_of(held, ShimNews::NotStarted { run, why }).await;
+        self.tell_of(held, RunNews::NotStarted { run, why }).await;
     }
 
-    async fn tell_of(&self, held: &Held, news: ShimNews) {
+    async fn tell_of(&self, held: &Held, news: RunNews) {
         if held.is_wanted {
             self.tell(news).await;
         }

@@ -6,7 +6,6 @@
 mod held;
 mod keep;
 mod launch;
-mod news;
 mod sweep;
 mod talk;
 
@@ -25,15 +24,12 @@ use tokio::task::JoinSet;
 
 use self::held::Held;
 use self::launch::Launcher;
-pub use self::news::ShimNews;
 use self::talk::Talk;
 use super::order::{Order, read_run};
 use super::places::Places;
 use super::word::ToShim;
 use crate::point::point;
-
-/// Capacity of the channel for news of runs. A run with more to tell waits while it is full.
-pub const NEWS_MAX: usize = 1_024;
+use crate::target::{NEWS_MAX, RunNews};
 
 /// How often shims are asked whether they are there.
 const PING_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
@@ -87,7 +83,7 @@ struct Inner {
     /// Where everything here happens, from wherever it is wanted.
     runtime: Handle,
     launcher: Launcher,
-    news: mpsc::Sender<ShimNews>,
+    news: mpsc::Sender<RunNews>,
     runs: Mutex<BTreeMap<RunId, Arc<Held>>>,
     tasks: Mutex<JoinSet<()>>,
     is_closing: watch::Sender<bool>,
@@ -97,13 +93,13 @@ struct Inner {
 
 impl Shims {
     /// The scheduler's side, and where its news come. To be called inside a `tokio` runtime.
-    pub fn new(options: ShimOptions) -> io::Result<(Shims, mpsc::Receiver<ShimNews>)> {
+    pub fn new(options: ShimOptions) -> io::Result<(Shims, mpsc::Receiver<RunNews>)> {
         let (news, heard) = mpsc::channel(NEWS_MAX);
         Ok((Shims::telling(options, news)?, heard))
     }
 
     /// The scheduler's side, with news sent to `news`. To be called inside a `tokio` runtime.
-    pub fn telling(options: ShimOptions, news: mpsc::Sender<ShimNews>) -> io::Result<Shims> {
+    pub fn telling(options: ShimOptions, news: mpsc::Sender<RunNews>) -> io::Result<Shims> {
         let inner = Inner {
             launcher: Launcher::new(options.program.clone())?,
             options,
@@ -192,7 +188,7 @@ impl Shims {
             None => {
                 let inner = Arc::clone(&self.inner);
                 let why = "there is no such run on this node".to_owned();
-                self.inner.spawn(async move { inner.tell(ShimNews::NotStarted { run, why }).await });
+                self.inner.spawn(async move { inner.tell(RunNews::NotStarted { run, why }).await });
             }
         }
     }
@@ -258,7 +254,7 @@ impl Inner {
         tasks.spawn_on(until_closing, &self.runtime);
     }
 
-    async fn tell(&self, news: ShimNews) {
+    async fn tell(&self, news: RunNews) {
         // Nobody may want to hear it any more.
         let _ = self.news.send(news).await;
     }

@@ -9,8 +9,9 @@ use evenbeat_core::time::Duration;
 use rustix::process::Signal;
 
 use super::launch::MARKER;
+use crate::target::EndDetails;
 use crate::target::command::began::{Note, give_up};
-use crate::target::command::last_word::{LastWord, Told};
+use crate::target::command::last_word::LastWord;
 use crate::target::command::places::Places;
 use crate::target::command::shim::{clear_cgroup, is_lock_free};
 use crate::target::command::{boot, proc};
@@ -23,7 +24,7 @@ pub(super) enum Standing {
     /// Its shim had said how it ended.
     Ended(Box<LastWord>),
     /// It began, and nothing of it is left.
-    Lost(RunOver, Box<Told>),
+    Lost(RunOver, Box<EndDetails>),
     /// Something of it is still there.
     NotGone,
 }
@@ -91,7 +92,7 @@ fn lost(note: &Note) -> Standing {
         outcome: Outcome::Lost,
         is_forced: true,
         frozen_for: Duration::ZERO,
-        told: Told { reason: Some(reason), ..Told::default() },
+        told: EndDetails { reason: Some(reason), ..EndDetails::default() },
     };
     Standing::Lost(word.over(&boot_id), Box::new(word.told))
 }

@@ -3,6 +3,17 @@
 //! The engine lives in one task and is nobody else's. Whoever wants to know something of it asks, and is answered
 //! between two events.
 
+mod doubts;
+mod marks;
+mod outcomes;
+mod pages;
+mod perform;
+mod reports;
+mod standings;
+pub mod telemetry;
+mod trouble;
+pub mod write_probe;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -16,19 +27,19 @@ use evenbeat_core::store::{Changes, JobNews};
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::doubts::Doubts;
-use super::marks::Marks;
-use super::pages::Pages;
-use super::perform::Performer;
-use super::reports::Reports;
-use super::standings::{Standings, changed_by};
-use super::telemetry::Telemetry;
-use super::trouble::{Troubles, Turn};
-use super::works::Works;
+use self::doubts::Doubts;
+use self::marks::Marks;
+use self::pages::Pages;
+use self::perform::Performer;
+use self::reports::Reports;
+use self::standings::{Standings, changed_by};
+use self::telemetry::Telemetry;
+use self::trouble::{Troubles, Turn};
 use crate::clock::{Clock, Timer, WallSteps};
+use crate::exec::Router;
 use crate::point::point;
 use crate::store::any::AnyStore;
-use crate::target::command::ShimNews;
+use crate::target::RunNews;
 
 /// So many words wait for the engine; who has more to say waits.
 const WORDS_MAX: usize = 4_096;
@@ -61,7 +72,7 @@ pub struct NodeIdentity {
 }
 
 /// What comes into the loop.
-pub(super) enum Word {
+enum Word {
     Event(Event),
     Asked(Question),
     OtherTimings(Timings),
@@ -183,9 +194,9 @@ pub struct NodeParts {
     /// Where the fleet is kept.
     pub store: AnyStore,
     /// Where runs execute.
-    pub works: Works,
+    pub exec: Router,
     /// What is heard of them.
-    pub news: mpsc::Receiver<ShimNews>,
+    pub news: mpsc::Receiver<RunNews>,
     /// Who is told.
     pub telemetry: Telemetry,
     /// What time it is.
@@ -198,7 +209,7 @@ pub struct Node {
     standings: Standings,
     performer: Performer,
     inbox: mpsc::Receiver<Word>,
-    news: mpsc::Receiver<ShimNews>,
+    news: mpsc::Receiver<RunNews>,
     nudge: Arc<Notify>,
     fleet: mpsc::Sender<FleetNews>,
     /// Whether the engine had read everything when we last looked.
@@ -226,7 +237,7 @@ impl std::fmt::Debug for Node {
 impl Node {
     /// A node that has not begun, a way to reach it, and what it hears of the fleet. Must be called within the runtime.
     pub fn new(parts: NodeParts) -> Result<(Node, NodeHandle, mpsc::Receiver<FleetNews>), NodeError> {
-        let NodeParts { identity, settings, store, works, news, telemetry, clock } = parts;
+        let NodeParts { identity, settings, store, exec, news, telemetry, clock } = parts;
         let (to_inbox, inbox) = mpsc::channel(WORDS_MAX);
         let (to_fleet, fleet) = mpsc::channel(PAGES_MAX);
         let nudge = Arc::new(Notify::new());
@@ -239,7 +250,7 @@ impl Node {
                 marks: Marks::to(store.clone()),
                 pages: Pages::of(store.clone()),
                 store,
-                works,
+                exec,
                 telemetry,
                 identity,
                 timings,
@@ -302,7 +313,7 @@ impl Node {
     }
 
     /// What a run tells, and what others have told meanwhile.
-    fn hear_of_runs(&mut self, first: ShimNews) {
+    fn hear_of_runs(&mut self, first: RunNews) {
         self.hear_of_run(first);
         for _ in 1..NEWS_MAX {
             if self.is_joining {
@@ -313,7 +324,7 @@ impl Node {
         }
     }
 
-    fn hear_of_run(&mut self, news: ShimNews) {
+    fn hear_of_run(&mut self, news: RunNews) {
         if let Some(event) = self.event_of(news) {
             self.feed(event);
         }
@@ -388,23 +399,23 @@ impl Node {
     }
 
     /// What the engine hears of a run; people hear the rest.
-    fn event_of(&self, news: ShimNews) -> Option<Event> {
+    fn event_of(&self, news: RunNews) -> Option<Event> {
         match news {
-            ShimNews::Started { run, at } => {
+            RunNews::Started { run, at } => {
                 point("news.started");
                 Some(Event::Started { run, at })
             }
-            ShimNews::NotStarted { run, why } => {
+            RunNews::NotStarted { run, why } => {
                 tracing::warn!(%run, why, "run not started");
                 Some(Event::NotStarted { run })
             }
-            ShimNews::Ended { run, over, told } => {
+            RunNews::Ended { run, over, told } => {
                 point("news.ended");
                 self.performer.reports.keep(run, over.outcome, *told);
                 self.performer.marks.keep_for_end(run);
                 Some(Event::Ended { run, over })
             }
-            ShimNews::LeftBehind { run, over, told } => {
+            RunNews::LeftBehind { run, over, told } => {
                 self.performer.reports.keep(run, over.outcome, *told);
                 let now = self.clock.both();
                 let at = |at: BootTime| self.engine.time(now) - (now.boot - at);
@@ -414,15 +425,15 @@ impl Node {
                 self.performer.keep_late_result(run, end);
                 None
             }
-            ShimNews::Frozen { run, .. } => {
+            RunNews::Frozen { run, .. } => {
                 tracing::warn!(%run, "run frozen, its lease is over");
                 None
             }
-            ShimNews::Thawed { run, .. } => {
+            RunNews::Thawed { run, .. } => {
                 tracing::info!(%run, "run thawed");
                 None
             }
-            ShimNews::Unkillable { run } => {
+            RunNews::Unkillable { run } => {
                 tracing::error!(%run, "run cannot be killed, its job waits until it is gone");
                 None
             }

@@ -7,7 +7,7 @@ use evenbeat_core::store::{Retention, StoreDown};
 use evenbeat_core::time::{Duration, Timestamp};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::app::App;
+use super::App;
 use crate::config::TRIM_MOST;
 use crate::store::query::ScorePoint;
 use crate::target::command::Places;

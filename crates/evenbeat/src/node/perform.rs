@@ -19,13 +19,13 @@ use tokio::sync::mpsc;
 
 use super::doubts::Doubts;
 use super::marks::Marks;
-use super::node::{NodeIdentity, Word};
 use super::outcomes;
 use super::pages::Pages;
 use super::reports::Reports;
 use super::telemetry::Telemetry;
-use super::works::Works;
+use super::{NodeIdentity, Word};
 use crate::clock::Clock;
+use crate::exec::Router;
 use crate::mint::mint;
 use crate::point::point;
 use crate::store::any::AnyStore;
@@ -44,7 +44,7 @@ const LATE_PAUSE_MAX: Length = Length::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Performer {
     pub(super) store: AnyStore,
-    pub(super) works: Works,
+    pub(super) exec: Router,
     pub(super) telemetry: Telemetry,
     pub(super) identity: NodeIdentity,
     pub(super) timings: Timings,
@@ -71,13 +71,13 @@ impl Performer {
     pub(super) fn perform(&self, command: Command) {
         match command {
             Command::Join => self.join(),
-            Command::Start(start) => self.works.start(&start),
-            Command::Extend { until } => self.works.extend(until),
+            Command::Start(start) => self.exec.start(&start),
+            Command::Extend { until } => self.exec.extend(until),
             Command::Stop { run, outcome, limit } => {
                 self.reports.stopped(run, limit);
-                self.works.stop(run, outcome);
+                self.exec.stop(run, outcome);
             }
-            Command::Revoke { run } => self.works.revoke(run),
+            Command::Revoke { run } => self.exec.revoke(run),
             Command::Notice(notice) => self.telemetry.notice(&notice),
             Command::Watch => self.watch(),
             Command::Fence { epoch, silent } => self.ask(|store| async move {
@@ -92,7 +92,7 @@ impl Performer {
                 self.ask(|_| async move { Event::Changed(pages.read(since).await) });
             }
             Command::End { epoch, mut ends } => {
-                let (works, reports) = (self.works.clone(), self.reports.clone());
+                let (exec, reports) = (self.exec.clone(), self.reports.clone());
                 for end in &mut ends {
                     end.report = reports.of(end.run);
                 }
@@ -105,7 +105,7 @@ impl Performer {
                     point("end.answered");
                     telemetry.notices(&outcomes::ended(told, &answer));
                     for run in on_record(&runs, &answer) {
-                        works.forget(run);
+                        exec.forget(run);
                         reports.forget(run);
                     }
                     point("end.forgotten");
@@ -189,14 +189,14 @@ impl Performer {
     /// A run that an earlier life of this node left behind had ended by itself, and is not ours any more. Once others
     /// have given it up its result is kept beside it (L5).
     pub(super) fn keep_late_result(&self, run: RunId, end: RunEnd) {
-        let (store, works, reports) = (self.store.clone(), self.works.clone(), self.reports.clone());
+        let (store, exec, reports) = (self.store.clone(), self.exec.clone(), self.reports.clone());
         tokio::spawn(async move {
             let mut pause = LATE_PAUSE_MIN;
             while !is_late_result_kept(&store, run, end, reports.of(run)).await {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LATE_PAUSE_MAX);
             }
-            works.forget(run);
+            exec.forget(run);
             reports.forget(run);
         });
     }
@@ -217,7 +217,7 @@ impl Performer {
     /// Begins a session under a new id, again and again until the store answers. Whatever came of an earlier attempt is
     /// taken over with the rest.
     fn join(&self) {
-        let (store, works, inbox) = (self.store.clone(), self.works.clone(), self.inbox.clone());
+        let (store, exec, inbox) = (self.store.clone(), self.exec.clone(), self.inbox.clone());
         let (identity, telemetry) = (self.identity.clone(), self.telemetry.clone());
         let clock = self.clock.clone();
         let (timings, is_leased, is_drained) = (self.timings, self.is_leased, self.is_drained);
@@ -228,7 +228,7 @@ impl Performer {
                 let spec = identity.session(SessionId(mint(clock.now())));
                 let began_at = clock.boot();
                 let word =
-                    match join_once(&store, &works, spec, began_at, timings, is_leased, is_drained).await {
+                    match join_once(&store, &exec, spec, began_at, timings, is_leased, is_drained).await {
                         Ok(word) => word,
                         Err(down) => {
                             telemetry.store_down(&down, backoff);
@@ -251,7 +251,7 @@ impl Performer {
 
 async fn join_once(
     store: &AnyStore,
-    works: &Works,
+    exec: &Router,
     spec: SessionSpec,
     began_at: BootTime,
     timings: Timings,
@@ -273,7 +273,7 @@ async fn join_once(
             let ours: Vec<_> = adopted.iter().filter(|it| it.phase != RunPhase::Published).cloned().collect();
             let keys: BTreeSet<JobKey> = ours.iter().map(|it| it.key.clone()).collect();
             let jobs = store.jobs_of(keys.into_iter().collect()).await?;
-            works.adopt(&ours, &jobs, is_leased).await;
+            exec.adopt(&ours, &jobs, is_leased).await;
             point("adopt.done");
             Ok(Word::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
         }

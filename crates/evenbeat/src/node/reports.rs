@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::run::{EndDetail, EndReason, Outcome, RunReport};
 
-use crate::store::json;
-use crate::target::command::Told;
+use crate::target::EndDetails;
+use crate::value_json as json;
 
 /// An error is cut off here: the log has the rest.
 const ERROR_CHARS_MAX: usize = 2_000;
@@ -32,7 +32,7 @@ impl Reports {
     }
 
     /// A run is over. Most have nothing to report.
-    pub(super) fn keep(&self, run: RunId, outcome: Outcome, told: Told) {
+    pub(super) fn keep(&self, run: RunId, outcome: Outcome, told: EndDetails) {
         let mut known = self.lock();
         let result = told.result.map(|it| it.into_iter().map(|(name, value)| (name, json::from_json(value))));
         let is_good = outcome == Outcome::Succeeded;

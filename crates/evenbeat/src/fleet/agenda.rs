@@ -10,23 +10,23 @@ use evenbeat_core::agenda::Agenda;
 
 /// The current agenda, shared by whoever reads it and the one who replaces it.
 #[derive(Debug)]
-pub struct AgendaCell(ArcSwap<Agenda>);
+pub(super) struct AgendaCell(ArcSwap<Agenda>);
 
 impl AgendaCell {
     /// With this agenda to begin with.
-    pub fn new(agenda: Agenda) -> AgendaCell {
+    pub(super) fn new(agenda: Agenda) -> AgendaCell {
         AgendaCell(ArcSwap::from_pointee(agenda))
     }
 
     /// The agenda as it is now. For one look: ask again for the next, and clone the `Arc` inside to
     /// keep it for longer.
-    pub fn load(&self) -> Guard<Arc<Agenda>> {
+    pub(super) fn load(&self) -> Guard<Arc<Agenda>> {
         self.0.load()
     }
 
     /// Puts another agenda in place of the current one. Who still reads the old one goes on doing so,
     /// and the last to let go of it frees it.
-    pub fn replace(&self, agenda: Agenda) {
+    pub(super) fn replace(&self, agenda: Agenda) {
         self.0.store(Arc::new(agenda));
     }
 }

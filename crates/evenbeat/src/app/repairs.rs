@@ -12,7 +12,7 @@ use evenbeat_core::notice::Notice;
 use evenbeat_core::repair::{self, Fault};
 use evenbeat_core::store::{BATCH_MAX, StoreDown};
 
-use super::app::App;
+use super::App;
 
 /// How often we look whether the clock was set back, and try again what could not be repaired.
 const LOOK_EVERY: Length = Length::from_secs(5);
@@ -21,7 +21,7 @@ const LOOK_EVERY: Length = Length::from_secs(5);
 const PAGE: usize = 1_000;
 
 /// Repairs until the process ends.
-pub(super) async fn mend(app: App) {
+pub(super) async fn repair(app: App) {
     let mut reported = None;
     let mut n_steps = 0;
     loop {

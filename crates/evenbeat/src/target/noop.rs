@@ -7,18 +7,17 @@ use std::time::Duration as Length;
 use evenbeat_core::engine::{RunOver, Start};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::run::Outcome;
-use evenbeat_core::store::{RunPhase, RunRow};
+use evenbeat_core::store::{JobRow, RunPhase, RunRow};
 use evenbeat_core::time::{BootTime, Duration};
 use tokio::sync::oneshot;
 
-use super::works::NewsOut;
 use crate::clock::Clock;
-use crate::target::command::{ShimNews, Told};
+use crate::target::{EndDetails, Executor, NewsSender, RunNews, Task};
 
 /// Runs that do nothing. Copies share them.
 #[derive(Clone, Debug)]
 pub struct Noop {
-    news: NewsOut,
+    news: NewsSender,
     takes: Length,
     clock: Clock,
     /// How each open run is told to end early.
@@ -27,65 +26,12 @@ pub struct Noop {
 
 impl Noop {
     /// Each run takes so long.
-    pub fn new(takes: Length, clock: Clock, news: NewsOut) -> Noop {
+    pub fn new(takes: Length, clock: Clock, news: NewsSender) -> Noop {
         Noop { news, takes, clock, open: Arc::default() }
     }
 
-    pub(super) fn start(&self, start: &Start) {
-        let (run, at) = (start.run, self.clock.boot());
-        if start.lease_until.is_some_and(|until| until <= at) {
-            let why = "its lease was over before it began".to_owned();
-            return self.tell(vec![ShimNews::NotStarted { run, why }]);
-        }
-        let (stop, mut stopped) = oneshot::channel();
-        self.open().insert(run, stop);
-        let me = self.clone();
-        // One task tells all that becomes of a run, so its end never overtakes its start.
-        tokio::spawn(async move {
-            let _ = me.news.send(ShimNews::Started { run, at }).await;
-            let outcome = if me.takes.is_zero() {
-                stopped.try_recv().unwrap_or(Outcome::Succeeded)
-            } else {
-                tokio::select! {
-                    () = tokio::time::sleep(me.takes) => Outcome::Succeeded,
-                    Ok(outcome) = &mut stopped => outcome,
-                }
-            };
-            me.open().remove(&run);
-            let _ = me.news.send(me.ended(run, at, outcome)).await;
-        });
-    }
-
-    /// What does nothing is always there.
-    pub(super) fn heard_at(&self, run: RunId) -> Option<BootTime> {
-        let is_open = self.open.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&run);
-        is_open.then(|| self.clock.boot())
-    }
-
-    /// Ends a run, if it is not over.
-    pub(super) fn stop(&self, run: RunId, outcome: Outcome) {
-        if let Some(stop) = self.open().remove(&run) {
-            // A run that ended in this moment has told so itself.
-            let _ = stop.send(outcome);
-        }
-    }
-
-    /// Nothing survives a life: what had begun is lost, and what had not never will.
-    pub(super) fn adopt(&self, runs: &[RunRow]) {
-        let now = self.clock.boot();
-        let fates = runs.iter().map(|row| match row.phase {
-            RunPhase::Running => self.ended(row.run, now, Outcome::Lost),
-            _ => ShimNews::NotStarted { run: row.run, why: "nothing of it is left".to_owned() },
-        });
-        self.tell(fates.collect());
-    }
-
-    pub(super) fn forget(&self, run: RunId) {
-        self.open().remove(&run);
-    }
-
     /// Tells in the background: the node listens only when it has done what it is doing now.
-    fn tell(&self, all: Vec<ShimNews>) {
+    fn tell(&self, all: Vec<RunNews>) {
         let out = self.news.clone();
         tokio::spawn(async move {
             for news in all {
@@ -99,11 +45,77 @@ impl Noop {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self, run: RunId, started_at: BootTime, outcome: Outcome) -> ShimNews {
+    fn ended(&self, run: RunId, started_at: BootTime, outcome: Outcome) -> RunNews {
         let exit_code = (outcome == Outcome::Succeeded).then_some(0);
         let ended_at = self.clock.boot();
         let over = RunOver { started_at, ended_at, outcome, exit_code, frozen_for: Duration::ZERO };
-        ShimNews::Ended { run, over, told: Box::new(Told { exit_code, ..Told::default() }) }
+        RunNews::Ended { run, over, told: Box::new(EndDetails { exit_code, ..EndDetails::default() }) }
+    }
+}
+
+impl Executor for Noop {
+    fn start(&self, start: &Start) {
+        let (run, at) = (start.run, self.clock.boot());
+        if start.lease_until.is_some_and(|until| until <= at) {
+            let why = "its lease was over before it began".to_owned();
+            return self.tell(vec![RunNews::NotStarted { run, why }]);
+        }
+        let (stop, mut stopped) = oneshot::channel();
+        self.open().insert(run, stop);
+        let me = self.clone();
+        // One task tells all that becomes of a run, so its end never overtakes its start.
+        tokio::spawn(async move {
+            let _ = me.news.send(RunNews::Started { run, at }).await;
+            let outcome = if me.takes.is_zero() {
+                stopped.try_recv().unwrap_or(Outcome::Succeeded)
+            } else {
+                tokio::select! {
+                    () = tokio::time::sleep(me.takes) => Outcome::Succeeded,
+                    Ok(outcome) = &mut stopped => outcome,
+                }
+            };
+            me.open().remove(&run);
+            let _ = me.news.send(me.ended(run, at, outcome)).await;
+        });
+    }
+
+    fn heard_at(&self, run: RunId) -> Option<BootTime> {
+        let is_open = self.open.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&run);
+        is_open.then(|| self.clock.boot())
+    }
+
+    /// Ends a run, if it is not over.
+    fn stop(&self, run: RunId, outcome: Outcome) {
+        if let Some(stop) = self.open().remove(&run) {
+            // A run that ended in this moment has told so itself.
+            let _ = stop.send(outcome);
+        }
+    }
+
+    /// Nothing survives a life: what had begun is lost, and what had not never will.
+    fn adopt<'a>(&'a self, runs: &'a [RunRow], _: &'a [JobRow], _: bool) -> Task<'a> {
+        let now = self.clock.boot();
+        let fates = runs.iter().map(|row| match row.phase {
+            RunPhase::Running => self.ended(row.run, now, Outcome::Lost),
+            _ => RunNews::NotStarted { run: row.run, why: "nothing of it is left".to_owned() },
+        });
+        self.tell(fates.collect());
+        Box::pin(async {})
+    }
+
+    fn forget(&self, run: RunId) {
+        self.open().remove(&run);
+    }
+
+    /// What does nothing need not be frozen.
+    fn extend(&self, _: BootTime) {}
+
+    fn revoke(&self, run: RunId) {
+        self.stop(run, Outcome::Lost);
+    }
+
+    fn let_go(&self) -> Task<'_> {
+        Box::pin(async {})
     }
 }
 
@@ -176,13 +188,13 @@ mod tests {
         }
         noop.stop(RunId(3), Outcome::Cancelled);
         let left: Vec<RunRow> = (N_RUNS..2 * N_RUNS).map(|no| row(RunId(no))).collect();
-        noop.adopt(&left);
+        noop.adopt(&left, &[], false).await;
         drop(noop);
         let mut heard: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
         while let Some(it) = news.recv().await {
             let word = match &it {
-                ShimNews::Started { .. } => "started".to_owned(),
-                ShimNews::Ended { over, .. } => over.outcome.to_string(),
+                RunNews::Started { .. } => "started".to_owned(),
+                RunNews::Ended { over, .. } => over.outcome.to_string(),
                 other => panic!("{other:?}"),
             };
             heard.entry(it.run()).or_default().push(word);

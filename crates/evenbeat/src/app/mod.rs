@@ -1,6 +1,9 @@
 //! One process of Evenbeat, put together: a store, a node, the fleet as it sees it, the door for people, and the
 //! housekeeping. What listens for people is put in front of it.
 
+pub mod housekeeping;
+mod repairs;
+
 use std::collections::BTreeMap;
 use std::time::Duration as Length;
 
@@ -13,18 +16,17 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::housekeeping::{self, Keep};
-use super::mending;
-use super::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
-use super::telemetry::Telemetry;
-use super::works::{NewsOut, Works};
-use super::write_probe::WriteProbe;
+use self::housekeeping::Keep;
 use crate::clock::Clock;
+use crate::exec::Router;
 use crate::fleet::{AgendaSettings, Fleet, follow};
 use crate::intake::{Allowed, Intake, IntakeParts};
+use crate::node::telemetry::Telemetry;
+use crate::node::write_probe::WriteProbe;
+use crate::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
 use crate::point::point;
 use crate::store::any::AnyStore;
-use crate::target::command::NEWS_MAX;
+use crate::target::RunNews;
 
 /// What a process is made of.
 #[derive(Debug)]
@@ -45,6 +47,10 @@ pub struct AppParts {
     pub keep: Keep,
     /// What time it is.
     pub clock: Clock,
+    /// Where runs execute.
+    pub exec: Router,
+    /// What is reported about them.
+    pub news: mpsc::Receiver<RunNews>,
 }
 
 /// What everybody in the process may use. Copies share everything.
@@ -63,7 +69,7 @@ pub struct App {
     /// What happened.
     pub telemetry: Telemetry,
     /// Where its runs execute.
-    pub works: Works,
+    pub exec: Router,
     /// Whether the store can write.
     pub write_probe: WriteProbe,
     /// Since when it runs.
@@ -78,7 +84,7 @@ pub struct Running {
     node: JoinHandle<Result<(), NodeError>>,
     others: Vec<JoinHandle<()>>,
     handle: NodeHandle,
-    works: Works,
+    exec: Router,
     store: AnyStore,
 }
 
@@ -92,17 +98,15 @@ pub enum Stopped {
 }
 
 impl App {
-    /// Starts everything. `works` is told where to tell what it hears of runs.
-    pub fn start(parts: AppParts, works: impl FnOnce(NewsOut) -> Works) -> Result<(App, Running), NodeError> {
-        let AppParts { store, identity, settings, balance, agenda, allowed, keep, clock } = parts;
+    /// Starts everything. Must be called within the runtime.
+    pub fn start(parts: AppParts) -> Result<(App, Running), NodeError> {
+        let AppParts { store, identity, settings, balance, agenda, allowed, keep, clock, exec, news } = parts;
         let telemetry = Telemetry::default();
-        let (to_news, news) = mpsc::channel(NEWS_MAX);
-        let works = works(to_news);
         let (node, handle, fleet_news) = Node::new(NodeParts {
             identity: identity.clone(),
             settings,
             store: store.clone(),
-            works: works.clone(),
+            exec: exec.clone(),
             news,
             telemetry: telemetry.clone(),
             clock: clock.clone(),
@@ -124,7 +128,7 @@ impl App {
             node: handle.clone(),
             identity,
             telemetry,
-            works: works.clone(),
+            exec: exec.clone(),
             write_probe: WriteProbe::of(store.clone(), clock.clone()),
             started_at,
             clock,
@@ -133,9 +137,9 @@ impl App {
         let others = vec![
             tokio::spawn(follow(app.fleet.clone(), fleet_news, app.telemetry.clone())),
             tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
-            tokio::spawn(mending::mend(app.clone())),
+            tokio::spawn(repairs::repair(app.clone())),
         ];
-        Ok((app, Running { node, others, handle, works, store }))
+        Ok((app, Running { node, others, handle, exec, store }))
     }
 }
 
@@ -151,7 +155,7 @@ impl App {
             AnyStore::Sqlite(_) => {
                 let now = self.clock.both();
                 let ping = |run: RunId| {
-                    let last_ping_at = now.wall - (now.boot - self.works.heard_at(run)?);
+                    let last_ping_at = now.wall - (now.boot - self.exec.heard_at(run)?);
                     Some(OwnerPing { run, last_ping_at, doubted_at: None })
                 };
                 runs.into_iter().filter_map(ping).collect()
@@ -189,7 +193,7 @@ impl Running {
             }
         };
         point("stop.left");
-        self.works.let_go().await;
+        self.exec.let_go().await;
         point("stop.let_go");
         for task in &self.others {
             task.abort();

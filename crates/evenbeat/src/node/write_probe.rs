@@ -30,7 +30,7 @@ pub struct WriteProbe {
 }
 
 impl WriteProbe {
-    pub(super) fn of(store: AnyStore, clock: Clock) -> WriteProbe {
+    pub(crate) fn of(store: AnyStore, clock: Clock) -> WriteProbe {
         WriteProbe { store, clock, last: Arc::default() }
     }
 
