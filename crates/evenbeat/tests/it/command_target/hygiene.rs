@@ -15,7 +15,7 @@ fn alone(name: &str, case: impl FnOnce()) {
     if std::env::var_os(ALONE).is_some() {
         return case();
     }
-    let name = format!("hygiene::{name}");
+    let name = format!("command_target::hygiene::{name}");
     let test =
         Command::new(std::env::current_exe().unwrap()).args(["--exact", &name]).env(ALONE, "").output();
     let test = test.unwrap();

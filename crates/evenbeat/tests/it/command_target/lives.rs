@@ -283,7 +283,7 @@ fn an_end_of_before_the_machine_was_restarted_is_believed_and_its_instants_are_n
 /// Set for the scheduler that is killed: where its data lies, and how it holds its runs.
 const DATA: &str = "EVENBEAT_TEST_DATA";
 const CGROUP: &str = "EVENBEAT_TEST_CGROUP";
-const THIS_TEST: &str = "lives::a_scheduler_that_is_killed_leaves_its_runs_to_the_next";
+const THIS_TEST: &str = "command_target::lives::a_scheduler_that_is_killed_leaves_its_runs_to_the_next";
 
 /// Starts a run that counts, says which, and lives until it is killed.
 fn be_a_scheduler(data: &Path, way: &Way) {

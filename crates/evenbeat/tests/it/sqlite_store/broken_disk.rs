@@ -31,7 +31,7 @@ fn a_file_that_cannot_be_written_is_read_only_until_it_can() {
         return;
     }
     let folder = Folder::new();
-    let name = "broken_disk::a_file_that_cannot_be_written_is_read_only_until_it_can";
+    let name = "sqlite_store::broken_disk::a_file_that_cannot_be_written_is_read_only_until_it_can";
     let child = Command::new("sh")
         .args(["-c", "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture"])
         .arg(std::env::current_exe().unwrap())

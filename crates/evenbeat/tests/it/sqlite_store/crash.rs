@@ -59,7 +59,7 @@ fn what_was_answered_survives_a_kill() {
     let mut granted: Vec<RunId> = Vec::new();
     for n_until_kill in [1, 30, 75] {
         let mut writer = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "crash::what_was_answered_survives_a_kill", "--nocapture"])
+            .args(["--exact", "sqlite_store::crash::what_was_answered_survives_a_kill", "--nocapture"])
             .env(WRITES_TO, &path)
             .stdout(Stdio::piped())
             .spawn()

@@ -98,7 +98,7 @@ fn a_second_process_is_told_who_has_the_file() {
     let path = folder.file("store.db");
     let _store = open(&path).unwrap();
     let other = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "files::a_second_process_is_told_who_has_the_file", "--nocapture"])
+        .args(["--exact", "sqlite_store::files::a_second_process_is_told_who_has_the_file", "--nocapture"])
         .env(OTHER_OPENS, &path)
         .output()
         .unwrap();

@@ -284,7 +284,7 @@ fn check_deaths(test: &str, signal: i32, death: impl Fn(u64, &Survivor) -> Death
 
 #[test]
 fn killed_after_any_answer() {
-    check_deaths("nth_write::killed_after_any_answer", SIGKILL, |round, _| {
+    check_deaths("sqlite_store::nth_write::killed_after_any_answer", SIGKILL, |round, _| {
         Death::AfterAnswers(1 + round * 7 % 61)
     });
 }
@@ -294,9 +294,11 @@ fn killed_after_any_answer() {
 fn killed_in_any_write_to_the_log() {
     // The index of the log has this size from the beginning.
     const INDEX_BYTES: u64 = 32 * 1024;
-    check_deaths("nth_write::killed_in_any_write_to_the_log", SIGXFSZ, |round, _| Death::InWrite {
-        size_max_bytes: INDEX_BYTES + (round * 7 % 100) * FRAME_BYTES + round * 997 % FRAME_BYTES,
-        log_max_bytes: u64::MAX,
+    check_deaths("sqlite_store::nth_write::killed_in_any_write_to_the_log", SIGXFSZ, |round, _| {
+        Death::InWrite {
+            size_max_bytes: INDEX_BYTES + (round * 7 % 100) * FRAME_BYTES + round * 997 % FRAME_BYTES,
+            log_max_bytes: u64::MAX,
+        }
     });
 }
 
@@ -304,13 +306,17 @@ fn killed_in_any_write_to_the_log() {
 #[test]
 fn killed_while_the_log_is_carried_over() {
     const LOG_MAX_BYTES: u64 = 64 * 1024;
-    check_deaths("nth_write::killed_while_the_log_is_carried_over", SIGXFSZ, |round, survivor| {
-        assert!(2 * LOG_MAX_BYTES < survivor.n_bytes());
-        Death::InWrite {
-            size_max_bytes: survivor.n_bytes() + (round % 8) * PAGE_BYTES + round * 991 % PAGE_BYTES,
-            log_max_bytes: LOG_MAX_BYTES,
-        }
-    });
+    check_deaths(
+        "sqlite_store::nth_write::killed_while_the_log_is_carried_over",
+        SIGXFSZ,
+        |round, survivor| {
+            assert!(2 * LOG_MAX_BYTES < survivor.n_bytes());
+            Death::InWrite {
+                size_max_bytes: survivor.n_bytes() + (round % 8) * PAGE_BYTES + round * 991 % PAGE_BYTES,
+                log_max_bytes: LOG_MAX_BYTES,
+            }
+        },
+    );
 }
 
 #[test]
