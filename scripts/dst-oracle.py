@@ -6,7 +6,7 @@ code: it looks at every minute of UTC within 26 hours on both sides of each chan
 what the clocks on the wall showed, and applies two rules to what it saw.
 
 * Vixie's day rule: day of month and day of week are OR, unless one of them begins with `*`.
-* SPEC T2: an expression whose minute and hour fields both do not begin with `*` is wall-clock: what
+* T2: an expression whose minute and hour fields both do not begin with `*` is wall-clock: what
   the clocks jumped over happens once, at the first instant after the jump, and what they show twice
   happens the first time only. Any other expression is elapsed-time: it happens whenever the clocks
   show a matching time.

@@ -1,7 +1,7 @@
 //! How fast an agenda is built and asked, beside two plain sorts of the same occurrences.
 //!
-//! Run by `scripts/bench agenda`; the targets are those of PERFORMANCE.md. Nothing here passes or
-//! fails: a number that misses its target is printed with it.
+//! Run by `scripts/bench agenda` (P3). Nothing here passes or fails: a number that misses its target is printed
+//! with it.
 
 #![allow(
     clippy::disallowed_macros,

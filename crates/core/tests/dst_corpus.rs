@@ -1,7 +1,7 @@
 //! Cron around every change of the clocks from 2020 to 2037, in every zone of the bundled database,
 //! against an oracle that shares nothing with it: `scripts/dst-oracle.py` looks at each minute within
 //! 26 hours of each change, with another language, another time library and another reading of the
-//! same zone data (SPEC T2).
+//! same zone data (T2, R-13).
 //!
 //! `EVENBEAT_ORACLE_PYTHON` names a python that has the `tzdata` package; without it,
 //! `scripts/dst-oracle-env` prepares one under the target directory.

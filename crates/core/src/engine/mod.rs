@@ -1,4 +1,4 @@
-//! The engine: one event in, commands out (DESIGN: every decision of a node, and nothing else).
+//! The engine: every decision of a node, and nothing else. One event in, commands out.
 //!
 //! A node has one engine for its whole life. It is told what happened, with the time, and answers with what
 //! must now be done; it does nothing itself, reads no clock and rolls no dice. So a day of a cluster can be

@@ -1,5 +1,6 @@
 //! House rules that a machine can hold.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -148,4 +149,106 @@ fn the_readme_names_the_test_command_and_ci_calls_it() {
     assert!(readme.contains("./scripts/test"));
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
     assert!(ci.contains("./scripts/test"));
+}
+
+/// Requirement ids in comments, documents and scripts mean nothing to a reader who cannot look them up.
+#[test]
+fn every_requirement_id_is_explained() {
+    let page = fs::read_to_string(root().join("docs/internals/requirements.md")).unwrap();
+    let first_cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let explained: BTreeSet<RequirementId> = first_cells.filter_map(RequirementId::parse).collect();
+    assert!(50 < explained.len(), "the page was not understood");
+
+    let comments = |path: &PathBuf| -> Vec<(usize, String)> {
+        let text = fs::read_to_string(path).unwrap();
+        let numbered = (1..).zip(text.lines());
+        numbered.filter_map(|(number, line)| Some((number, line.split_once("//")?.1.to_owned()))).collect()
+    };
+    let whole = |path: &PathBuf| -> Vec<(usize, String)> {
+        (1..).zip(fs::read_to_string(path).unwrap().lines().map(str::to_owned)).collect()
+    };
+    let mut documents = ["docs", "examples"].map(|it| files_under(&root().join(it), ".md")).concat();
+    documents.extend(files_under(&root().join("scripts"), ""));
+    let in_root = fs::read_dir(root()).unwrap().map(|it| it.unwrap().path());
+    documents.extend(in_root.filter(|it| it.extension().is_some_and(|it| it == "md")));
+
+    let cited = rust_files().into_iter().map(|it| (comments(&it), it));
+    let cited = cited.chain(documents.into_iter().map(|it| (whole(&it), it)));
+    let mut faults = Vec::new();
+    for (lines, path) in cited {
+        for (number, line) in lines {
+            let missing = requirement_ids(&line).into_iter().filter(|it| !explained.contains(it));
+            faults.extend(missing.map(|it| format!("{}:{number}: {it}", path.display())));
+        }
+    }
+    assert!(faults.is_empty(), "not in docs/internals/requirements.md:\n{}", faults.join("\n"));
+}
+
+/// `B8`, or `R-12` and `FC-30` with two digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RequirementId {
+    group: String,
+    number: u32,
+}
+
+impl RequirementId {
+    fn parse(word: &str) -> Option<RequirementId> {
+        let (group, digits) = match word.split_once('-') {
+            Some((group @ ("R" | "FC"), digits)) if digits.len() == 2 => (group, digits),
+            Some(_) => return None,
+            None => word.split_at_checked(1)?,
+        };
+        let is_group = group.bytes().all(|it| it.is_ascii_uppercase());
+        let is_number = digits.len() <= 2 && digits.bytes().all(|it| it.is_ascii_digit());
+        let is_short = word.contains('-') || !digits.starts_with('0');
+        let number = digits.parse().ok().filter(|_| is_group && is_number && is_short)?;
+        Some(RequirementId { group: group.to_owned(), number })
+    }
+}
+
+impl std::fmt::Display for RequirementId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let RequirementId { group, number } = self;
+        if matches!(group.as_str(), "R" | "FC") {
+            write!(f, "{group}-{number:02}")
+        } else {
+            write!(f, "{group}{number}")
+        }
+    }
+}
+
+/// The ids that a line of prose cites. `A3 to A5` cites three of them; what is in backticks is code, not a citation.
+fn requirement_ids(line: &str) -> Vec<RequirementId> {
+    // Look like ids, and are words of the trade.
+    const OTHER_WORDS: [&str; 1] = ["C1 control"];
+    let mut prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+    for words in OTHER_WORDS {
+        prose = prose.replace(words, "");
+    }
+    let is_part = |it: char| it.is_alphanumeric() || it == '-' || it == '_';
+    let words: Vec<&str> = prose.split(|it| !is_part(it)).filter(|it| !it.is_empty()).collect();
+    let mut found: Vec<RequirementId> = words.iter().filter_map(|it| RequirementId::parse(it)).collect();
+    for range in words.windows(3).filter(|it| it[1] == "to") {
+        if let (Some(first), Some(last)) = (RequirementId::parse(range[0]), RequirementId::parse(range[2]))
+            && first.group == last.group
+        {
+            let between = first.number + 1..last.number;
+            found.extend(between.map(|number| RequirementId { group: first.group.clone(), number }));
+        }
+    }
+    found
+}
+
+#[test]
+fn requirement_ids_are_told_from_other_text() {
+    let check = |line: &str, expected: &str| {
+        let found: Vec<String> = requirement_ids(line).iter().map(ToString::to_string).collect();
+        assert_eq!(found.join(" "), expected, "{line}");
+    };
+    check("Who goes first (B3, B6, R-28).", "B3 B6 R-28");
+    check("R-07: nothing is doubled; FC-30 too", "R-07 FC-30");
+    check("Trust, silence, takeover (L1 to L4).", "L1 L4 L2 L3");
+    check("From A3 to B7", "A3 B7");
+    check("`5L` outside of the weekdays, `L5` among them", "");
+    check("A C1 control, RFC 9457, UTF-8, p99, T00, L-3, H, PT6H, X100", "");
 }
