@@ -48,6 +48,7 @@ impl Router {
     ///
     /// # Panics
     /// If the router is shared already.
+    #[must_use]
     pub fn with(mut self, kind: &'static str, executor: impl Executor + 'static) -> Router {
         let inner = Arc::get_mut(&mut self.inner).expect("executors are added before the router is shared");
         inner.executors.push((kind, Box::new(executor)));
