@@ -128,7 +128,6 @@ impl Neg for Duration {
     }
 }
 
-/// The shortest exact form, largest units first, nothing that is zero: `1h30m`, `1w`, `90ms`.
 impl Duration {
     /// For people, in at most two units and no finer than a second: `30s`, `1m 19s`, `2d 4h`.
     pub fn rounded(self) -> String {
@@ -153,6 +152,8 @@ impl Duration {
     }
 }
 
+/// The shortest exact form, largest units first, nothing that is zero: `1h30m`, `7d`, `90ms`. Days are the largest unit
+/// that is printed: people who wrote `30d` do not recognise `4w2d`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -162,7 +163,7 @@ impl fmt::Display for Duration {
             f.write_str("-")?;
         }
         let mut rest = self.0.unsigned_abs();
-        for (unit, millis) in UNITS {
+        for (unit, millis) in UNITS.into_iter().filter(|(unit, _)| *unit != "w") {
             let millis = millis.unsigned_abs();
             if millis <= rest {
                 write!(f, "{}{unit}", rest / millis)?;
@@ -467,15 +468,16 @@ mod tests {
         check("90m", "1h30m");
         check("2d", "2d");
         check("48h", "2d");
-        check("7d", "1w");
-        check("1w", "1w");
-        check("8d", "1w1d");
+        check("7d", "7d");
+        check("1w", "7d");
+        check("30d", "30d");
+        check("52w1d", "365d");
         check("1500ms", "1s500ms");
         check("1.5h", "1h30m");
         check("0.5d", "12h");
         check(" 1h 30 min ", "1h30m");
         check("2 Hours", "2h");
-        check("36525d", "5217w6d");
+        check("36525d", "36525d");
     }
 
     #[test]
@@ -483,7 +485,7 @@ mod tests {
         check("PT6H", "6h");
         check("PT15M", "15m");
         check("P1DT12H", "1d12h");
-        check("P2W", "2w");
+        check("P2W", "14d");
         check("pt1.5s", "1s500ms");
         check("PT90S", "1m30s");
     }

@@ -23,7 +23,7 @@ fn check(line: &str, expected: &str) {
 #[test]
 fn durations() {
     check("scheduler_interval = '1500ms'", "\"1s500ms\"");
-    check("retention.runs = 'P7D'", "\"1w\"");
+    check("retention.runs = 'P7D'", "\"7d\"");
     check("dispatch.short = 'none'", "null");
     check(
         "scheduler_interval = 5",
@@ -31,7 +31,7 @@ fn durations() {
     );
     check("scheduler_interval = '5'", "duration `5` has no unit (write `5s`, `5m` or `5h`); -");
     check("scheduler_interval = '50ms'", "`scheduler_interval` is 50ms, but must be at least 100ms; -");
-    check("agenda.lookahead = '32d'", "`agenda.lookahead` is 4w4d, but must be at most 4w3d; -");
+    check("agenda.lookahead = '32d'", "`agenda.lookahead` is 32d, but must be at most 31d; -");
     check("commands.grace = 'none'", "`none` is not a duration (write `15m`, `1h30m`, `2d` or `PT15M`); -");
 }
 
