@@ -80,7 +80,7 @@ pub enum Binding {
         /// Which.
         nodes: Vec<NodeName>,
     },
-    /// Another node goes first, for a moment.
+    /// Another node may take it first, for a moment.
     LeftTo {
         /// Which; none if it has just gone.
         node: Option<NodeName>,
@@ -403,64 +403,70 @@ impl fmt::Display for Binding {
             Binding::Running | Binding::GivesWay => f.write_str(self.reason().sentence()),
             Binding::OwnerLost { node } => write!(
                 f,
-                "Node `{node}`, which runs it, has fallen silent; the run is released when that node is fenced."
+                "Node `{node}`, which runs it, has stopped responding; the run is released when that node is fenced."
             ),
             Binding::Own(wait) => f.write_str(wait.reason.sentence()),
-            Binding::Misplaced => {
-                f.write_str("Its stored next run is not on its schedule; it is about to be placed again.")
-            }
+            Binding::Misplaced => f.write_str(
+                "Its stored next run does not match its schedule; it is about to be placed again.",
+            ),
             Binding::NoNode(Some(why)) => write!(f, "No node can take it: {why}."),
-            Binding::NoNode(None) => f.write_str("No node that may take it is there at the moment."),
+            Binding::NoNode(None) => f.write_str("No node that may take it is available at the moment."),
             Binding::Draining { nodes } => match nodes.as_slice() {
-                [node] => write!(f, "Node `{node}` is draining and takes nothing new."),
-                nodes => write!(f, "Nodes {} are draining and take nothing new.", names(nodes)),
+                [node] => write!(f, "Node `{node}` is draining and takes no new runs."),
+                nodes => write!(f, "Nodes {} are draining and take no new runs.", names(nodes)),
             },
             Binding::Elsewhere { nodes } => match nodes.as_slice() {
-                [node] => write!(f, "It waits for node `{node}`; this node does not take it."),
+                [node] => write!(f, "It is waiting for node `{node}`; this node does not take it."),
                 nodes => {
-                    write!(f, "It waits for one of the nodes {}; this node does not take it.", names(nodes))
+                    write!(
+                        f,
+                        "It is waiting for one of the nodes {}; this node does not take it.",
+                        names(nodes)
+                    )
                 }
             },
             Binding::LeftTo { node: Some(node), .. } => {
                 write!(f, "Node `{node}` goes first; this node takes it if `{node}` does not.")
             }
-            Binding::LeftTo { node: None, .. } => f.write_str("Another node goes first, for a moment."),
+            Binding::LeftTo { node: None, .. } => {
+                f.write_str("Another node may take it first, for a moment.")
+            }
             Binding::Limited { by, .. } => match by {
                 CounterKey::Site(site) => write!(f, "Site `{site}` is at its limit."),
                 CounterKey::Tenant(tenant) => {
-                    write!(f, "Tenant `{tenant}` runs as many jobs at once as its quota allows.")
+                    write!(f, "Tenant `{tenant}` has used up its quota of concurrent jobs.")
                 }
                 CounterKey::Name(_) if *by == CounterKey::all_runs() => {
                     f.write_str(Reason::QuotaConcurrency.sentence())
                 }
                 CounterKey::Name(name) => {
-                    write!(f, "As many jobs named `{name}` run as `max_parallel_of_name` allows.")
+                    write!(f, "Jobs named `{name}` have reached `max_parallel_of_name`.")
                 }
             },
             Binding::NoRoom { pool, free: 0, needed } => {
-                write!(f, "Pool `{pool}` is full, and it needs {}.", units(*needed))
+                write!(f, "Pool `{pool}` is full, and the job needs {}.", units(*needed))
             }
             Binding::NoRoom { pool, free, needed } => {
-                write!(f, "Pool `{pool}` has {} free, and it needs {needed}.", units(*free))
+                write!(f, "Pool `{pool}` has {} free, but the job needs {needed}.", units(*free))
             }
             Binding::Reserved { pool, free: 0, .. } => {
                 write!(f, "The only free units of pool `{pool}` are reserved for manual and short runs.")
             }
             Binding::Reserved { pool, free, needed } => write!(
                 f,
-                "Pool `{pool}` has {} free that is not reserved for manual and short runs, and it needs {needed}.",
+                "Pool `{pool}` has {} free outside the reserve for manual and short runs, but the job needs {needed}.",
                 units(*free)
             ),
-            Binding::LeavesRoomTo(key) => write!(f, "Its room is kept for `{key}`, which is more urgent."),
+            Binding::LeavesRoomTo(key) => write!(f, "Its room is held for `{key}`, which is more urgent."),
             Binding::LooksAheadTo(key) => {
-                write!(f, "Its room is kept for `{key}`, which will soon need it more.")
+                write!(f, "Its room is held for `{key}`, which will soon need it more.")
             }
-            Binding::StartRate => f.write_str("This node starts as many runs per second as it may."),
+            Binding::StartRate => f.write_str("This node has reached its limit of starts per second."),
             Binding::InLine => f.write_str("Other jobs go first."),
             Binding::NodeRests(rest) => f.write_str(match rest {
                 NodeRest::Starting => "No node can take it yet: this node is still loading the fleet.",
-                NodeRest::NotTrusted => "No node can take it: this node waits for the store to answer.",
-                NodeRest::Asking => "Other jobs go first: the store is being asked for them.",
+                NodeRest::NotTrusted => "No node can take it: this node is waiting for the store to answer.",
+                NodeRest::Asking => "Other jobs go first: this node waits for the store to grant them.",
             }),
         }
     }

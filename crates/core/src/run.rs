@@ -143,7 +143,7 @@ pub struct EndDetail {
     pub ignored_term: bool,
     /// The names of processes that were still there after its first process had ended, and were killed.
     pub left_behind: Vec<String>,
-    /// How many bytes of its output were not kept.
+    /// How many bytes of its output were discarded.
     pub output_cut: u64,
     /// The last line that it wrote to standard error.
     pub last_error_line: Option<String>,

@@ -178,12 +178,10 @@ impl Unsatisfiable {
     pub fn hint(&self) -> &'static str {
         match self {
             Unsatisfiable::CooldownTooLong { .. } => "shorten `cooldown`, or raise `fresh`",
-            Unsatisfiable::RunTooLong { .. } => {
-                "raise `finish_within` or the interval, or let runs be shorter"
-            }
-            Unsatisfiable::EndedTooEarly { .. } => "raise `max_allowed_duration`, or let runs be shorter",
+            Unsatisfiable::RunTooLong { .. } => "raise `finish_within` or the interval, or shorten the runs",
+            Unsatisfiable::EndedTooEarly { .. } => "raise `max_allowed_duration`, or shorten the runs",
             Unsatisfiable::BlackoutAllWeek => "leave some time of the week free",
-            Unsatisfiable::NoNode => "take one of them out of `dont_run_on_nodes`",
+            Unsatisfiable::NoNode => "remove one of them from `dont_run_on_nodes`",
             Unsatisfiable::NoPool { .. } => "start a node that has the pool, or correct `pool`",
             Unsatisfiable::NoPoolWhereAllowed { .. } => {
                 "give one of those nodes the pool, or correct `pool`, `run_on_nodes` or `dont_run_on_nodes`"
@@ -200,19 +198,19 @@ impl fmt::Display for Unsatisfiable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unsatisfiable::CooldownTooLong { cooldown, expected: Duration::ZERO, max_age } => {
-                write!(f, "a cooldown of {cooldown} leaves no time for a run within `fresh`, {max_age}")
+                write!(f, "a cooldown of {cooldown} leaves no time for a run within the {max_age} of `fresh`")
             }
             Unsatisfiable::CooldownTooLong { cooldown, expected, max_age } => write!(
                 f,
-                "a run of {}, a cooldown of {cooldown} and the next run take longer than `fresh`, {max_age}",
+                "a run of {}, a cooldown of {cooldown} and the next run take longer than the {max_age} of `fresh`",
                 expected.rounded()
             ),
             Unsatisfiable::RunTooLong { expected, allowed } => {
-                write!(f, "a run takes {}, and has {allowed} until its deadline", expected.rounded())
+                write!(f, "a run takes {} but has only {allowed} until its deadline", expected.rounded())
             }
             Unsatisfiable::EndedTooEarly { expected, max_allowed } => {
                 let expected = expected.rounded();
-                write!(f, "a run takes {expected}, and `max_allowed_duration` ends it after {max_allowed}")
+                write!(f, "a run takes {expected}, but `max_allowed_duration` stops it after {max_allowed}")
             }
             Unsatisfiable::BlackoutAllWeek => f.write_str("its blackouts cover the whole week"),
             Unsatisfiable::NoNode => {
@@ -224,7 +222,7 @@ impl fmt::Display for Unsatisfiable {
             }
             Unsatisfiable::CostTooHigh { pool, cost, most } => {
                 let (cost, most) = (units(*cost), units(*most));
-                write!(f, "it needs {cost}, and no living node has more than {most} in pool `{pool}`")
+                write!(f, "it needs {cost}, but no living node has more than {most} in pool `{pool}`")
             }
             Unsatisfiable::NotAllowed { run_on_nodes } if run_on_nodes.is_empty() => {
                 f.write_str("`dont_run_on_nodes` excludes every living node")

@@ -37,7 +37,7 @@ impl Value {
             Value::Bool(_) => "true or false",
             Value::Int(_) => "a whole number",
             Value::Float(_) => "a number",
-            Value::Text(_) => "a text",
+            Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",
         }

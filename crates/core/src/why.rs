@@ -53,13 +53,13 @@ fn verb(outcome: Outcome, exit_code: Option<i32>, end: &EndDetail) -> String {
         Outcome::Lost => {
             let cause = match end.reason {
                 Some(EndReason::Revoked) => "its node had lost the right to run it",
-                Some(EndReason::GuardDied) => "the process that guarded it died",
+                Some(EndReason::GuardDied) => "the process that supervised it died",
                 Some(EndReason::MachineRestarted) => "the machine was restarted",
                 _ => "its node stopped responding",
             };
             format!("was lost: {cause}")
         }
-        Outcome::Unknown => "gave no answer".to_owned(),
+        Outcome::Unknown => "did not answer".to_owned(),
         Outcome::Superseded => "ended after it had been given up as lost".to_owned(),
     }
 }
@@ -76,8 +76,8 @@ fn failed(exit_code: Option<i32>, end: &EndDetail) -> String {
         }
         (Some(EndReason::NotStarted), ..) => "could not be started".to_owned(),
         (_, Some(signal), _) => match signal_name(signal) {
-            Some(name) => format!("was ended by signal {signal} ({name})"),
-            None => format!("was ended by signal {signal}"),
+            Some(name) => format!("was terminated by signal {signal} ({name})"),
+            None => format!("was terminated by signal {signal}"),
         },
         (_, None, Some(code)) => format!("failed with exit code {code}"),
         (_, None, None) => "failed".to_owned(),
@@ -96,13 +96,13 @@ fn remarks(end: &EndDetail) -> Vec<String> {
             let names = end.left_behind.iter().take(N_NAMES_MAX).map(String::as_str).collect::<Vec<_>>();
             let more = if N_NAMES_MAX < n_left { ", …" } else { "" };
             remarks.push(format!(
-                "It left {n_left} {processes} behind ({}{more}), which had to be ended",
+                "It left {n_left} {processes} behind ({}{more}), which had to be stopped",
                 names.join(", ")
             ));
         }
     }
     if 0 < end.output_cut {
-        remarks.push(format!("{} of its output were not kept", bytes(end.output_cut)));
+        remarks.push(format!("Discarded {} of its output", bytes(end.output_cut)));
     }
     remarks
 }
@@ -114,6 +114,7 @@ fn bytes(n_bytes: u64) -> String {
         format!("{}.{}", tenths / 10, tenths % 10)
     };
     match n_bytes {
+        1 => "1 byte".to_owned(),
         0..1_000 => format!("{n_bytes} bytes"),
         1_000..1_000_000 => format!("{} kB", tenths(1_000)),
         1_000_000..1_000_000_000 => format!("{} MB", tenths(1_000_000)),
@@ -168,7 +169,7 @@ mod tests {
             Outcome::Succeeded,
             Some(0),
             &behind,
-            "The run succeeded. It left 1 process behind (sleep), which had to be ended.",
+            "The run succeeded. It left 1 process behind (sleep), which had to be stopped.",
         );
     }
 
@@ -187,7 +188,7 @@ mod tests {
             "The run failed with exit code 3. Last line of stderr: ValueError: no price",
         );
         let end = EndDetail { reason: Some(EndReason::Signal), signal: Some(11), ..EndDetail::default() };
-        check(Outcome::Failed, Some(139), &ended(end), "The run was ended by signal 11 (SIGSEGV).");
+        check(Outcome::Failed, Some(139), &ended(end), "The run was terminated by signal 11 (SIGSEGV).");
         let error = Some("login page changed.".to_owned());
         let report = RunReport { error, ..ended(EndDetail::default()) };
         check(Outcome::Failed, Some(4), &report, "The run failed with exit code 4: login page changed.");
@@ -249,8 +250,8 @@ mod tests {
             Outcome::Cancelled,
             None,
             &ended(end),
-            "The run was cancelled. It left 7 processes behind (a, b, c, d, e, …), which had to be ended. \
-             1.2 MB of its output were not kept.",
+            "The run was cancelled. It left 7 processes behind (a, b, c, d, e, …), which had to be stopped. \
+             Discarded 1.2 MB of its output.",
         );
     }
 
@@ -258,7 +259,7 @@ mod tests {
     fn a_lost_run_says_where_it_was_lost() {
         for (reason, cause) in [
             (None, "its node stopped responding"),
-            (Some(EndReason::GuardDied), "the process that guarded it died"),
+            (Some(EndReason::GuardDied), "the process that supervised it died"),
             (Some(EndReason::MachineRestarted), "the machine was restarted"),
         ] {
             let end = EndDetail { reason, ..EndDetail::default() };

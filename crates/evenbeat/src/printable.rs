@@ -1,28 +1,26 @@
-//! Text from jobs and runs, made safe for a terminal or a page.
+//! Makes text from jobs and runs safe for a terminal or a web page.
 //!
-//! A run can print anything, and so can whoever names a label. Control characters move the cursor, change the title of
-//! a terminal or hide text; bidirectional overrides show it in another order. Everything that a person reads goes
-//! through here first.
+//! A run can print anything, and a label can contain anything. Control characters move the cursor, change the terminal's
+//! title or hide text, and bidirectional overrides reorder it. All such text goes through here before it is shown.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text in one line: control characters, line breaks among them, and bidirectional overrides appear as escapes
-/// such as `\n`, `\x1b` and `\u{202e}`.
+/// Escapes control characters, including line breaks, and bidirectional overrides, as in `\n`, `\x1b` and `\u{202e}`.
 pub fn line(text: &str) -> Cow<'_, str> {
     if text.contains(is_unsafe) { Cow::Owned(escaped(text, |_| false)) } else { Cow::Borrowed(text) }
 }
 
-/// The same for text of several lines: line breaks and tabs stay.
+/// Escapes like [`line`], but keeps line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let must_go = |it: char| is_unsafe(it) && !is_layout(it);
     if text.contains(must_go) { Cow::Owned(escaped(text, is_layout)) } else { Cow::Borrowed(text) }
 }
 
-/// Output of a run as safe text. Bytes that are not UTF-8 appear as `\xff`.
+/// Converts the output of a run to safe text. Bytes that are not UTF-8 are escaped, as in `\xff`.
 ///
-/// More bytes may follow unless `is_all`: then a character that is not complete yet is left for the next call. Returns
-/// the text and how many bytes it stands for.
+/// Unless `is_all`, more bytes may follow, and an incomplete character at the end is left for the next call. Returns the
+/// text and the number of bytes it covers.
 pub fn output(bytes: &[u8], is_all: bool) -> (String, usize) {
     let mut text = String::with_capacity(bytes.len());
     let mut n_used = 0;
@@ -41,7 +39,7 @@ pub fn output(bytes: &[u8], is_all: bool) -> (String, usize) {
     (text, n_used)
 }
 
-/// Whether these bytes can begin a character that the next bytes complete.
+/// Whether these bytes can be the start of a character.
 fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }
@@ -106,7 +104,7 @@ mod tests {
         assert_eq!(output(b"1 \xe2\x82", false), ("1 ".to_owned(), 2));
         assert_eq!(output(euro, false), ("€".to_owned(), 3));
         assert_eq!(output(b"1 \xe2\x82", true), ("1 \\xe2\\x82".to_owned(), 4));
-        // No character begins like this, so there is nothing to wait for.
+        // No character starts with this byte, so there is nothing to wait for.
         assert_eq!(output(b"\xff", false), ("\\xff".to_owned(), 1));
     }
 

@@ -1,7 +1,7 @@
-//! The way to a Unix socket, however deep its folder lies.
+//! Short paths to Unix sockets in directories of any depth.
 //!
-//! The address of a socket has room for 107 bytes, and a folder for data or temporary files may well be longer. So the
-//! folder is held open and named by its descriptor, which is short.
+//! A socket address has room for 107 bytes, but the path of a data or temporary directory may be longer. So we keep the
+//! directory open and refer to it by its file descriptor, which is short.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// A short way to a socket; good as long as it lives.
+/// A short path to a socket. Valid as long as this value lives.
 #[derive(Debug)]
 pub struct SocketPath {
     short: PathBuf,
-    /// What the short way goes through.
+    /// The open directory that the short path goes through.
     _folder: OwnedFd,
 }
 
 impl SocketPath {
-    /// To this file, which need not be there; its folder must.
+    /// The path to this file. The file does not have to exist, but its directory must.
     pub fn to(file: &Path) -> io::Result<SocketPath> {
-        let no_file = || io::Error::new(io::ErrorKind::InvalidInput, "it names no file");
+        let no_file = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name");
         let name = file.file_name().ok_or_else(no_file)?;
         let folder = match file.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -34,7 +34,7 @@ impl SocketPath {
         Ok(SocketPath { short, _folder: folder })
     }
 
-    /// The short way. Not as `AsRef`: who takes that by value lets go of the folder before the way is gone.
+    /// The short path. This is not an `AsRef`, because a caller could then drop the directory while the path is in use.
     pub fn short(&self) -> &Path {
         &self.short
     }

@@ -1,6 +1,6 @@
-//! What is remembered of jobs, written by hand: the input of `evenbeat condition`.
+//! The state of jobs, written by hand: the input of `evenbeat condition`.
 //!
-//! A JSON object by job key, each with the fields of a job's state:
+//! A JSON object that maps job keys to the fields of a job's state:
 //!
 //! ```json
 //! { "shop": { "next_run_at": "2026-02-04T11:00:00Z", "last_good_start_at": "2026-02-04T10:00:00Z",
@@ -33,15 +33,15 @@ const FIELDS: [&str; 15] = [
     "owner_started_at",
 ];
 
-/// The states of these jobs, in their order; a job that is not mentioned has never run. All faults
-/// of the text together, each naming its place.
+/// The states of these jobs, in the same order. A job that is not mentioned has never run. Fails with all errors at once,
+/// each with its place.
 pub fn states(text: &str, jobs: &[Job], now: Timestamp) -> Result<Vec<JobState>, Vec<String>> {
     let document: Map<String, Value> = serde_json::from_str(text).map_err(|error| vec![error.to_string()])?;
     let mut faults = Vec::new();
     for key in document.keys().filter(|key| !jobs.iter().any(|job| job.key.as_str() == *key)) {
         let hint = nearest(key, jobs.iter().map(|job| job.key.as_str()))
             .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-        faults.push(format!("`{key}` is not a job of the file{hint}"));
+        faults.push(format!("no job `{key}` in the file{hint}"));
     }
     let states = jobs
         .iter()
@@ -50,7 +50,7 @@ pub fn states(text: &str, jobs: &[Job], now: Timestamp) -> Result<Vec<JobState>,
                 None => Map::new(),
                 Some(Value::Object(object)) => object.clone(),
                 Some(_) => {
-                    faults.push(format!("{}: a state is an object of fields", job.key));
+                    faults.push(format!("{}: must be an object of fields", job.key));
                     Map::new()
                 }
             };
@@ -81,7 +81,7 @@ impl Fields<'_> {
         state.estimate = self.length("estimate").map(Estimate::first);
         state.pause = self.pause().or_else(|| job.paused.clone()).map(Box::new);
         state.owner = self.owner().map(Box::new);
-        // What the last run was follows from the last good one where nothing else is said.
+        // Without other fields, the last run is the last good one.
         state.last_start_at = state.last_start_at.or(state.last_good_start_at);
         state.last_end_at = state.last_end_at.or(state.last_good_end_at);
         if job.enabled {
@@ -90,7 +90,7 @@ impl Fields<'_> {
         state
     }
 
-    /// Sets the job down where its state says, or so that everything the state says fits.
+    /// Places the job where its state says, or so that it matches the rest of the state.
     fn place(&mut self, job: &Job, state: &mut JobState, now: Timestamp) {
         let next_run_at = self.instant("next_run_at").or(job.next_run_hint);
         let known_since = state.last_good_start_at.unwrap_or(state.created_at);
@@ -165,7 +165,7 @@ impl Fields<'_> {
     }
 
     fn text(&mut self, field: &str) -> Option<String> {
-        self.parsed(field, "a text")
+        self.parsed(field, "a string")
     }
 
     fn parsed<T: std::str::FromStr<Err: ToString>>(&mut self, field: &str, expected: &str) -> Option<T> {
@@ -212,8 +212,8 @@ impl Fields<'_> {
     }
 }
 
-/// The latest point of the grid through `next` that is not after `known_since`, so that every
-/// occurrence since then is on it; `next` itself if it is not after.
+/// The latest point of the grid through `next` that is not after `known_since`, so that the grid covers every occurrence
+/// since then. Returns `next` itself if it is not after `known_since`.
 fn back_on_grid(next: Timestamp, interval: Duration, known_since: Timestamp) -> Timestamp {
     let back = (next - known_since).as_millis().max(0);
     let steps = back.div_euclid(interval.as_millis()) + i64::from(back % interval.as_millis() != 0);

@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(Blackouts::new(vec![period; 64]).unwrap().periods(), [period; 64]);
         assert_eq!(
             message(vec![period; 65]),
-            "65 blackout periods are too many, the most is 64 (let one period name several `days`)"
+            "65 blackout periods are too many, the maximum is 64 (list several `days` in one period)"
         );
         let empty =
             BlackoutPeriod { start: TimeOfDay::DAY_END, end: TimeOfDay::DAY_END, days: Weekdays::ALL };

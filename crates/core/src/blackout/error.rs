@@ -43,7 +43,7 @@ pub enum BlackoutError {
     },
     /// There are more than [`PERIODS_MAX`].
     #[error(
-        "{n_periods} blackout periods are too many, the most is {PERIODS_MAX} (let one period name several `days`)"
+        "{n_periods} blackout periods are too many, the maximum is {PERIODS_MAX} (list several `days` in one period)"
     )]
     TooManyPeriods {
         /// How many there are.
@@ -54,6 +54,6 @@ pub enum BlackoutError {
 fn suggestion(nearest: Option<&str>) -> String {
     match nearest {
         Some(name) => format!(" (did you mean `{name}`?)"),
-        None => " (write each day by itself: `mon`, `tue`, `wed`, `thu`, `fri`, `sat` or `sun`)".to_owned(),
+        None => " (write each day separately: `mon`, `tue`, `wed`, `thu`, `fri`, `sat` or `sun`)".to_owned(),
     }
 }

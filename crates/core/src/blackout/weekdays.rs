@@ -138,7 +138,7 @@ mod tests {
             check(
                 &["mon", "tue", text],
                 &format!(
-                    "[2] `{text}` is not a day of the week (write each day by itself: `mon`, `tue`, `wed`, `thu`, `fri`, `sat` or `sun`)"
+                    "[2] `{text}` is not a day of the week (write each day separately: `mon`, `tue`, `wed`, `thu`, `fri`, `sat` or `sun`)"
                 ),
             );
         }

@@ -227,14 +227,14 @@ impl Assessment {
                 Some(_) => {
                     format!("The next run would end {} after the deadline.", late_by(self.expected_end))
                 }
-                None => "No start is in sight before the deadline.".to_owned(),
+                None => "No start is expected before the deadline.".to_owned(),
             },
             Reason::LastRunFailed if 1 < self.failure_count => {
                 format!("The last {} runs failed.", self.failure_count)
             }
             Reason::Overrunning => {
                 let running_for = self.running_since.map_or(Duration::ZERO, |since| self.now - since);
-                format!("The run has gone on for {}, longer than expected.", running_for.rounded())
+                format!("It has been running for {}, longer than expected.", running_for.rounded())
             }
             Reason::Unsatisfiable => {
                 let why: Vec<String> = self.unsatisfiable.iter().map(ToString::to_string).collect();
@@ -248,7 +248,7 @@ impl Assessment {
                 Some(why) => format!("{} ({why})", reason.sentence()),
                 None => reason.sentence().to_owned(),
             },
-            Reason::Ok => "Fresh, and expected to stay so.".to_owned(),
+            Reason::Ok => "Fresh, and expected to stay fresh.".to_owned(),
             reason => reason.sentence().to_owned(),
         }
     }

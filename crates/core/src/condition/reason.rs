@@ -63,7 +63,7 @@ pub enum Reason {
     Site,
     /// Its tenant, or everybody together, runs as many jobs as allowed.
     QuotaConcurrency,
-    /// As many jobs of its name run as `max_parallel_of_name` allows.
+    /// Jobs of its name have reached `max_parallel_of_name`.
     ParallelOfName,
     /// A person paused it.
     PausedOperator,
@@ -172,23 +172,25 @@ impl Reason {
             Reason::Running => "It is running.",
             Reason::NotDue => "It is not due yet.",
             Reason::Cooldown => "It is cooling down after its last good run.",
-            Reason::Backoff => "It failed, and waits before the next try.",
-            Reason::Blackout => "It is inside a blackout.",
+            Reason::Backoff => "It failed and is waiting to retry.",
+            Reason::Blackout => "It is in a blackout period.",
             Reason::BlackoutAhead => "A run would not end before the next blackout begins.",
             Reason::NoSlot => "Its pool has no room for it.",
             Reason::Reserved => "The free units of its pool are reserved for manual and short runs.",
-            Reason::Lookahead => "Its room is kept for a job that needs it more.",
-            Reason::LateShare => "It is late, and gives way to jobs that can still be in time.",
+            Reason::Lookahead => "Its room is held for a job that needs it more.",
+            Reason::LateShare => "It is late and gives way to jobs that can still be on time.",
             Reason::NoNode => "No node can take it.",
             Reason::Draining => "Every node that may take it is draining.",
-            Reason::OwnerLost => "The node that runs it has fallen silent, and its run is not released yet.",
+            Reason::OwnerLost => {
+                "The node that runs it has stopped responding, and its run has not been released yet."
+            }
             Reason::Site => "Its site is at its limit.",
-            Reason::QuotaConcurrency => "As many jobs run at once as the quota allows.",
-            Reason::ParallelOfName => "As many jobs of its name run as `max_parallel_of_name` allows.",
+            Reason::QuotaConcurrency => "The quota of concurrent jobs is used up.",
+            Reason::ParallelOfName => "Jobs of its name have reached `max_parallel_of_name`.",
             Reason::PausedOperator => "It is paused; resume it to let it run.",
-            Reason::Disabled => "It is not enabled.",
-            Reason::NeverRun => "It has never run; its first run lies ahead.",
-            Reason::Done => "It is done; nothing of its schedule is left to run.",
+            Reason::Disabled => "It is disabled.",
+            Reason::NeverRun => "It has never run; its first run is still to come.",
+            Reason::Done => "It is done; its schedule has no more runs.",
             Reason::Manual => "It runs only when triggered.",
         }
     }
@@ -196,7 +198,7 @@ impl Reason {
     /// What to do about it.
     pub fn remedy(self) -> &'static str {
         match self {
-            Reason::DisabledInvalid => "Apply the job again from its file; the other jobs go on.",
+            Reason::DisabledInvalid => "Apply the job again from its file; other jobs are not affected.",
             Reason::PausedFailures => {
                 "Look at `evenbeat run list --job JOB`, fix the cause, then `evenbeat job resume`."
             }
@@ -215,7 +217,7 @@ impl Reason {
             Reason::Unsatisfiable => {
                 "The sentence names the cause: change the definition, or start a node that can take it."
             }
-            Reason::Backoff => "Wait, or trigger it: a run that a person asks for does not wait.",
+            Reason::Backoff => "Wait, or trigger it: a manual run starts without the delay.",
             Reason::NoSlot => "Wait, or raise the capacity of the pool.",
             Reason::Reserved => "Wait, or lower `reserved` of the pool.",
             Reason::NoNode => {

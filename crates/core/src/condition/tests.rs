@@ -286,7 +286,7 @@ fn every_reason_is_a_sentence_with_its_figures() {
     );
     check("every 1h", "failed 1 until 10:01, next 10:00", "10:02", "The last run failed.");
     check("every 1h", "", "09:00", "It has not succeeded yet.");
-    check("every 1h", "good 10:00-10:10, next 11:00", "10:30", "Fresh, and expected to stay so.");
+    check("every 1h", "good 10:00-10:10, next 11:00", "10:30", "Fresh, and expected to stay fresh.");
 }
 
 #[test]

@@ -22,19 +22,19 @@ use crate::time::{Duration, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It is there already.
-    #[error("a job with this key exists; edit it, or choose another key")]
+    #[error("a job with this key already exists; edit it, or choose another key")]
     Exists,
     /// It is not there any more.
-    #[error("the job was removed; create it anew")]
+    #[error("the job was removed; create it again")]
     Removed,
     /// There is nothing to resume.
     #[error("the job is not paused")]
     NotPaused,
     /// There is nothing to mend.
-    #[error("the job's next run is as its schedule says")]
+    #[error("the job's next run already matches its schedule")]
     Sound,
     /// Resuming would not help.
-    #[error("the job's schedule cannot be read; mend it by an edit")]
+    #[error("the job's schedule cannot be read; edit the job to fix it")]
     Invalid,
     /// Nothing of it starts.
     #[error("the job is paused; resume it first")]
@@ -43,16 +43,18 @@ pub enum Refusal {
     #[error("the job is disabled; enable it first")]
     Disabled,
     /// One run at a time, and nothing waits.
-    #[error("the job is running, and `overlap = \"skip\"` lets nothing wait; try again after its run")]
+    #[error(
+        "the job is running, and `overlap = \"skip\"` does not queue runs; try again when the run has ended"
+    )]
     Running,
     /// It owes enough.
-    #[error("too many runs of the job wait already; try again after some of them")]
+    #[error("too many runs of the job are already waiting; try again later")]
     TooMany,
     /// The same wish was heard before.
-    #[error("this run was asked for already")]
+    #[error("this run was already requested")]
     AlreadyAsked,
     /// The request was served, or never made.
-    #[error("no such request for a run is waiting")]
+    #[error("no such run request is waiting")]
     NotWaiting,
     /// A rebalance must not move it now.
     #[error("the job is not moved: {0}")]

@@ -146,7 +146,7 @@ fn a_key_is_free_again_after_a_removal() {
         "every 1h",
         Some(&living),
         |_| {},
-        "a job with this key exists; edit it, or choose another key",
+        "a job with this key already exists; edit it, or choose another key",
     );
     let tombstone = row("every 1h", "09:00", removed);
     check_create("every 1h", Some(&tombstone), |_| {}, "next 10:20, revised");
@@ -330,7 +330,7 @@ fn an_edit_mends_what_could_not_be_read_and_leaves_other_pauses() {
         "every 2h",
         "next 12:30, paused by Operator, 10:00..12:00 x3 missed(paused), revised",
     );
-    check_edit("every 1h", removed, "every 2h", "the job was removed; create it anew");
+    check_edit("every 1h", removed, "every 2h", "the job was removed; create it again");
 }
 
 #[track_caller]
@@ -344,7 +344,7 @@ fn a_pause_keeps_everything_else() {
     check_pause(as_it_is, PausedBy::Operator, "next 10:00, paused by Operator, revised");
     check_pause(failed_once, PausedBy::Failures, "next 10:00, attempt 1, paused by Failures, revised");
     check_pause(running, PausedBy::Quota, "next 10:00, attempt 1, paused by Quota, revised");
-    check_pause(removed, PausedBy::Operator, "the job was removed; create it anew");
+    check_pause(removed, PausedBy::Operator, "the job was removed; create it again");
     let put = pause(&row("every 1h", "10:00", as_it_is), PausedBy::Quota, Some("full".to_owned())).unwrap();
     assert_eq!(put.state.pause.unwrap().reason.as_deref(), Some("full"));
 }
@@ -354,7 +354,7 @@ fn a_persons_pause_takes_the_place_of_the_systems() {
     let by_operator = "next 10:00, paused by Operator, revised";
     check_pause(paused_by(PausedBy::Quota), PausedBy::Operator, by_operator);
     check_pause(paused_by(PausedBy::Failures), PausedBy::Operator, by_operator);
-    let unreadable = "the job's schedule cannot be read; mend it by an edit";
+    let unreadable = "the job's schedule cannot be read; edit the job to fix it";
     check_pause(paused_by(PausedBy::Invalid), PausedBy::Operator, unreadable);
 }
 
@@ -411,9 +411,9 @@ fn only_what_is_paused_can_be_resumed() {
     check_resume(
         "every 1h",
         paused_by(PausedBy::Invalid),
-        "the job's schedule cannot be read; mend it by an edit",
+        "the job's schedule cannot be read; edit the job to fix it",
     );
-    check_resume("every 1h", removed, "the job was removed; create it anew");
+    check_resume("every 1h", removed, "the job was removed; create it again");
 }
 
 #[track_caller]
@@ -444,8 +444,8 @@ fn a_job_whose_next_run_cannot_be_is_placed_afresh_and_what_it_may_have_owed_goe
 
 #[test]
 fn what_is_sound_is_not_mended() {
-    check_mend("every 1h", as_it_is, "the job's next run is as its schedule says");
-    check_mend("every 1h", removed, "the job was removed; create it anew");
+    check_mend("every 1h", as_it_is, "the job's next run already matches its schedule");
+    check_mend("every 1h", removed, "the job was removed; create it again");
 }
 
 #[track_caller]
@@ -472,11 +472,12 @@ fn a_trigger_is_owed_beside_the_schedule() {
 
 #[test]
 fn a_trigger_that_cannot_be_taken_says_why() {
-    let running = "the job is running, and `overlap = \"skip\"` lets nothing wait; try again after its run";
+    let running =
+        "the job is running, and `overlap = \"skip\"` does not queue runs; try again when the run has ended";
     check_trigger(with_overlap(Overlap::Skip), running);
     check_trigger(paused_by(PausedBy::Quota), "the job is paused; resume it first");
     check_trigger(disabled, "the job is disabled; enable it first");
-    check_trigger(removed, "the job was removed; create it anew");
+    check_trigger(removed, "the job was removed; create it again");
     let owes = |ids: std::ops::Range<usize>| {
         move |row: &mut JobRow| {
             for id in ids {
@@ -484,11 +485,8 @@ fn a_trigger_that_cannot_be_taken_says_why() {
             }
         }
     };
-    check_trigger(owes(1..2), "this run was asked for already");
-    check_trigger(
-        owes(2..2 + EXTRAS_MAX),
-        "too many runs of the job wait already; try again after some of them",
-    );
+    check_trigger(owes(1..2), "this run was already requested");
+    check_trigger(owes(2..2 + EXTRAS_MAX), "too many runs of the job are already waiting; try again later");
 }
 
 #[test]
@@ -514,8 +512,8 @@ fn a_request_is_taken_back_while_it_waits() {
     };
     let row = row("every 1h", "10:00", owes);
     assert_eq!(told(&withdraw(&row, ExtraId(1))), "next 10:00, owes 09:10 retry");
-    assert_eq!(told(&withdraw(&row, ExtraId(2))), "no such request for a run is waiting");
-    assert_eq!(told(&withdraw(&row, ExtraId(3))), "no such request for a run is waiting");
+    assert_eq!(told(&withdraw(&row, ExtraId(2))), "no such run request is waiting");
+    assert_eq!(told(&withdraw(&row, ExtraId(3))), "no such run request is waiting");
 }
 
 #[test]
@@ -530,7 +528,7 @@ fn a_removed_job_owes_nothing_and_remembers_what_it_was() {
     assert_eq!(told(&answer), "not placed, removed, revised");
     let state = answer.unwrap().state;
     assert_eq!((state.n_served, state.failure_count), (4, 1));
-    assert_eq!(told(&remove(&row("every 1h", "10:00", removed))), "the job was removed; create it anew");
+    assert_eq!(told(&remove(&row("every 1h", "10:00", removed))), "the job was removed; create it again");
     let kept = remove(&row("every 1h", "10:00", running)).unwrap();
     assert!(kept.state.owner.is_some(), "its run goes on");
 }
@@ -565,7 +563,7 @@ fn what_is_running_or_protected_stays() {
         |row: &mut JobRow| row.state.placement = Some(Placement::at(instant("06:00"), instant("11:30")));
     check_move("every 12h", just_placed, "12:05", "the job is not moved: placement_cooldown");
     check_move("cron 0 6,18 * * *", as_it_is, "12:05", "the job is not moved: pinned_schedule");
-    check_move("every 12h", removed, "12:05", "the job was removed; create it anew");
+    check_move("every 12h", removed, "12:05", "the job was removed; create it again");
 }
 
 #[test]

@@ -144,7 +144,7 @@ mod tests {
         check(|job| job.place.cost = 8, "fits");
         check(
             |job| job.place.cost = 9,
-            "it needs 9 units, and no living node has more than 8 units in pool `default`",
+            "it needs 9 units, but no living node has more than 8 units in pool `default`",
         );
         check(
             |job| job.place.run_on_nodes = vec!["n7".parse().unwrap(), "n8".parse().unwrap()],

@@ -28,19 +28,19 @@ pub enum SpecError {
     #[error("field `{field}` does not belong inside `schedule`")]
     NotInSchedule { field: String },
     /// A value that is worked out and only shown.
-    #[error("`{field}` is worked out from good runs and cannot be set")]
+    #[error("`{field}` is computed from successful runs and cannot be set")]
     Computed { field: &'static str },
     /// What belongs to one job, among what holds for many.
-    #[error("`{field}` belongs to one job and cannot be a default")]
+    #[error("`{field}` is specific to one job and cannot be a default")]
     NotADefault { field: String },
     /// One field under two names.
-    #[error("`{field}` is written twice: as `{first}` and as `{second}`")]
+    #[error("`{field}` is set twice: as `{first}` and as `{second}`")]
     WrittenTwice { field: String, first: String, second: String },
     /// A value of the wrong kind.
     #[error("`{field}` must be {expected}, not {found}{}", in_parentheses(.way_out.as_deref()))]
     WrongKind { field: String, expected: &'static str, found: String, way_out: Option<String> },
     /// A text that is none of the words that may stand here.
-    #[error("`{text}` is not a value of `{field}`")]
+    #[error("`{text}` is not a valid value for `{field}`")]
     UnknownWord { field: String, text: String, choices: Vec<&'static str>, nearest: Option<&'static str> },
     /// A number outside its limits.
     #[error("`{field}` is {found}, but must be {limits}")]
@@ -68,37 +68,37 @@ pub enum SpecError {
     #[error("the job has nothing to run (write `command`, `http` or `queue`)")]
     NoTarget,
     /// Two things to run.
-    #[error("the job has two targets, `{first}` and `{second}`, and can have only one")]
+    #[error("the job has two targets, `{first}` and `{second}`, but can have only one")]
     TwoTargets { first: String, second: String },
     /// No time to run it.
     #[error("the job has no schedule")]
     NoSchedule,
     /// Two rules for when to run it.
-    #[error("the job has two schedules, `{first}` and `{second}`, and can have only one")]
+    #[error("the job has two schedules, `{first}` and `{second}`, but can have only one")]
     TwoSchedules { first: String, second: String },
     /// A preset that promises an expression.
-    #[error("`custom_cron` needs the expression (write it as `cron` beside it)")]
+    #[error("`custom_cron` needs an expression (add it as `cron`)")]
     PresetNeedsCron,
     /// A unit without its number.
-    #[error("`interval_type` says in what to count, but not how many (write `interval_minutes` beside it)")]
+    #[error("`interval_type` needs a number (add it as `interval_minutes`)")]
     UnitWithoutNumber,
     /// There is no such thing as not being manual.
-    #[error("`{field}` can only be `true` (leave it out, and write another schedule)")]
+    #[error("`{field}` can only be `true` (remove it to use another schedule)")]
     ManualIsFalse { field: String },
     /// A field of another kind of schedule or policy.
     #[error("`{field}` works only with {with}{}", unlike(.has.as_deref()))]
     OnlyWith { field: String, with: &'static str, has: Option<String> },
     /// Shorter than [`INTERVAL_MIN`].
-    #[error("`{field}` is {found}, shorter than the shortest interval, {INTERVAL_MIN}")]
+    #[error("`{field}` is {found}, shorter than the minimum interval of {INTERVAL_MIN}")]
     IntervalTooShort { field: String, found: Duration },
     /// The 30th of February.
-    #[error("cron expression `{text}` names no moment of the next {years} years")]
+    #[error("cron expression `{text}` has no occurrence in the next {years} years")]
     CronNever { text: String, years: u8 },
     /// `CRON_TZ=` says one thing, `tz` another.
-    #[error("the expression is in `{in_cron}`, but `tz` says `{tz}` (keep one of them)")]
+    #[error("the expression is in `{in_cron}`, but `tz` is `{tz}` (keep one of them)")]
     TwoZones { in_cron: String, tz: String },
     /// The end of something before its beginning.
-    #[error("`ends_at` ({ends_at}) is not after `starts_at` ({starts_at}), so nothing is ever due")]
+    #[error("`ends_at` ({ends_at}) is not after `starts_at` ({starts_at}), so the job never runs")]
     EndsBeforeStart { starts_at: Timestamp, ends_at: Timestamp },
     /// A run would be ended before it is late.
     #[error("`max_allowed_duration` ({allowed}) is shorter than `max_expected_duration` ({expected})")]
@@ -110,16 +110,16 @@ pub enum SpecError {
     #[error("`{text}` is not an hour or a range of hours (write `9`, or `\"22-4\"` for 22:00 to 04:59)")]
     BadHours { text: String },
     /// An argument list that a shell would have to read.
-    #[error("`{field}` is one text, not a program with its arguments")]
+    #[error("`{field}` is a single string, not a program with its arguments")]
     TextNeedsShell { field: String, text: String, argv: Vec<String> },
     /// An argument list for something that reads one line.
-    #[error("with `shell = true`, `{field}` is one text for the shell to read, not a list")]
+    #[error("with `shell = true`, `{field}` must be a single string for the shell, not a list")]
     ShellNeedsText { field: String },
     /// A character that no process, header or variable can carry.
-    #[error("`{field}` has the character {found:?}, which cannot be in {what}")]
+    #[error("`{field}` has the character {found:?}, which is not allowed in {what}")]
     BadCharacter { field: String, what: &'static str, found: char },
     /// Not an address of an HTTP server.
-    #[error("`{text}` is not an address to post to (write `https://host/path`)")]
+    #[error("`{text}` is not a URL to post to (write `https://host/path`)")]
     BadUrl { text: String },
 
     /// A text that is not a length of time.

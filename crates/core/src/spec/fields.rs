@@ -106,10 +106,10 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("catchup", "write `missed = \"once\"`, `\"skip\"` or `\"all\"`"),
     ("depends_on", "jobs do not wait for each other; one job can run both commands in turn"),
     ("after", "jobs do not wait for each other; one job can run both commands in turn"),
-    ("priority", "the job nearest to missing its deadline runs first: set `fresh` or `finish_within`"),
-    ("notify", "nobody is notified by a job itself; watch `evenbeat probe`, and write `contact` for people"),
-    ("user", "runs have the user of the node; start a second node for another one"),
-    ("run_as", "runs have the user of the node; start a second node for another one"),
+    ("priority", "the job closest to missing its deadline runs first; set `fresh` or `finish_within`"),
+    ("notify", "jobs send no notifications; monitor `evenbeat probe`, and set `contact` for people"),
+    ("user", "runs use the node's user; start a second node for another user"),
+    ("run_as", "runs use the node's user; start a second node for another user"),
 ];
 
 /// What is part of `command`, and is often written beside it.

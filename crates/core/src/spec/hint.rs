@@ -19,10 +19,10 @@ impl SpecError {
                 Some(format!("the fields of `{table}` are {}", listed(known, "and")))
             }
             SpecError::UnknownField { .. } => Some(
-                "put what only the run needs into `params`, and what only people need into `labels` or `description`"
+                "put values for the run into `params`, and notes for people into `labels` or `description`"
                     .to_owned(),
             ),
-            SpecError::NotInSchedule { field } => Some(format!("write `{field}` beside `schedule`")),
+            SpecError::NotInSchedule { field } => Some(format!("write `{field}` next to `schedule`")),
             SpecError::Computed { .. } => {
                 Some("to set the expected length of a run by hand, write `estimate = \"10m\"`".to_owned())
             }
@@ -37,17 +37,15 @@ impl SpecError {
                 Some(preset_hint(text))
             }
             SpecError::UnknownWord { choices, .. } => Some(format!("write {}", one_of(choices))),
-            SpecError::Name(NameError::Empty { .. }) => {
-                Some("write a name, or leave the field out".to_owned())
-            }
+            SpecError::Name(NameError::Empty { .. }) => Some("write a name, or remove the field".to_owned()),
             SpecError::NoSchedule => Some(
                 "write one of `every = \"6h\"`, `fresh = \"24h\"`, `cron = \"0 6 * * *\"`, \
                  `at = \"2026-12-01T09:00:00Z\"` or `manual = true`"
                     .to_owned(),
             ),
             SpecError::TextNeedsShell { text, .. } if needs_shell(text) => Some(format!(
-                "let a shell run it: `command = {{ argv = {:?}, shell = true }}`, which the node must allow with \
-                 `commands.allow_shell = true`",
+                "run it in a shell: `command = {{ argv = {:?}, shell = true }}` (the node must set \
+                 `commands.allow_shell = true`)",
                 shortened(text)
             )),
             SpecError::TextNeedsShell { argv, .. } => {
@@ -66,13 +64,13 @@ impl SpecError {
         Some(match self {
             SpecError::UnknownField { .. } => "unknown field",
             SpecError::NotInSchedule { .. } => "not a part of the schedule",
-            SpecError::Computed { .. } => "shown, not set",
-            SpecError::NotADefault { .. } => "not for many jobs",
-            SpecError::WrittenTwice { .. } => "written again here",
+            SpecError::Computed { .. } => "read-only",
+            SpecError::NotADefault { .. } => "not a default",
+            SpecError::WrittenTwice { .. } => "set again here",
             SpecError::WrongKind { expected, .. } => return Some(expected_label(expected)),
             SpecError::UnknownWord { .. } => "unknown value",
             SpecError::OutOfRange { .. } => "out of range",
-            SpecError::Empty { .. } => "nothing here",
+            SpecError::Empty { .. } => "empty",
             SpecError::Missing { .. } => "incomplete",
             SpecError::TooMany { .. } => "too many",
             SpecError::TooLong { .. } => "too long",
@@ -91,8 +89,8 @@ impl SpecError {
             SpecError::EndsBeforeStart { .. } => "not after the start",
             SpecError::AllowedBeforeExpected { .. } => "shorter",
             SpecError::HourBothWays { .. } => "avoided here",
-            SpecError::BadHours { .. } => "not hours",
-            SpecError::TextNeedsShell { .. } => "one text",
+            SpecError::BadHours { .. } => "not an hour",
+            SpecError::TextNeedsShell { .. } => "a single string",
             SpecError::ShellNeedsText { .. } => "a list",
             SpecError::BadUrl { .. } => "not an address",
             SpecError::Duration(error) => return duration_label(error),
@@ -107,7 +105,7 @@ impl SpecError {
     /// What is to be said about the other place, where there is one.
     pub fn label_of_other(&self) -> &'static str {
         match self {
-            SpecError::WrittenTwice { .. } => "first written here",
+            SpecError::WrittenTwice { .. } => "first set here",
             SpecError::TwoTargets { .. } => "the first target",
             SpecError::TwoSchedules { .. } => "the first schedule",
             SpecError::TwoZones { .. } => "one zone",
@@ -143,12 +141,12 @@ fn needs_shell(text: &str) -> bool {
 fn expected_label(expected: &'static str) -> &'static str {
     match expected {
         "a duration" => "expected a duration",
-        "a list" | "a list of texts" => "expected a list",
+        "a list" | "a list of strings" => "expected a list",
         "a table" => "expected a table",
-        "a text" => "expected a text",
+        "a string" => "expected a string",
         "`true` or `false`" => "expected `true` or `false`",
         "a whole number" => "expected a whole number",
-        _ => "of the wrong kind",
+        _ => "wrong type",
     }
 }
 

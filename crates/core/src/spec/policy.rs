@@ -81,7 +81,7 @@ fn blackout(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<BlackoutPeriod> 
 
 fn weekdays(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Weekdays> {
     let n_faults = reader.faults.len();
-    let nodes = reader.list(node, "a list of texts", LIST_MAX);
+    let nodes = reader.list(node, "a list of strings", LIST_MAX);
     let names: Vec<Option<&str>> = nodes.iter().map(|it| reader.read(it, scalar::text)).collect();
     let names: Vec<&str> = names.into_iter().collect::<Option<_>>()?;
     if reader.faults.len() != n_faults {
@@ -209,7 +209,7 @@ pub(super) fn place(reader: &mut Reader<'_>) -> Where {
 
 fn nodes(reader: &mut Reader<'_>, field: &'static str) -> Vec<NodeName> {
     let Some(node) = reader.get(field) else { return Vec::new() };
-    let nodes = reader.list(&node, "a list of texts", LIST_MAX);
+    let nodes = reader.list(&node, "a list of strings", LIST_MAX);
     nodes.iter().filter_map(|it| reader.read(it, scalar::parsed)).collect()
 }
 

@@ -12,7 +12,7 @@ use crate::time::{Duration, Timestamp};
 use crate::value::Value;
 
 pub(super) fn text<'a>(field: &dyn Display, value: &'a Value) -> Result<&'a str, SpecError> {
-    value.as_text().ok_or_else(|| wrong_kind(field, "a text", value))
+    value.as_text().ok_or_else(|| wrong_kind(field, "a string", value))
 }
 
 pub(super) fn truth(field: &dyn Display, value: &Value) -> Result<bool, SpecError> {
@@ -133,7 +133,7 @@ pub(super) fn wrong_kind(field: &dyn Display, expected: &'static str, value: &Va
         Value::Int(number) => format!("the number `{number}`"),
         Value::Float(number) => format!("the number `{number}`"),
         Value::Bool(truth) => format!("`{truth}`"),
-        Value::Text(text) => format!("the text `{}`", shortened(text)),
+        Value::Text(text) => format!("the string `{}`", shortened(text)),
         other => other.kind().to_owned(),
     };
     let way_out = way_out(field, expected, value);
@@ -161,11 +161,11 @@ fn way_out(field: &dyn Display, expected: &str, value: &Value) -> Option<String>
         ("`true` or `false`", Value::Text(text)) if ["no", "off"].contains(&text.as_str()) => {
             Some("write `false`".to_owned())
         }
-        ("a list" | "a list of texts", Value::Text(text)) if text.len() <= 60 => {
+        ("a list" | "a list of strings", Value::Text(text)) if text.len() <= 60 => {
             Some(format!("write `[{text:?}]`"))
         }
         ("a list", Value::Int(number)) => Some(format!("write `[{number}]`")),
-        ("a text", Value::Int(number)) => Some(format!("write `\"{number}\"`")),
+        ("a string", Value::Int(number)) => Some(format!("write `\"{number}\"`")),
         ("a list of tables", Value::Table(_)) => Some(format!("write `[[job.{field}]]`, or `[{{ … }}]`")),
         _ => None,
     }

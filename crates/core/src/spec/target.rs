@@ -95,7 +95,7 @@ fn argv(reader: &mut Reader<'_>, node: &Node<'_>, shell: Shell) -> Option<Vec<St
         }
         _ => {
             let n_faults = reader.faults.len();
-            let nodes = reader.list(node, "a list of texts", LIST_MAX);
+            let nodes = reader.list(node, "a list of strings", LIST_MAX);
             if reader.faults.len() == n_faults {
                 let is_empty =
                     |text: &str| text.is_empty() || (shell == Shell::Yes && text.trim().is_empty());
@@ -144,7 +144,7 @@ fn env(reader: &mut Reader<'_>, node: &Node<'_>) -> BTreeMap<String, String> {
 }
 
 fn env_pass(reader: &mut Reader<'_>, node: &Node<'_>) -> Vec<String> {
-    let nodes = reader.list(node, "a list of texts", LIST_MAX);
+    let nodes = reader.list(node, "a list of strings", LIST_MAX);
     let name = |field: &dyn Display, value: &Value| variable_name(field, scalar::text(field, value)?);
     nodes.iter().filter_map(|node| reader.read(node, name)).collect()
 }

@@ -11,7 +11,7 @@ pub enum SpecWarning {
     #[error("{0} ({hint})", hint = .0.hint())]
     Unsatisfiable(Unsatisfiable),
     /// Its time is over.
-    #[error("`ends_at` ({at}) has passed, so nothing is due any more")]
+    #[error("`ends_at` ({at}) has passed, so the job will not run again")]
     Ended { at: Timestamp },
     /// Its one time is over.
     #[error("`at` ({at}) has passed, so the run is already late")]

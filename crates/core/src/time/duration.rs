@@ -128,7 +128,6 @@ impl Neg for Duration {
     }
 }
 
-/// The shortest exact form, largest units first, nothing that is zero: `1h30m`, `1w`, `90ms`.
 impl Duration {
     /// For people, in at most two units and no finer than a second: `30s`, `1m 19s`, `2d 4h`.
     pub fn rounded(self) -> String {
@@ -153,6 +152,8 @@ impl Duration {
     }
 }
 
+/// The shortest exact form, largest units first, nothing that is zero: `1h30m`, `7d`, `90ms`. Days are the largest unit
+/// that is printed: people who wrote `30d` do not recognise `4w2d`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -162,7 +163,7 @@ impl fmt::Display for Duration {
             f.write_str("-")?;
         }
         let mut rest = self.0.unsigned_abs();
-        for (unit, millis) in UNITS {
+        for (unit, millis) in UNITS.into_iter().filter(|(unit, _)| *unit != "w") {
             let millis = millis.unsigned_abs();
             if millis <= rest {
                 write!(f, "{}{unit}", rest / millis)?;
@@ -183,7 +184,7 @@ impl fmt::Debug for Duration {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// Nothing was written.
-    #[error("a duration is empty (write `15m`, `2h` or `1d`)")]
+    #[error("the duration is empty (write `15m`, `2h` or `1d`)")]
     Empty,
     /// A bare number: seconds to some, minutes to others.
     #[error("duration `{text}` has no unit (write `{text}s`, `{text}m` or `{text}h`)")]
@@ -192,7 +193,7 @@ pub enum DurationError {
         text: String,
     },
     /// A unit we do not know.
-    #[error("duration `{text}` has the unknown unit `{unit}` (the units are w, d, h, m, s, ms)")]
+    #[error("duration `{text}` has an unknown unit `{unit}` (the units are w, d, h, m, s, ms)")]
     UnknownUnit {
         /// What was written.
         text: String,
@@ -200,37 +201,37 @@ pub enum DurationError {
         unit: String,
     },
     /// Months and years have no fixed length.
-    #[error("duration `{text}` counts months or years, whose length varies (write it in days: `30d`)")]
+    #[error("duration `{text}` uses months or years, whose length varies (write it in days: `30d`)")]
     NoFixedLength {
         /// What was written.
         text: String,
     },
     /// `30m1h`, `1h2h`: most likely a slip.
-    #[error("duration `{text}` has its units out of order or twice (write the largest first: `1h30m`)")]
+    #[error("duration `{text}` has repeated or misordered units (write the largest first: `1h30m`)")]
     UnitOrder {
         /// What was written.
         text: String,
     },
     /// Nothing at all.
-    #[error("duration `{text}` is zero; it must be longer than nothing")]
+    #[error("duration `{text}` must be longer than zero")]
     Zero {
         /// What was written.
         text: String,
     },
     /// Less than nothing.
-    #[error("duration `{text}` is negative; it must be longer than nothing")]
+    #[error("duration `{text}` must not be negative")]
     Negative {
         /// What was written.
         text: String,
     },
     /// More than [`Duration::LONGEST`].
-    #[error("duration `{text}` is longer than the longest allowed, 100 years")]
+    #[error("duration `{text}` is longer than the maximum of 100 years")]
     TooLong {
         /// What was written.
         text: String,
     },
     /// Not a whole number of milliseconds.
-    #[error("duration `{text}` is finer than a millisecond")]
+    #[error("duration `{text}` is more precise than a millisecond")]
     TooFine {
         /// What was written.
         text: String,
@@ -414,7 +415,7 @@ fn part_millis(part: &Part<'_>) -> Result<i64, Fault> {
     let mut millis = whole.checked_mul(part.millis_per_unit).ok_or(Fault::TooLong)?;
     let fraction = fraction.trim_end_matches('0');
     if !fraction.is_empty() {
-        // Nine digits of a week are 0.6 ms: whatever needs more is finer than a millisecond.
+        // Nine digits of a week are 0.6 ms: whatever needs more is more precise than a millisecond.
         let digits = u32::try_from(fraction.len()).ok().filter(|it| *it <= 9).ok_or(Fault::TooFine)?;
         let numerator: i64 = fraction.parse().map_err(|_| Fault::TooFine)?;
         let scaled = numerator.checked_mul(part.millis_per_unit).ok_or(Fault::TooFine)?;
@@ -467,15 +468,16 @@ mod tests {
         check("90m", "1h30m");
         check("2d", "2d");
         check("48h", "2d");
-        check("7d", "1w");
-        check("1w", "1w");
-        check("8d", "1w1d");
+        check("7d", "7d");
+        check("1w", "7d");
+        check("30d", "30d");
+        check("52w1d", "365d");
         check("1500ms", "1s500ms");
         check("1.5h", "1h30m");
         check("0.5d", "12h");
         check(" 1h 30 min ", "1h30m");
         check("2 Hours", "2h");
-        check("36525d", "5217w6d");
+        check("36525d", "36525d");
     }
 
     #[test]
@@ -483,40 +485,40 @@ mod tests {
         check("PT6H", "6h");
         check("PT15M", "15m");
         check("P1DT12H", "1d12h");
-        check("P2W", "2w");
+        check("P2W", "14d");
         check("pt1.5s", "1s500ms");
         check("PT90S", "1m30s");
     }
 
     #[test]
     fn nothing_less_than_nothing_and_too_much_are_refused() {
-        check("0s", "duration `0s` is zero; it must be longer than nothing");
-        check("PT0S", "duration `PT0S` is zero; it must be longer than nothing");
-        check("-5m", "duration `-5m` is negative; it must be longer than nothing");
-        check("-PT5M", "duration `-PT5M` is negative; it must be longer than nothing");
+        check("0s", "duration `0s` must be longer than zero");
+        check("PT0S", "duration `PT0S` must be longer than zero");
+        check("-5m", "duration `-5m` must not be negative");
+        check("-PT5M", "duration `-PT5M` must not be negative");
         check("--5m", "`--5m` is not a duration (write `15m`, `1h30m`, `2d` or `PT15M`)");
-        check("36526d", "duration `36526d` is longer than the longest allowed, 100 years");
+        check("36526d", "duration `36526d` is longer than the maximum of 100 years");
         check(
             "99999999999999999999h",
-            "duration `99999999999999999999h` is longer than the longest allowed, 100 years",
+            "duration `99999999999999999999h` is longer than the maximum of 100 years",
         );
         check(
             "9223372036854775807ms9s",
-            "duration `9223372036854775807ms9s` has its units out of order or twice (write the largest first: `1h30m`)",
+            "duration `9223372036854775807ms9s` has repeated or misordered units (write the largest first: `1h30m`)",
         );
-        check("0.0001s", "duration `0.0001s` is finer than a millisecond");
+        check("0.0001s", "duration `0.0001s` is more precise than a millisecond");
     }
 
     #[test]
     fn slips_are_named() {
-        check("", "a duration is empty (write `15m`, `2h` or `1d`)");
+        check("", "the duration is empty (write `15m`, `2h` or `1d`)");
         check("15", "duration `15` has no unit (write `15s`, `15m` or `15h`)");
-        check("15x", "duration `15x` has the unknown unit `x` (the units are w, d, h, m, s, ms)");
-        check("1M", "duration `1M` counts months or years, whose length varies (write it in days: `30d`)");
-        check("P1M", "duration `P1M` counts months or years, whose length varies (write it in days: `30d`)");
+        check("15x", "duration `15x` has an unknown unit `x` (the units are w, d, h, m, s, ms)");
+        check("1M", "duration `1M` uses months or years, whose length varies (write it in days: `30d`)");
+        check("P1M", "duration `P1M` uses months or years, whose length varies (write it in days: `30d`)");
         check(
             "30m1h",
-            "duration `30m1h` has its units out of order or twice (write the largest first: `1h30m`)",
+            "duration `30m1h` has repeated or misordered units (write the largest first: `1h30m`)",
         );
         for malformed in
             ["h", "1,5h", "1:30", "PT", "P", "P1H", "PT1D", "1h30", ".5h", "5.h", "1..5h", "soon", "5 5m"]

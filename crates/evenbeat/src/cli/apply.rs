@@ -1,4 +1,4 @@
-//! `evenbeat apply`, `diff` and `export`: job files and the fleet of a server.
+//! `evenbeat apply`, `diff` and `export`: job files and a server's fleet.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,22 +19,22 @@ use anstyle::{AnsiColor, Style};
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// What is done with the files.
+/// What to do with the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The fleet becomes what they say.
+    /// Apply them.
     Apply,
-    /// It is told what would change.
+    /// Only show what would change.
     DryRun,
-    /// The same, and the end tells whether anything would.
+    /// Show what would change, and exit with 1 if anything would.
     Diff,
 }
 
-/// The jobs of some files, and where each stands.
+/// The jobs of some files, and the place of each.
 struct Declared {
     jobs: Vec<JobDefinition>,
     places: Vec<String>,
-    /// The warnings that they were told with.
+    /// Warnings that were already printed.
     warned: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn run(files: &[PathBuf], prune: bool, purpose: Purpose, desk: &mut D
     let ask = Ask::post(&["apply"]).json(&request);
     let answered = desk.ask_and_show(ask, |it: &ApplyAnswer, desk| print(it, purpose, desk));
     let answer = answered.map_err(|trouble| in_files(trouble, &declared.places))?;
-    // What the file alone tells has been told with it.
+    // Skip warnings that were already printed with the file.
     for doubt in answer.warnings.iter().filter(|it| !declared.warned.contains(&it.detail)) {
         let place = in_file(&doubt.pointer, &declared.places).unwrap_or_else(|| doubt.pointer.clone());
         writeln!(desk.err, "{NOTICE}warning{NOTICE:#}: {place}: job `{}`: {}", doubt.job, doubt.detail)?;
@@ -87,7 +87,7 @@ fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, E
     Ok(Ok(declared))
 }
 
-/// A fault that only the server sees is told with the line of its job.
+/// Adds the file and line of the job to errors that only the server can detect.
 fn in_files(trouble: Trouble, places: &[String]) -> Trouble {
     let Trouble::Problem(mut problem) = trouble else { return trouble };
     for error in &mut problem.errors {
@@ -98,7 +98,7 @@ fn in_files(trouble: Trouble, places: &[String]) -> Trouble {
     Trouble::Problem(problem)
 }
 
-/// A pointer into the body as a line of a file and a field.
+/// Converts a pointer into the request body to a file, a line and a field.
 fn in_file(pointer: &str, places: &[String]) -> Option<String> {
     let rest = pointer.strip_prefix("/jobs/")?;
     let (idx, field) = rest.split_once('/').unwrap_or((rest, ""));
@@ -138,7 +138,7 @@ fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(
         _ => return Ok(()),
     };
     writeln!(desk.out, "{style}{mark}{style:#} {BOLD}{}{BOLD:#}", it.job)?;
-    // Whoever applies wants to see what changed; whoever compares wants to see everything.
+    // `apply` shows what changed, `diff` shows everything.
     if it.change != "changed" && purpose == Purpose::Apply {
         return Ok(());
     }
@@ -149,7 +149,7 @@ fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(
         match (&field.before, &field.after) {
             (Json::Null, _) => writeln!(desk.out, "    {ADDED}{name} = {after}{ADDED:#}")?,
             (_, Json::Null) => {
-                writeln!(desk.out, "    {REMOVED}{name} = {before}{REMOVED:#} {DIM}(gone){DIM:#}")?;
+                writeln!(desk.out, "    {REMOVED}{name} = {before}{REMOVED:#} {DIM}(removed){DIM:#}")?;
             }
             _ => {
                 writeln!(desk.out, "    {name} = {REMOVED}{before}{REMOVED:#} → {ADDED}{after}{ADDED:#}")?;
@@ -159,7 +159,7 @@ fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(
     Ok(())
 }
 
-/// All jobs of the server as a job file.
+/// Prints all jobs of the server as a job file.
 pub(crate) fn export(desk: &mut Desk<'_>) -> Done {
     desk.ask_all_and_show(
         &Ask::get(&["export"]),
@@ -168,7 +168,7 @@ pub(crate) fn export(desk: &mut Desk<'_>) -> Done {
         |page: &Page<JobDefinition>, desk| {
             for definition in &page.items {
                 let text = written(definition)
-                    .map_err(|error| Trouble::Bad(format!("a job cannot be written: {error}")))?;
+                    .map_err(|error| Trouble::Bad(format!("cannot write a job as TOML: {error}")))?;
                 writeln!(desk.out, "{text}")?;
             }
             Ok(())
@@ -177,7 +177,7 @@ pub(crate) fn export(desk: &mut Desk<'_>) -> Done {
     Ok(Exit::Ok)
 }
 
-/// A job as it stands in a job file, the name first.
+/// A job as in a job file, with the name first.
 fn written(JobDefinition(fields): &JobDefinition) -> Result<String, toml::ser::Error> {
     let mut fields = fields.clone();
     let mut text = "[[job]]\n".to_owned();
@@ -187,7 +187,7 @@ fn written(JobDefinition(fields): &JobDefinition) -> Result<String, toml::ser::E
         }
     }
     let rest = toml::Value::try_from(Json::Object(fields))?;
-    // A table of a job is `[job.retry]` where it is written with a header.
+    // A table inside a job needs a header such as `[job.retry]`.
     let document = toml::Table::from_iter([("job".to_owned(), toml::Value::Array(vec![rest]))]);
     let document = toml::to_string(&document)?;
     text.push_str(document.strip_prefix("[[job]]\n").unwrap_or(&document));

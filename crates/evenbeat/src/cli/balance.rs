@@ -1,4 +1,4 @@
-//! `evenbeat distribution` and `evenbeat rebalance`: how even the fleet of a server is.
+//! `evenbeat distribution` and `evenbeat rebalance`: how evenly a server's fleet is spread.
 
 use std::io::BufRead;
 
@@ -13,7 +13,7 @@ use crate::api::model::{
     DistributionView, Instant, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest, SkippedJob,
 };
 
-/// So many moves are shown.
+/// Number of moves shown without `--all`.
 const MOVES_MAX: usize = 20;
 
 pub(crate) fn distribution(hours: u32, desk: &mut Desk<'_>) -> Done {
@@ -36,12 +36,12 @@ fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), 
     if word != ScoreWord::Good {
         writeln!(
             desk.out,
-            "{NOTICE}`evenbeat rebalance --preview` shows what would make it more even{NOTICE:#}"
+            "{NOTICE}run `evenbeat rebalance --preview` to see how to spread it more evenly{NOTICE:#}"
         )?;
     }
     writeln!(
         desk.out,
-        "busiest hour {}, slot of {} min {}, minute {}{}",
+        "busiest hour {}, busiest {} min {}, busiest minute {}{}",
         it.peak_count,
         it.slot_minutes,
         it.peak_slot_count,
@@ -66,28 +66,28 @@ fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), 
     desk.lines(&lines)
 }
 
-/// What is done with a plan.
+/// Whether to apply a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
-    /// It is only shown.
+    /// Only show it.
     Preview,
-    /// It is applied.
+    /// Apply it without asking.
     Given,
-    /// Someone is asked.
+    /// Ask for confirmation.
     Ask,
 }
 
-/// How much of a plan is shown.
+/// How much of a plan to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// The first moves, and how many jobs stay for which reason.
+    /// The first moves, and the number of jobs that stay for each reason.
     Summary,
     /// Every move and every job that stays.
     All,
 }
 
-/// Shows what a rebalance would do, and does it if that is wanted. The person who is asked replies on `answer`; without
-/// a terminal there is none.
+/// Shows a rebalance plan and applies it with consent. The confirmation is read from `answer`, which is `None` without a
+/// terminal.
 pub(crate) fn rebalance(
     consent: Consent,
     detail: Detail,
@@ -109,8 +109,8 @@ pub(crate) fn rebalance(
         (Consent::Ask, _) if plan.would_move == 0 => return Ok(Exit::Ok),
         (Consent::Ask, None) => {
             return Err(Trouble::Usage(
-                "nothing was changed: there is no terminal to ask at; add `--yes` to apply the plan, or `--preview` to \
-                 only look"
+                "nothing was changed: there is no terminal to ask for confirmation; add `--yes` to apply the plan, or \
+                 `--preview` to only show it"
                     .to_owned(),
             ));
         }
@@ -204,7 +204,7 @@ fn reasons(skipped: &[SkippedJob]) -> std::collections::BTreeMap<&str, usize> {
     reasons
 }
 
-/// Why a job stays where it is, for people. The codes are those of the API.
+/// Translates an API code into the reason why a job stays where it is.
 fn reason_text(code: &str) -> String {
     match code {
         "job_running" => "running now",

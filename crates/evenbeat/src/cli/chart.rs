@@ -1,11 +1,11 @@
-//! Bars, shades and columns out of characters. Every function here returns text of a known width.
+//! Draws bars, shades and columns with characters. Every function returns text of a known width.
 
 use anstyle::{AnsiColor, Style};
 
-/// From nothing to hot.
+/// Shades from empty to hot.
 pub(crate) const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 
-/// A bar of up to `width` columns, in eighths; what is there at all is seen.
+/// A bar of up to `width` columns, in eighths. Any value above zero is visible.
 pub(crate) fn bar(n: u32, most: u32, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if n == 0 || most == 0 {
@@ -16,13 +16,13 @@ pub(crate) fn bar(n: u32, most: u32, width: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// A column of one character.
+/// A column that is one character wide.
 pub(crate) fn column(n: u32, most: u32) -> char {
     const COLUMNS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     COLUMNS.get(level(n, most, 8)).copied().unwrap_or(' ')
 }
 
-/// Which of the [`SHADES`] a count has. A handful is never hot.
+/// The index into [`SHADES`] for a count. A handful is never hot.
 pub(crate) fn heat(n: u32, most: u32) -> usize {
     level(n, most.max(4), 4)
 }
@@ -38,7 +38,7 @@ pub(crate) fn heat_style(level: usize) -> Style {
     }
 }
 
-/// From 0 for nothing to `n_levels` for the most.
+/// The level of a count, from 0 to `n_levels`.
 fn level(n: u32, most: u32, n_levels: u64) -> usize {
     if n == 0 || most == 0 {
         return 0;
@@ -47,7 +47,7 @@ fn level(n: u32, most: u32, n_levels: u64) -> usize {
     usize::try_from(level.min(n_levels)).unwrap_or(0)
 }
 
-/// The counts of each shade that is used: `1-4`.
+/// The range of counts of each used shade: `1-4`.
 pub(crate) fn legend(most: u32) -> Vec<(usize, String)> {
     let hot = u64::from(most.max(4));
     let range = |level: u64| {
@@ -62,7 +62,7 @@ pub(crate) fn legend(most: u32) -> Vec<(usize, String)> {
     (1..).zip(1..=4).filter_map(|(level_idx, level)| Some((level_idx, range(level)?))).collect()
 }
 
-/// A number as people write it: `3,410`.
+/// A number with thousands separators: `3,410`.
 pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
@@ -80,7 +80,7 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
-/// The text cut to a width; what was cut is marked.
+/// Cuts a text to a width, with an ellipsis if something was cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -88,7 +88,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Words in lines of at most this width; a longer word has a line of its own.
+/// Wraps a text at this width. A longer word gets its own line.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut n_last = 0;
@@ -109,7 +109,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A line without blanks at its end, also inside what is styled.
+/// Removes trailing blanks, even inside styled text.
 pub(crate) fn trimmed(line: &str) -> String {
     const RESET: &str = "\u{1b}[0m";
     let (mut kept, mut is_open) = (line.trim_end(), false);
@@ -119,7 +119,7 @@ pub(crate) fn trimmed(line: &str) -> String {
     [kept, if is_open { RESET } else { "" }].concat()
 }
 
-/// A count of things in memory.
+/// Converts a count of things in memory.
 pub(crate) fn to_u64(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(legend(9), ["1-2", "3-4", "5-6", "7-9"]);
         assert_eq!(legend(4_000), ["1-1,000", "1,001-2,000", "2,001-3,000", "3,001-4,000"]);
         for most in 1..50 {
-            // What the legend says is what is drawn.
+            // The legend must match what is drawn.
             for (level, range) in super::legend(most) {
                 let (first, last) = range.split_once('-').unwrap_or((&range, &range));
                 let drawn = [first, last].map(|it| heat(it.parse().unwrap(), most));

@@ -1,4 +1,4 @@
-//! `evenbeat check FILE…`: are these job files good, and if not, where?
+//! `evenbeat check FILE…`: validates job files.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,9 +12,8 @@ use crate::cli::Exit;
 use crate::crontab::looks_like_crontab;
 use crate::jobfile::{Diagnostic, Diagnostics, Loaded, SourceText, load};
 
-/// Looks at all files together and says what there is to say: for people, faults and warnings to
-/// `err` and a line for each good file to `out`; for machines, one JSON document to `out`. `-` is the
-/// standard input.
+/// Checks all files together. As text, errors and warnings go to `err`, and one line per valid file to `out`. As JSON,
+/// one document goes to `out`. `-` is standard input.
 pub fn run(
     files: &[PathBuf],
     json: bool,
@@ -37,10 +36,10 @@ pub fn run(
 }
 
 struct Findings {
-    /// What could not even be read, and why.
+    /// Files that could not be read, and why.
     unread: Vec<(String, String)>,
     faults: Diagnostics,
-    /// The files without fault.
+    /// The valid files.
     good: Loaded,
 }
 
@@ -60,7 +59,7 @@ impl Findings {
         let mut zones = Zones::new();
         let mut faults = Diagnostics::default();
         let good = load(&sources, now, &mut zones).and_then(Loaded::supported).unwrap_or_else(|found| {
-            // A bad file is no reason to be silent about the good ones.
+            // Report the valid files even if another one is invalid.
             let is_good = |idx: &usize| found.iter().all(|fault| fault.file_idx != *idx);
             let good: Vec<SourceText> =
                 (0..sources.len()).filter(is_good).filter_map(|idx| sources.get(idx).cloned()).collect();

@@ -1,4 +1,4 @@
-//! `evenbeat upcoming` without a file: what a server's fleet does between two instants.
+//! `evenbeat upcoming` without a file: the upcoming runs of a server's fleet.
 
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Duration;
@@ -10,10 +10,10 @@ use super::show::{BOLD, DIM, NOTICE, relative};
 use super::upcoming::Wanted;
 use crate::api::model::{OccurrenceView, Page, UpcomingPage};
 
-/// So many a server gives at once.
+/// Largest number of runs the server returns at once.
 const PAGE_MAX: usize = 500;
 
-/// How far is looked if nothing is said.
+/// Default length of the window.
 const LOOKAHEAD: Duration = Duration::from_hours(1);
 
 pub(crate) fn run(wanted: &Wanted, desk: &mut Desk<'_>) -> Done {
@@ -50,10 +50,10 @@ fn of_fleet(wanted: &Wanted, desk: &mut Desk<'_>) -> Result<UpcomingPage, Troubl
     Ok(all)
 }
 
-/// What one job does. If that is nothing in the next hour, and nobody has asked for another window, its next run.
+/// The upcoming runs of one job. If the default window has none, its next run.
 fn of_job(job: &JobKey, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<UpcomingPage, Trouble> {
     let to = wanted.to.unwrap_or(wanted.from + LOOKAHEAD);
-    // The server knows best what time it is now.
+    // Without `--from` the server uses its own clock.
     let mut after = (wanted.from != desk.now).then(|| (wanted.from - Duration::from_millis(1)).to_string());
     let mut items: Vec<OccurrenceView> = Vec::new();
     loop {
@@ -75,7 +75,7 @@ fn of_job(job: &JobKey, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<Upcoming
 
 fn print(page: &UpcomingPage, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let shown: Vec<&OccurrenceView> = page.items.iter().take(wanted.limit).collect();
-    // `CET` and `CEST` are not equally long.
+    // `CET` and `CEST` differ in length.
     let width = shown.iter().map(|it| desk.clock.day_at(it.at.0).len()).max().unwrap_or(0);
     for it in &shown {
         let mark = if it.estimate { '~' } else { ' ' };
@@ -91,7 +91,7 @@ fn print(page: &UpcomingPage, wanted: &Wanted, desk: &mut Desk<'_>) -> Result<()
         writeln!(desk.out, "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}{held_up}", it.job)?;
     }
     match page.total.saturating_sub(shown.len()) {
-        _ if shown.is_empty() => writeln!(desk.out, "nothing is due")?,
+        _ if shown.is_empty() => writeln!(desk.out, "no upcoming runs")?,
         more if 0 < more => writeln!(desk.out, "{NOTICE}… and {more} more (raise --limit){NOTICE:#}")?,
         _ => {}
     }

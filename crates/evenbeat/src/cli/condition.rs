@@ -1,4 +1,4 @@
-//! `evenbeat condition`: how the jobs of a file stand, given what is remembered of them.
+//! `evenbeat condition`: evaluates the jobs of a file against a saved state.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::show::{BOLD, DIM, relative, style_of};
 use super::{Exit, show, source};
 use crate::statefile;
 
-/// What was asked for.
+/// The options of the command.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) state: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl Verdict<'_> {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let it = &self.assessment;
         let (condition, style) = (it.condition(), style_of(it.condition()));
-        let untracked = if self.is_tracked { "" } else { " (not tracked while it is so)" };
+        let untracked = if self.is_tracked { "" } else { " (not tracked)" };
         writeln!(
             out,
             "{BOLD}{}{BOLD:#}  {style}{condition}{style:#} {DIM}{}{DIM:#}  {}{untracked}",

@@ -1,4 +1,4 @@
-//! `evenbeat config`: what holds, and where it is from; and the flags of every command that needs to know.
+//! `evenbeat config`, and the configuration flags that several commands share.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,32 +11,32 @@ use super::show;
 use crate::config::{Asked, Fault, Flag, Loaded, Refused, diagnostics, load};
 use crate::jobfile::{Diagnostic, Diagnostics};
 
-/// The flags of every command that needs a configuration.
+/// Flags of every command that needs a configuration.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigArgs {
-    /// The configuration; by default `EVENBEAT_CONFIG`, else evenbeat/evenbeat.toml in the user's or the system's
-    /// folder for configurations, if it is there.
+    /// Configuration file [default: `EVENBEAT_CONFIG`, or evenbeat/evenbeat.toml in the user's or the system's
+    /// configuration directory].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The store: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
+    /// Store to use: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
     #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
-    /// Where the node keeps its own files.
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the node's own files.
+    #[arg(long, value_name = "DIR")]
     pub data_dir: Option<String>,
-    /// Where the API and the pages are served.
+    /// Address and port to serve the API and the web pages on.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// What the node is called.
+    /// Name of the node.
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// Set any key of the configuration, such as `log.level=debug`. Can be given several times.
+    /// Set any configuration key, such as `log.level=debug`. Can be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 
 impl ConfigArgs {
-    /// What they ask for.
+    /// The file and flags for the loader.
     pub fn asked(&self) -> Asked {
         let named = [
             ("--store", "store", &self.store),
@@ -52,12 +52,12 @@ impl ConfigArgs {
     }
 }
 
-/// What is printed.
+/// Arguments of `evenbeat config`.
 #[derive(Debug, Args)]
 pub struct ConfigCommand {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Only validate.
+    /// Validate the configuration without printing it.
     #[arg(long)]
     check: bool,
     /// Print one JSON document instead of text.
@@ -65,7 +65,7 @@ pub struct ConfigCommand {
     json: bool,
 }
 
-/// Prints it, or everything that is wrong with it.
+/// Prints the configuration, or all of its errors.
 pub fn run(command: &ConfigCommand, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     match load(&command.config.asked()) {
         Ok(loaded) => {
@@ -92,7 +92,7 @@ pub fn run(command: &ConfigCommand, out: &mut dyn Write, err: &mut dyn Write) ->
     }
 }
 
-/// Says for people why there is no configuration.
+/// Prints why there is no configuration.
 pub fn say(refused: &Refused, err: &mut dyn Write) -> io::Result<()> {
     let shown = diagnostics(refused.file.as_ref(), &refused.faults);
     write!(err, "{}", shown.render(true))?;
@@ -100,7 +100,7 @@ pub fn say(refused: &Refused, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{n_faults} error{}", if n_faults == 1 { "" } else { "s" })
 }
 
-/// How a command ends that got no configuration: the command line is worse than what it names.
+/// The exit code without a configuration. A bad command line takes precedence over a bad file.
 pub fn exit_of(refused: &Refused) -> Exit {
     let is_usage = refused.is_unread || refused.faults.iter().any(Fault::is_of_a_flag);
     if is_usage { Exit::Usage } else { Exit::Failed }

@@ -1,4 +1,4 @@
-//! `evenbeat db`: looks through a store, copies it, takes it to today's tables.
+//! `evenbeat db`: checks, copies and upgrades a store.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -19,17 +19,17 @@ use crate::store::check::CheckReport;
 use crate::store::postgres::{PgConfig, PgStore};
 use crate::store::sqlite::{Options, SqliteStore, StoreFile};
 
-/// What is done, and with which store.
+/// Arguments of `evenbeat db`.
 #[derive(Debug, Args)]
 pub struct DbArgs {
-    /// The store: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. By default that of the configuration.
+    /// Store to use: `sqlite:PATH` or `postgres://USER@HOST/DATABASE` [default: the configured store].
     #[arg(long, global = true, env = "EVENBEAT_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
-    /// The configuration that names the store, found as `evenbeat serve` finds it.
+    /// Configuration file that names the store [default: the one that `evenbeat serve` uses].
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The data folder of the node whose store it is.
-    #[arg(long, global = true, value_name = "FOLDER")]
+    /// Data directory of the node that uses the store.
+    #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<String>,
     /// Print one JSON document instead of text.
     #[arg(long, global = true)]
@@ -40,17 +40,17 @@ pub struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Check the whole store for faults. Changes nothing; the store may be in use.
+    /// Check the whole store for errors. Changes nothing; the store may be in use.
     Check,
-    /// Copy the store, as it is now, to a new file. The store may be in use.
+    /// Copy the store to a new file. The store may be in use.
     Backup {
-        /// The copy. An existing file is never overwritten.
+        /// File to create. An existing file is never overwritten.
         to: PathBuf,
     },
-    /// Upgrade the tables of the store to this version. Creates the store if it does not exist.
+    /// Upgrade the store's tables to this version. Creates the store if it does not exist.
     Migrate,
-    /// Say that this store was restored from a copy: no lease that was given out since then counts. All nodes must be
-    /// stopped.
+    /// Start a new epoch after the store was restored from a copy: leases granted since that copy no longer count. All
+    /// nodes must be stopped.
     NewEpoch,
 }
 
@@ -60,10 +60,10 @@ impl DbArgs {
     }
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(args: &DbArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let store = match &args.store {
-        // Read here and not with the command line: a fault there would show a password.
+        // Parsed here and not by clap, whose error would show a password.
         Some(store) => match store.parse::<StorePlace>() {
             Ok(store) => store,
             Err(error) => {
@@ -95,7 +95,7 @@ pub fn run(args: &DbArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Resul
     }
 }
 
-/// What was done.
+/// The result of a command.
 enum Done {
     Checked(CheckReport),
     Copied(PathBuf),
@@ -124,7 +124,7 @@ fn on_file(path: &Path, action: &Action) -> Result<Done, Box<dyn Error>> {
             StoreFile::find(path)?;
             let mut store = SqliteStore::open(path, Options::default())?;
             let epoch = store.new_epoch()?;
-            // The file's lock says that nobody else lives: nothing has to be waited for.
+            // Holding the file's lock proves that no other node is alive, so there is nothing to wait for.
             store.open_epoch(epoch)?;
             store.close()?;
             Done::Begun(epoch.0)
@@ -163,7 +163,7 @@ fn tell(done: &Done, is_json: bool, out: &mut dyn Write) -> io::Result<()> {
                 writeln!(out, "{finding}")?;
             }
             let found = match report.findings.len() {
-                0 => "all is well".to_owned(),
+                0 => "no problems".to_owned(),
                 n => counted(n as u64, "finding"),
             };
             let (jobs, runs) = (counted(report.n_jobs, "job"), counted(report.n_open_runs, "open run"));
@@ -172,13 +172,13 @@ fn tell(done: &Done, is_json: bool, out: &mut dyn Write) -> io::Result<()> {
         Done::Copied(to) if is_json => show::json(out, &json!({ "backup": to })),
         Done::Copied(to) => writeln!(
             out,
-            "copied to {}; before it is used in place of the original, run `evenbeat db new-epoch` on it",
+            "copied to {}; before you use the copy in place of the original, run `evenbeat db new-epoch` on it",
             to.display()
         ),
         Done::Migrated if is_json => show::json(out, &json!({ "migrated": true })),
-        Done::Migrated => writeln!(out, "the tables are those of this program"),
+        Done::Migrated => writeln!(out, "the store is up to date"),
         Done::Begun(no) if is_json => show::json(out, &json!({ "epoch": no })),
-        Done::Begun(no) => writeln!(out, "epoch {no} has begun"),
+        Done::Begun(no) => writeln!(out, "started epoch {no}"),
     }
 }
 

@@ -1,55 +1,55 @@
-//! How a command ends, for scripts: the one table of exit codes, from which help, manual and reference are made.
+//! The exit codes. Help, manual pages and docs/reference/exit-codes.md are generated from this table.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// How a command ends. docs/reference/exit-codes.md is made from this.
+/// How a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done, and all is well.
+    /// The command succeeded.
     Ok,
-    /// Done, and the answer is bad; or it could not be done.
+    /// The result is negative, or the command failed.
     Failed,
-    /// The command line itself is wrong, or a file that it names cannot be read.
+    /// The command line is invalid, or a file that it names cannot be read.
     Usage,
-    /// What was named does not exist.
+    /// A named job, run, node or command does not exist.
     NotFound,
-    /// It cannot be done to things as they are.
+    /// The request conflicts with the current state.
     Conflict,
-    /// Whoever asks may not.
+    /// Permission denied.
     NotAllowed,
-    /// No server answers.
+    /// No server could be reached.
     NoServer,
-    /// What a monitoring system understands.
+    /// A code for monitoring systems.
     Probe(Probe),
-    /// As the run that was followed.
+    /// The exit code of the run that was followed.
     OfRun(u8),
 }
 
-/// How `evenbeat probe` ends: the codes of monitoring systems.
+/// How `evenbeat probe` ends: the codes that monitoring systems expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// All jobs are well.
+    /// All jobs are ok.
     Ok,
     /// A job has a warning.
     Warning,
     /// A job is in error.
     Critical,
-    /// Nobody can tell.
+    /// The state could not be determined.
     Unknown,
 }
 
-/// What there is to say about an exit code.
+/// The description of an exit code.
 struct Meaning {
     code: u8,
-    /// In a word or two.
+    /// A few words, for `--help`.
     short: &'static str,
-    /// In a sentence.
+    /// A sentence, for the manual and the reference.
     long: &'static str,
 }
 
 impl Exit {
-    /// Of every command but `probe`, by code.
+    /// The codes of every command except `probe`, in order.
     const ALL: [Exit; 7] = [
         Exit::Ok,
         Exit::Failed,
@@ -60,7 +60,7 @@ impl Exit {
         Exit::NoServer,
     ];
 
-    /// Of `probe`, by code.
+    /// The codes of `probe`, in order.
     const PROBES: [Exit; 4] = [
         Exit::Probe(Probe::Ok),
         Exit::Probe(Probe::Warning),
@@ -68,7 +68,6 @@ impl Exit {
         Exit::Probe(Probe::Unknown),
     ];
 
-    /// Its number.
     pub fn code(self) -> u8 {
         match self {
             Exit::OfRun(code) => code,
@@ -79,36 +78,36 @@ impl Exit {
     fn meaning(self) -> Meaning {
         let of = |code, short, long| Meaning { code, short, long };
         match self {
-            Exit::Ok => of(0, "well", "it was done, and all is well"),
+            Exit::Ok => of(0, "success", "success"),
             Exit::Failed => of(
                 1,
-                "bad or not done",
-                "the answer is bad (a file or the configuration is not valid, a job is in `error`, something differs, a \
-                 target is out of reach), or it could not be done (a node cannot serve, a store cannot be used, a server \
-                 says no)",
+                "failure",
+                "the result is negative (a file or the configuration is invalid, a job is in `error`, something differs, a \
+                 target cannot be reached), or the command failed (a node cannot serve, a store cannot be used, a server \
+                 refuses the request)",
             ),
             Exit::Usage => of(
                 2,
-                "wrong usage or unreadable file",
-                "the command line is wrong, a file that it names cannot be read, or the output cannot be written",
+                "usage error or unreadable file",
+                "the command line is invalid, a file that it names cannot be read, or the output cannot be written",
             ),
-            Exit::NotFound => {
-                of(3, "not found", "what was named is not there: a job, a run, a node, a command")
-            }
+            Exit::NotFound => of(3, "not found", "not found: there is no such job, run, node or command"),
             Exit::Conflict => of(
                 4,
                 "conflict",
-                "it cannot be done to things as they are: someone else was quicker, a job is paused or running, a run is \
-                 over",
+                "conflict with the current state: the job was changed in the meantime, it is paused or running, or the run \
+                 has ended",
             ),
-            Exit::NotAllowed => of(5, "not allowed", "whoever asks may not"),
-            Exit::NoServer => of(6, "no server", "no server answers"),
-            Exit::OfRun(code) => of(code, "the run's own", "what the run ended with"),
-            Exit::Probe(Probe::Ok) => of(0, "ok", "all jobs are well"),
-            Exit::Probe(Probe::Warning) => of(1, "warning", "a job has a warning, and none is in error"),
-            Exit::Probe(Probe::Critical) => of(2, "critical", "a job is in error"),
+            Exit::NotAllowed => of(5, "permission denied", "permission denied"),
+            Exit::NoServer => of(6, "no server", "no server could be reached"),
+            Exit::OfRun(code) => of(code, "the run's own", "the exit code of the run"),
+            Exit::Probe(Probe::Ok) => of(0, "ok", "all jobs are ok"),
+            Exit::Probe(Probe::Warning) => {
+                of(1, "warning", "at least one job has a warning, and no job is in error")
+            }
+            Exit::Probe(Probe::Critical) => of(2, "critical", "at least one job is in error"),
             Exit::Probe(Probe::Unknown) => {
-                of(3, "unknown", "nobody can tell: no server answers, or the command line is wrong")
+                of(3, "unknown", "the state is unknown: no server answers, or the command line is invalid")
             }
         }
     }
@@ -120,14 +119,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// All of them in a line or two.
+/// All exit codes in a line or two.
 pub(super) fn summary() -> String {
     let all: Vec<String> =
         Exit::ALL.map(Exit::meaning).iter().map(|it| format!("{} {}", it.code, it.short)).collect();
     format!("Exit codes: {}.", all.join(", "))
 }
 
-/// The section of a manual page, in its own language.
+/// The exit codes as a section of a manual page, in roff.
 pub(super) fn manual_section(is_probe: bool) -> String {
     let mut text = ".SH \"EXIT STATUS\"\n".to_owned();
     for it in if is_probe { Exit::PROBES.as_slice() } else { &Exit::ALL }.iter().map(|it| it.meaning()) {
@@ -140,44 +139,44 @@ pub(super) fn manual_section(is_probe: bool) -> String {
 
 const INTRODUCTION: &str = "# Exit codes
 
-Every command ends with one of these, and says on standard error what is wrong and what to do about it.
+Every command exits with one of these codes. On failure it says on standard error what is wrong and what to do about it.
 
-| Exit code | Means |
+| Exit code | Meaning |
 |---|---|
 ";
 
 const PROBE: &str = "
-`evenbeat probe` ends as monitoring systems expect:
+`evenbeat probe` exits with the codes that monitoring systems expect:
 
-| Exit code | Means |
+| Exit code | Meaning |
 |---|---|
 ";
 
 const CLOSING: &str = "
-A closed pipe (`evenbeat next FILE | head`) is no fault. A process that was ended by a signal has no code of its own; shells
-show 128 and the number of the signal. 101 is a bug of Evenbeat's.
+A closed pipe (`evenbeat next FILE | head`) is not an error. A process that was terminated by a signal has no exit code of
+its own; shells report 128 plus the signal number. Code 101 means a bug in Evenbeat.
 
-## Which command, when
+## By command
 
 | Command | Code |
 |---|---|
 | `status`, `condition` | 1 if any job is in `error` |
 | `diff` | 1 if anything differs |
-| `check`, `config --check`, `analyze`, `next` | 1 if the file is not valid |
+| `check`, `config --check`, `analyze`, `next` | 1 if the file is invalid |
 | `simulate --target` | 1 if no capacity reaches the target |
-| `db check` | 1 if something is found |
-| `serve`, `demo` | 0 when asked to stop; 1 if it cannot serve: its data directory, port or socket, its store or disk, or job files \
-that it is to apply |
-| `job trigger --follow` | the exit code of the run, 1 if it failed without one |
-| `rebalance` | 2 if nobody can be asked, for there is no terminal: add `--yes` or `--preview` |
+| `db check` | 1 if it finds a problem |
+| `serve`, `demo` | 0 when stopped; 1 if it cannot serve because of its data directory, port, socket, store or disk, or \
+because of a job file that it should apply |
+| `job trigger --follow` | the exit code of the run, or 1 if it failed without one |
+| `rebalance` | 2 if there is no terminal to ask for confirmation: add `--yes` or `--preview` |
 
-A service that is restarted by its manager need not be after 2: nothing changes until somebody changes the command line.
+A service manager does not need to restart a service that exited with 2: it fails again until the command line is changed.
 
 ## Exit codes of runs
 
-What a job's command ends with is kept with its run and is no business of these tables: 0 is success, anything else a
-failure. Evenbeat itself puts 127 there if the program was not found, and 126 if it could not be started; a run that was
-ended from outside has none.
+The exit code of a job's command is stored with its run and is unrelated to these tables: 0 is success, anything else is a
+failure. Evenbeat stores 127 if the program was not found, and 126 if it could not be started. A run that was stopped from
+outside has no exit code.
 ";
 
 /// The text of docs/reference/exit-codes.md.
@@ -209,12 +208,12 @@ mod tests {
     fn a_manual_page_says_what_the_table_says() {
         let page = manual_section(false);
         assert_eq!(page.matches(".TP").count(), Exit::ALL.len());
-        assert!(page.contains(".TP\n\\fB6\\fR\nno server answers.\n"), "{page}");
+        assert!(page.contains(".TP\n\\fB6\\fR\nno server could be reached.\n"), "{page}");
         assert_eq!(manual_section(true).matches(".TP").count(), Exit::PROBES.len());
         assert_eq!(
             summary().matches(", ").count(),
             Exit::ALL.len() - 1,
-            "one of them has a comma of its own"
+            "a short text must not contain a comma"
         );
     }
 }

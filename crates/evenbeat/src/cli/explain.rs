@@ -1,4 +1,4 @@
-//! `evenbeat explain`: why a job runs or does not.
+//! `evenbeat explain`: why a job is or is not running.
 
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
@@ -35,7 +35,7 @@ fn print(it: &ExplanationView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     if 0 < it.before {
         let first = it.before_first.join(", ");
         let more = if it.before_first.len() < it.before { ", …" } else { "" };
-        writeln!(desk.out, "  {} in line before it: {first}{more}", it.before)?;
+        writeln!(desk.out, "  {} ahead of it: {first}{more}", it.before)?;
     }
     let mut row = |what: &str, at: Option<Instant>| match at {
         Some(at) => {
@@ -46,7 +46,7 @@ fn print(it: &ExplanationView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     row("starts at", it.starts_at)?;
     row("earliest start", it.can_start_by)?;
     row("latest start", it.should_start_by)?;
-    // A job that runs or will start is expected to end; a paused one, or one that no node can take, is not.
+    // Only a job that is running or about to start has an expected end.
     let is_expected = it.starts_at.is_some() || it.binding == "running";
     row("expected end", it.expected_end.filter(|_| is_expected))?;
     row("deadline", it.deadline)?;

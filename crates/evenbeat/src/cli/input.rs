@@ -1,4 +1,4 @@
-//! The jobs of a job file or of a crontab, for commands that read either.
+//! Reads jobs from a job file or a crontab, for commands that accept both.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,19 +11,19 @@ use super::source;
 use crate::crontab::{self, CrontabForm, LeftOut};
 use crate::jobfile::{self, Diagnostics, SourceText};
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
-    /// TOML.
+    /// A job file (TOML).
     Jobs,
-    /// A crontab in the form that it seems to have.
+    /// A crontab, with or without users: the reader detects which.
     Crontab,
     /// A crontab with a user before each command.
     SystemCrontab,
 }
 
 impl InputKind {
-    /// What options say about a file, if they say anything.
+    /// The format that the options name, if any.
     pub(crate) fn said(crontab: bool, system: bool, jobs: bool) -> Option<InputKind> {
         match (crontab, system, jobs) {
             (_, true, _) => Some(InputKind::SystemCrontab),
@@ -33,7 +33,7 @@ impl InputKind {
         }
     }
 
-    /// For people.
+    /// The name in text output.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             InputKind::Jobs => "job file",
@@ -42,7 +42,7 @@ impl InputKind {
         }
     }
 
-    /// For machines.
+    /// The name in JSON output.
     pub(crate) fn code(self) -> &'static str {
         match self {
             InputKind::Jobs => "jobs",
@@ -52,7 +52,7 @@ impl InputKind {
     }
 }
 
-/// The jobs of a file, and what there is to know about it.
+/// The jobs of a file, and what the reader noticed.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) name: String,
@@ -61,35 +61,35 @@ pub(crate) struct Input {
     pub(crate) left_out: Vec<LeftOut>,
     /// Lines of a crontab that could not be read.
     pub(crate) bad_lines: Option<Diagnostics>,
-    /// Whether its times are in UTC only because nothing was said about a zone.
+    /// Whether times are taken as UTC only because the file names no zone.
     pub(crate) assumes_utc: bool,
 }
 
-/// A job, and where it stands.
+/// A job and its line in the file.
 #[derive(Debug)]
 pub(crate) struct InputJob {
     pub(crate) job: Job,
     pub(crate) line: usize,
-    /// Whether its time was pinned on purpose.
+    /// Whether the file pins its time.
     pub(crate) is_pinned: bool,
 }
 
 impl Input {
-    /// The zone that all jobs share, else UTC.
+    /// The zone that all jobs share, or UTC.
     pub(crate) fn zone(&self) -> Zone {
         shared_zone(self.jobs.iter().map(|it| &it.job))
     }
 }
 
-/// The zone that all jobs share, else UTC.
+/// The zone that all jobs share, or UTC.
 pub(crate) fn shared_zone<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Zone {
     let mut zones = jobs.into_iter().map(|job| &job.zone);
     let first = zones.next().cloned().unwrap_or_else(Zone::utc);
     if zones.all(|zone| *zone == first) { first } else { Zone::utc() }
 }
 
-/// The text of a file that may be a crontab. Old crontabs have comments in other encodings, which is no reason not to
-/// read the rest; a job file must be UTF-8.
+/// The text of a file that may be a crontab. Old crontabs have comments in other encodings, which must not keep us from
+/// reading the rest. A job file must be UTF-8.
 pub(crate) fn read_or_say(
     path: &Path,
     kind: Option<InputKind>,
@@ -145,7 +145,7 @@ fn load_jobs(source: &SourceText, now: Timestamp, zones: &mut Zones) -> Result<I
     })
 }
 
-/// By the ending of its name, else by a header that only job files have.
+/// Detects the format by the file extension, or by a table header that only job files have.
 fn kind_of(source: &SourceText) -> InputKind {
     let has_ending = Path::new(&source.name).extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
     let is_header = |line: &str| {

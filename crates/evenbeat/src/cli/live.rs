@@ -1,4 +1,4 @@
-//! What the commands that talk to a server share: where it is, how they ask, how they end.
+//! What all commands that talk to a server share: its address, the requests, the exit codes.
 
 use std::env;
 use std::io::{self, Write};
@@ -16,45 +16,39 @@ use crate::api::model::Page;
 use crate::cli::terminal;
 use crate::printable;
 
-/// Which server, and how its answer is shown.
+/// Which server to ask, and how to show its answer.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServerArgs {
-    /// The server: `http://HOST:PORT` or `unix:PATH`. By default the socket of your own server if there is one, else
-    /// `http://127.0.0.1:8060`.
+    /// Server address: `http://HOST:PORT` or `unix:PATH` [default: the socket of your own server if it exists, otherwise
+    /// `http://127.0.0.1:8060`].
     #[arg(
         long,
         global = true,
         env = "EVENBEAT_SERVER",
-        value_name = "PLACE",
-        help_heading = "Server and output"
+        value_name = "ADDRESS",
+        help_heading = "Server options"
     )]
     pub(crate) server: Option<String>,
-    /// Print the server's answer as one JSON document instead of text.
-    #[arg(long, global = true, help_heading = "Server and output")]
+    /// Print the server's answer as JSON instead of text.
+    #[arg(long, global = true, help_heading = "Server options")]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) times: TimeArgs,
 }
 
-/// How people read times.
+/// The zone in which times are shown.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TimeArgs {
-    /// Show times in this zone instead of the local one (`TZ`, else that of the machine).
-    #[arg(
-        long,
-        global = true,
-        value_name = "ZONE",
-        conflicts_with = "utc",
-        help_heading = "Server and output"
-    )]
+    /// Show times in this zone [default: `TZ`, or the machine's zone].
+    #[arg(long, global = true, value_name = "ZONE", conflicts_with = "utc", help_heading = "Server options")]
     pub(crate) tz: Option<String>,
     /// Show times in UTC.
-    #[arg(long, global = true, help_heading = "Server and output")]
+    #[arg(long, global = true, help_heading = "Server options")]
     pub(crate) utc: bool,
 }
 
 impl TimeArgs {
-    /// The zone in which times are shown.
+    /// The zone for text output.
     pub(crate) fn zone(&self) -> Result<Zone, ZoneError> {
         match (&self.tz, self.utc) {
             (_, true) => Ok(Zone::utc()),
@@ -63,31 +57,31 @@ impl TimeArgs {
         }
     }
 
-    /// The same where a program reads on: UTC unless a zone was asked for.
+    /// The zone for JSON output: UTC unless `--tz` names another.
     pub(crate) fn zone_for_machines(&self) -> Result<Zone, ZoneError> {
         if self.tz.is_some() { self.zone() } else { Ok(Zone::utc()) }
     }
 }
 
-/// All that a command works with.
+/// Everything a command needs: the connection, the streams and the clock.
 pub(crate) struct Desk<'a> {
     client: Client,
     pub(crate) json: bool,
     pub(crate) now: Timestamp,
-    /// For times that people read.
+    /// For times in text output.
     pub(crate) clock: Clock,
-    /// For charts and sentences.
+    /// Width of charts and sentences.
     pub(crate) width: usize,
-    /// For tables, which are whole in a pipe.
+    /// Width of tables. Nothing is cut where output goes to a pipe.
     pub(crate) table_width: usize,
     pub(crate) out: &'a mut dyn Write,
     pub(crate) err: &'a mut dyn Write,
 }
 
-/// How a command ended.
+/// The result of a command.
 pub(crate) type Done = Result<Exit, Trouble>;
 
-/// Runs a command that talks to a server; what goes wrong is told.
+/// Runs a command that talks to a server, and reports its error.
 pub(crate) fn at_desk(
     args: &ServerArgs,
     now: Timestamp,
@@ -116,7 +110,8 @@ fn desk<'a>(
         Some(said) => said.parse().map_err(|error| Trouble::Usage(format!("--server: {error}")))?,
         None => Place::usual(|name| env::var_os(name)),
     };
-    let client = Client::new(place).map_err(|error| Trouble::Bad(format!("cannot ask anybody: {error}")))?;
+    let client =
+        Client::new(place).map_err(|error| Trouble::Bad(format!("cannot create an HTTP client: {error}")))?;
     let zone = args.times.zone().map_err(|error| Trouble::Usage(format!("--tz: {error}")))?;
     Ok(Desk {
         client,
@@ -131,17 +126,17 @@ fn desk<'a>(
 }
 
 impl Desk<'_> {
-    /// The server that is asked.
+    /// The address of the server.
     pub(crate) fn place(&self) -> &Place {
         self.client.place()
     }
 
-    /// Asks the server.
+    /// Sends a request to the server.
     pub(crate) fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
         self.client.ask(ask)
     }
 
-    /// Asks, and shows the answer: as it came, or by what `show` makes of it.
+    /// Sends a request and prints the answer: with `--json` as received, otherwise with `show`.
     pub(crate) fn ask_and_show<T: DeserializeOwned>(
         &mut self,
         ask: Ask,
@@ -157,8 +152,8 @@ impl Desk<'_> {
         Ok(read)
     }
 
-    /// Asks page by page, until there are so many items or no more; `next` goes back as the parameter `cursor`.
-    /// The last cursor tells whether there are more.
+    /// Fetches pages until there are `most` items or no more. `next` of one page becomes the parameter `cursor` of the
+    /// next request. The last cursor tells whether there are more items.
     pub(crate) fn ask_all<T: DeserializeOwned>(
         &self,
         ask: &Ask,
@@ -178,7 +173,7 @@ impl Desk<'_> {
         }
     }
 
-    /// The same as one document, or by what `show` makes of it.
+    /// Fetches all pages and prints them: with `--json` as one document, otherwise with `show`.
     pub(crate) fn ask_all_and_show<T: DeserializeOwned>(
         &mut self,
         ask: &Ask,
@@ -196,7 +191,7 @@ impl Desk<'_> {
         show(&all, self)
     }
 
-    /// Lines of text.
+    /// Prints lines of text.
     pub(crate) fn lines(&mut self, lines: &[String]) -> Result<(), Trouble> {
         for line in lines {
             writeln!(self.out, "{}", super::chart::trimmed(line))?;
@@ -204,11 +199,11 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Lets a moment pass.
+    /// Waits before the next request.
     pub(crate) fn rest(&self, length: std::time::Duration) {
         self.client.rest(length);
     }
 }
 
-/// So many items a server gives at once.
+/// Largest page size the server accepts.
 const PAGE_MAX: usize = 500;

@@ -1,19 +1,19 @@
-//! The output of a run for machines: one JSON document for each of its lines.
+//! The output of a run as JSON: one document per line.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
-/// Takes output in parts and writes whole lines.
+/// Splits output that arrives in parts into lines.
 #[derive(Debug, Default)]
 pub(super) struct LogLines {
     n_lines: u64,
-    /// The beginning of a line whose end has not come yet.
+    /// The start of a line whose end has not arrived yet.
     rest: Vec<u8>,
 }
 
 impl LogLines {
-    /// Writes the lines that are complete with these bytes.
+    /// Writes the lines that these bytes complete.
     pub(super) fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
         for part in bytes.split_inclusive(|it| *it == b'\n') {
             self.rest.extend_from_slice(part);
@@ -24,7 +24,7 @@ impl LogLines {
         Ok(())
     }
 
-    /// Writes a last line that has no end.
+    /// Writes a last line without a line break.
     pub(super) fn finish(mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.rest.is_empty() { Ok(()) } else { self.write(out) }
     }
@@ -56,7 +56,7 @@ mod tests {
         let two = "{\"line\":1,\"text\":\"one €\"}\n{\"line\":2,\"text\":\"two\"}\n";
         check(&["one €\ntwo\n".as_bytes()], two);
         check(&["one €\ntwo".as_bytes()], two);
-        // In the middle of a character.
+        // Split in the middle of a character.
         check(&[b"one \xe2", b"\x82\xac\n", b"t", b"wo"], two);
         check(&[], "");
         check(&[b"\n"], "{\"line\":1,\"text\":\"\"}\n");

@@ -1,4 +1,4 @@
-//! `evenbeat completions` and `evenbeat man`: what a shell and a manual know of the commands, from their one table.
+//! `evenbeat completions` and `evenbeat man`, generated from the command definitions.
 
 use std::io::{self, Write};
 
@@ -6,16 +6,16 @@ use clap_complete::Shell;
 
 use super::{Exit, exit};
 
-/// What a shell needs to complete our commands.
+/// Prints the completion script for a shell.
 pub(crate) fn completions(shell: Shell, mut command: clap::Command, out: &mut dyn Write) -> io::Result<Exit> {
-    // Into memory first: it does not expect its output to end early.
+    // Generate into memory first: the generator panics if its output is closed early.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "evenbeat", &mut script);
     out.write_all(&script)?;
     Ok(Exit::Ok)
 }
 
-/// The manual page of a command, or of all of them.
+/// Prints the manual page of a command, or of evenbeat itself.
 pub(crate) fn man(
     path: &[String],
     mut command: clap::Command,
@@ -26,7 +26,7 @@ pub(crate) fn man(
     let mut found = &command;
     for name in path {
         let Some(below) = found.find_subcommand(name) else {
-            writeln!(err, "error: there is no command `{}`", path.join(" "))?;
+            writeln!(err, "error: no such command: `{}`", path.join(" "))?;
             return Ok(Exit::NotFound);
         };
         found = below;

@@ -1,7 +1,7 @@
-//! The command line: what people type, and the table of commands.
+//! The command line: its commands and their arguments.
 //!
-//! A command takes its inputs, the time and two streams, and returns an [`Exit`]; it reads no
-//! clock and no environment of its own.
+//! A command takes its inputs, the time and two streams, and returns an [`Exit`]. It does not read the clock or the
+//! environment itself.
 
 pub mod analyze;
 mod apply;
@@ -58,7 +58,7 @@ use crate::clock::Clock as SystemClock;
 #[command(name = "evenbeat", version, max_term_width = 100, propagate_version = true)]
 #[command(after_help = exit::summary())]
 struct Cli {
-    /// When to use colour. `NO_COLOR` is respected.
+    /// When to use colour; `NO_COLOR` is respected.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     color: Color,
     #[command(subcommand)]
@@ -74,133 +74,132 @@ enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Validate job files; every fault of every file is shown in its place.
+    /// Validate job files and show every error in place.
     Check {
-        /// Job files; `-` is standard input.
+        /// Job files to validate (`-` for standard input).
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Show when the jobs of a file are due next, with what daylight saving and blackouts do.
+    /// Show when the jobs of a file are due next, including the effects of daylight saving and blackouts.
     Next {
-        /// A job file; `-` is standard input.
+        /// Job file (`-` for standard input).
         file: PathBuf,
-        /// Only this job.
+        /// Show only this job.
         #[arg(long, value_name = "KEY")]
         job: Option<JobKey>,
-        /// How many occurrences of each job.
+        /// Number of occurrences to show for each job.
         #[arg(short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
         n: u16,
-        /// Begin at this instant (RFC 3339). Default: now.
+        /// Start at this instant (RFC 3339) [default: now].
         #[arg(long, value_name = "INSTANT")]
         from: Option<Timestamp>,
-        /// Show local times of this zone instead of each job's own.
+        /// Show local times in this zone instead of each job's own.
         #[arg(long, value_name = "ZONE")]
         tz: Option<String>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Show what runs between two instants, in order: on a server, or by a job file that is not applied yet.
+    /// List upcoming runs in order: of a server, or of a job file before it is applied.
     Upcoming {
-        /// A job file; `-` is standard input. A server is asked if there is none.
+        /// Job file (`-` for standard input) [default: ask the server].
         file: Option<PathBuf>,
-        /// Begin at this time: `tomorrow`, `2026-11-17`, `6h` (from now), or an instant. Default: now.
+        /// Start of the window: `tomorrow`, `2026-11-17`, `6h` (from now), or an instant [default: now].
         #[arg(long, value_name = "WHEN")]
         from: Option<when::When>,
-        /// End before this time, at most 31 days after the beginning. Default: one hour after it.
+        /// End of the window (exclusive), at most 31 days after its start [default: one hour after `--from`].
         #[arg(long, value_name = "WHEN")]
         to: Option<when::When>,
-        /// Only this job.
+        /// Show only this job.
         #[arg(long, value_name = "KEY")]
         job: Option<JobKey>,
-        /// Show at most this many.
+        /// Show at most this many runs.
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: usize,
         #[command(flatten)]
         server: live::ServerArgs,
     },
-    /// Judge the jobs of a file against a remembered state: when each may and must start, how it
-    /// stands, and why. Ends with 1 if any is in error.
+    /// Evaluate the jobs of a file against a saved state: earliest and latest start, condition and reason. Exits with 1 if
+    /// any job is in error.
     Condition {
-        /// A job file; `-` is standard input.
+        /// Job file (`-` for standard input).
         file: PathBuf,
-        /// What is remembered of the jobs: a JSON object by job key. Without it, none has ever run.
+        /// State of the jobs: a JSON file with an object per job key [default: no job has ever run].
         #[arg(long, value_name = "FILE")]
         state: Option<PathBuf>,
-        /// Judge as of this instant (RFC 3339). Default: now.
+        /// Evaluate as of this instant (RFC 3339) [default: now].
         #[arg(long, value_name = "INSTANT")]
         at: Option<Timestamp>,
-        /// Only this job.
+        /// Show only this job.
         #[arg(long, value_name = "KEY")]
         job: Option<JobKey>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Show how even a schedule is now, and what Evenbeat would make of it: a crontab or a job file,
-    /// before anything is installed or changed.
+    /// Show how evenly a crontab or job file spreads its starts, and what Evenbeat would change. Nothing is modified.
     Analyze {
-        /// A crontab or a job file; `-` is standard input.
+        /// Crontab or job file (`-` for standard input).
         file: PathBuf,
-        /// It is a crontab, whatever it looks like.
+        /// Treat the file as a crontab [default: detect the format].
         #[arg(long, conflicts_with = "jobs")]
         crontab: bool,
-        /// It is a crontab with a user before each command, such as `/etc/crontab`.
+        /// Treat the file as a system crontab, with a user before each command (`/etc/crontab`).
         #[arg(long, conflicts_with = "jobs")]
         system: bool,
-        /// It is a job file, whatever it looks like.
+        /// Treat the file as a job file.
         #[arg(long)]
         jobs: bool,
-        /// Begin with the hour of this instant (RFC 3339). Default: now.
+        /// Start with the hour of this instant (RFC 3339) [default: now].
         #[arg(long, value_name = "INSTANT")]
         at: Option<Timestamp>,
-        /// How many hours to look at.
+        /// Number of hours to analyze.
         #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=i64::from(WINDOW_HOURS_MAX)))]
         hours: u32,
-        /// List every change, not only the first ten.
+        /// List every change, not just the first ten.
         #[arg(long)]
         plan: bool,
-        /// How wide the text may be. Default: the width of the terminal, or 80.
+        /// Maximum width of the output [default: width of the terminal, or 80].
         #[arg(long, value_name = "COLS", value_parser = clap::value_parser!(u16).range(i64::from(analyze::WIDTH_MIN)..=i64::from(analyze::WIDTH_MAX)))]
         width: Option<u16>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Print the configuration in effect, and where each value comes from: file, environment, flags.
+    /// Print the effective configuration and where each value comes from.
     Config(config::ConfigCommand),
-    /// Watch a made-up fleet live: nothing to set up, nothing left behind. Ctrl-C ends it.
+    /// Watch a made-up fleet live. Needs no setup and leaves nothing behind; stop it with Ctrl-C.
     Demo(demo::DemoArgs),
-    /// Run a node: keep the store's jobs fresh until it is asked to stop.
+    /// Run a node that schedules and runs jobs until it is stopped.
     Serve(Box<serve::ServeArgs>),
     /// Check, copy or upgrade a store.
     Db(db::DbArgs),
-    /// Live through days of a fleet in seconds: is it fresh, what waits, how much capacity does it
-    /// need, what breaks if it grows? The real engine on virtual time; nothing is run.
+    /// Simulate days of a fleet in seconds: freshness, waiting times, the capacity it needs, and what breaks as it grows.
+    /// Runs the real engine on virtual time; no job is executed.
     Simulate(Box<simulate::SimulateArgs>),
     #[command(flatten)]
     Served(served::Served),
     /// Print shell completions.
     Completions {
-        /// The shell.
+        /// Shell to generate completions for.
         shell: clap_complete::Shell,
     },
-    /// Print a manual page: `evenbeat man job list | man -l -`.
+    /// Print a manual page, as in `evenbeat man job list | man -l -`.
     Man {
-        /// The command, such as `job list`. Default: the whole program.
+        /// Command to document, such as `job list` [default: evenbeat itself].
         command: Vec<String>,
     },
 }
 
-/// Runs the command that was typed.
+/// Parses the arguments and runs the command.
 pub fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors, and go to standard output.
+            // Help and version are not errors; they go to standard output.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             return if error.print().is_err() { Exit::Ok } else { exit };
         }
@@ -209,7 +208,7 @@ pub fn main() -> Exit {
     let done = carry_out(cli.command, &mut out, &mut err).and_then(|exit| out.flush().map(|()| exit));
     match done {
         Ok(exit) => exit,
-        // Whoever read us has seen enough: `evenbeat next … | head`.
+        // The reader closed the pipe, as in `evenbeat next … | head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Ok,
         Err(error) => {
             let _ = writeln!(err, "error: cannot write the output: {error}");
@@ -228,7 +227,7 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
             next::run(&file, &wanted, now, out, err)
         }
         Command::Upcoming { file, from, to, job, limit, server } => {
-            // A zone that does not exist is refused by the command itself.
+            // The command itself reports a zone that does not exist.
             let zone = server.times.zone().unwrap_or_else(|_| Zone::utc());
             let clock = show::Clock { zone, now };
             let (from, to) = (from.map_or(now, |it| it.ahead(&clock)), to.map(|it| it.ahead(&clock)));
@@ -263,7 +262,7 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-/// A stream that shows colour where it should and strips it where not.
+/// Wraps a stream so that it keeps or strips colours as requested.
 fn stream<S: anstream::stream::RawStream>(raw: S, color: Color) -> anstream::AutoStream<S> {
     let choice = match color {
         Color::Auto => anstream::AutoStream::choice(&raw),

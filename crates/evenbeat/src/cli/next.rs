@@ -1,7 +1,7 @@
 //! `evenbeat next`: when the jobs of a file are due.
 //!
-//! No fleet is known here, so what placement would choose by load is shown as provisional: an
-//! interval counts from the given instant, `H` is taken from the job's name.
+//! Without a fleet, times that placement would choose by load are provisional: an interval counts from the given instant,
+//! and `H` follows from the job's name.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ use serde_json::json;
 use super::show::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
 use super::{Exit, show, source};
 
-/// What was asked for.
+/// The options of the command.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) job: Option<JobKey>,
@@ -63,18 +63,17 @@ pub(crate) fn run(
 /// The next occurrences of one job.
 struct Forecast<'a> {
     job: &'a Job,
-    /// What placement would still decide, if anything.
+    /// Why the times are provisional, if they are.
     provisional: Option<String>,
     occurrences: Vec<Occurrence>,
 }
 
 struct Occurrence {
     at: Timestamp,
-    /// When a run could start: later than `at` where a blackout holds it up, none where it never
-    /// ends.
+    /// When a run could start: later than `at` if a blackout holds it up, `None` if that blackout never ends.
     starts_at: Option<Timestamp>,
     dst: Option<DstNote>,
-    /// Whether a time that the clocks show twice counts once.
+    /// Whether a local time that occurs twice counts only once.
     is_wall_clock: bool,
     /// Whether the instant depends on how long runs take.
     is_estimate: bool,
@@ -95,7 +94,7 @@ fn forecast(job: &Job, from: Timestamp, n: usize) -> Forecast<'_> {
     Forecast { job, provisional, occurrences }
 }
 
-/// A job set down for the forecast.
+/// A job placed for the forecast.
 struct Placed<'a> {
     job: &'a Job,
     plan: Option<CronPlan>,
@@ -128,8 +127,8 @@ fn cron_plan(job: &Job, placement: &Placement) -> Option<CronPlan> {
     }
 }
 
-/// A `fresh` job mints its occurrences one by one; if every run is good and takes as long as
-/// expected, they lie a run and a cooldown apart.
+/// Each occurrence of a `fresh` job follows from the run before it. If every run succeeds in its expected time, they are
+/// one run and one cooldown apart.
 fn rhythm<'a>(job: &'a Job, placement: &Placement) -> Rhythm<'a> {
     match &job.schedule {
         Schedule::Fresh { cooldown, .. } => Rhythm::grid(placement.anchor_at, *cooldown + run_length(job))
@@ -151,13 +150,13 @@ fn provisional_placement(job: &Job, from: Timestamp) -> (Placement, Option<Strin
             }
         }
         Schedule::Fresh { .. } => {
-            let why = "each occurrence is set by the end of the run before it";
+            let why = "each occurrence depends on when the previous run ends";
             (Placement::at(hint.unwrap_or(from), from), Some(why.to_owned()))
         }
         Schedule::Cron(cron) if cron.is_hashed() => {
             let (_, choices) = cron.expr().provisional(job.key.stable_hash());
             let resolved = cron.expr().resolved_text(&choices).unwrap_or_default();
-            let why = format!("`H` as in `{resolved}`; it is chosen by load when the job is added");
+            let why = format!("`H` is shown as `{resolved}`; it is chosen by load when the job is added");
             (Placement { choices: choices.into(), ..Placement::at(from, from) }, Some(why))
         }
         Schedule::Cron(_) | Schedule::Once { .. } | Schedule::Manual => (Placement::at(from, from), None),
@@ -173,10 +172,10 @@ impl Forecast<'_> {
             writeln!(out, "  {DIM}provisional: {why}{DIM:#}")?;
         }
         if !job.enabled {
-            writeln!(out, "  {NOTICE}not enabled: it will not be placed{NOTICE:#}")?;
+            writeln!(out, "  {NOTICE}disabled: it will not run{NOTICE:#}")?;
         }
         if job.paused.is_some() {
-            writeln!(out, "  {NOTICE}paused: it will not run until it is resumed{NOTICE:#}")?;
+            writeln!(out, "  {NOTICE}paused: it will not run until resumed{NOTICE:#}")?;
         }
         if self.occurrences.is_empty() {
             let why = if job.schedule == Schedule::Manual { "only when triggered" } else { "never again" };
@@ -231,13 +230,13 @@ impl Occurrence {
         let dst = self.dst.as_ref().map(|note| match note {
             DstNote::MovedOutOfGap { skipped_local_s: local_s } => {
                 let (hour, minute) = (local_s.rem_euclid(86_400) / 3_600, local_s.rem_euclid(3_600) / 60);
-                format!("DST: {hour:02}:{minute:02} does not exist that day, so it comes right after the gap")
+                format!("DST: {hour:02}:{minute:02} does not exist that day; runs right after the gap")
             }
             DstNote::FirstOfTwo if self.is_wall_clock => {
-                "DST: the first of two such times; it does not run again at the second".to_owned()
+                "DST: this time occurs twice; runs only the first time".to_owned()
             }
-            DstNote::FirstOfTwo => "DST: the first of two such times".to_owned(),
-            DstNote::SecondOfTwo => "DST: the second of two such times".to_owned(),
+            DstNote::FirstOfTwo => "DST: this time occurs twice; first time".to_owned(),
+            DstNote::SecondOfTwo => "DST: this time occurs twice; second time".to_owned(),
         });
         let blackout = match self.starts_at {
             Some(starts_at) if starts_at == self.at => None,

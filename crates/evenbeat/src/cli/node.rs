@@ -9,7 +9,7 @@ use super::show::{BOLD, DIM};
 use super::table::{Cell, Fit, words};
 use crate::api::model::{DrainAnswer, DrainRequest, NodeView, Page};
 
-/// What is done with nodes.
+/// Arguments of `evenbeat node`.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
     #[command(subcommand)]
@@ -20,15 +20,15 @@ pub(crate) struct NodeArgs {
 enum Action {
     /// List nodes and workers.
     List {
-        /// Dead ones too.
+        /// Include dead nodes.
         #[arg(long)]
         dead: bool,
     },
-    /// Let a node finish what runs and take nothing new.
+    /// Drain a node: it finishes its runs and takes no new ones.
     Drain {
-        /// Its name.
+        /// Node name.
         name: String,
-        /// Let it take new runs again.
+        /// Let the node take new runs again.
         #[arg(long)]
         undo: bool,
     },
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &NodeArgs, desk: &mut Desk<'_>) -> Done {
         Action::Drain { name, undo } => {
             let ask = Ask::post(&["nodes", name, "drain"]).json(&DrainRequest { draining: !undo });
             desk.ask_and_show(ask, |it: &DrainAnswer, desk| {
-                let does = if it.draining { "takes nothing new" } else { "takes new runs" };
+                let does = if it.draining { "takes no new runs" } else { "takes new runs" };
                 writeln!(desk.out, "node {BOLD}{}{BOLD:#} {does}", it.node)?;
                 Ok(())
             })?;

@@ -1,4 +1,4 @@
-//! The reference of reason codes, made from the code.
+//! Generates docs/reference/reasons.md.
 
 use std::fmt::Write as _;
 
@@ -6,19 +6,19 @@ use evenbeat_core::condition::{Condition, Reason};
 
 const INTRODUCTION: &str = "# Reasons
 
-Evenbeat says why with a code and a sentence. The codes are the same in `evenbeat status`, `job list`, `job show`,
-`explain` and in the API; they do not change, and new ones may be added. The sentences name figures and causes where
-they are known, and may be reworded.
+Evenbeat gives every reason as a code and a sentence. The codes are the same in `evenbeat status`, `job list`, `job show`,
+`explain` and the API. They never change, but new ones may be added. The sentences name figures and causes where they
+are known, and may be reworded.
 
-Two questions have a reason for an answer:
+A reason answers one of two questions:
 
-- **How does the job stand?** Its condition is `ok`, `warning` or `error`. Of several reasons the first in the first table
-  below is shown; `reasons` in the API has all of them.
-- **Why does it not run right now?** `evenbeat explain JOB` answers with one code (`binding` in the API), `ok` if nothing
-  holds it up.
+- **What is the job's condition?** It is `ok`, `warning` or `error`. If there are several reasons, the one that comes first
+  in the first table below is shown; `reasons` in the API lists them all.
+- **Why is it not running right now?** `evenbeat explain JOB` answers with one code (`binding` in the API), which is `ok` if
+  nothing holds the job up.
 
-A job that a person paused, that is disabled or that is done has no condition: it owes nothing. A job that the *system*
-paused is in `error` until somebody resumes, pauses or removes it, or a raised limit releases it.
+A job that a person paused, that is disabled or that is done has no condition, because it does not have to run. A job that
+the *system* paused is in `error` until a person resumes, pauses or removes it, or until a raised limit releases it.
 
 ## Conditions
 
@@ -29,17 +29,17 @@ paused is in `error` until somebody resumes, pauses or removes it, or a raised l
 const WAITS: &str = "
 ## Why a job waits
 
-Besides these, a job can wait because it is `paused_failures`, `paused_quota` or `disabled_invalid` (above).
+A job can also wait because of `paused_failures`, `paused_quota` or `disabled_invalid` (see above).
 
 | Code | Sentence | What to do |
 |---|---|---|
 ";
 
 const CLOSING: &str = "
-`no_slot` covers everything that is a matter of room and order: a full pool, jobs that go first, the limit of starts per
-second, a job that only another node may take. `no_node` is `unsatisfiable` as well once the nodes that could take the job
-have been away for longer than a restart takes (the `window` of the lease timings, 45 seconds by default), so a rolling
-restart raises no warning. With SQLite there is one node, and the warning comes at once.
+`no_slot` covers all matters of room and order: a full pool, jobs that go first, the limit of starts per second, or a job
+that only another node may take. A job with `no_node` also becomes `unsatisfiable` once the nodes that could take it have
+been away for longer than a restart takes (the `window` of the lease timings, 45 seconds by default), so a rolling restart
+raises no warning. With SQLite there is only one node, and the warning appears immediately.
 ";
 
 /// The text of docs/reference/reasons.md.

@@ -17,10 +17,10 @@ use super::{Exit, chart, run_id};
 use crate::api::model::{CancelAnswer, Instant, Page, RecordView, RunView};
 use crate::printable;
 
-/// A log that says nothing new is asked again after this.
+/// How long to wait before asking for more output when there was no new output.
 const LOG_AGAIN: Length = Length::from_millis(500);
 
-/// What is done with runs.
+/// Arguments of `evenbeat run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(subcommand)]
@@ -29,43 +29,43 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List runs, the latest first.
+    /// List runs, latest first.
     List(ListArgs),
-    /// List the skipped and missed occurrences of a job, and why.
+    /// List the skipped and missed occurrences of a job, with reasons.
     Records {
-        /// Its key.
+        /// Job key.
         job: JobKey,
-        /// Show at most this many, the latest first.
+        /// Show at most this many, latest first.
         #[arg(long, value_name = "N", default_value_t = RECORDS_MAX, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         limit: u32,
     },
-    /// Show everything about a run.
+    /// Show the details of a run.
     Show {
-        /// The run's id or the beginning of it, or a job for its last run.
+        /// Run id or the start of one, or a job key for the job's last run.
         #[arg(value_name = "RUN")]
         run: String,
     },
-    /// Print what a run wrote. With `--json`, one document a line: `{"line":1,"text":"…"}`.
+    /// Print the output of a run. With `--json`, one document per line: `{"line":1,"text":"…"}`.
     Log {
-        /// The run's id or the beginning of it, or a job for its last run.
+        /// Run id or the start of one, or a job key for the job's last run.
         #[arg(value_name = "RUN")]
         run: String,
-        /// Go on until the run is over.
+        /// Keep printing new output until the run ends.
         #[arg(short, long)]
         follow: bool,
-        /// Print the bytes as the run wrote them, control characters included.
+        /// Print the output byte for byte, including control characters.
         #[arg(long)]
         raw: bool,
     },
-    /// Ask for the end of a run, or take back a request for one that has not begun.
+    /// Cancel a run, or withdraw a requested run that has not started.
     Cancel {
-        /// The run's id or the beginning of it, or a job for its last run.
+        /// Run id or the start of one, or a job key for the job's last run.
         #[arg(value_name = "RUN")]
         run: String,
     },
 }
 
-/// Which runs.
+/// Filters of `evenbeat run list`.
 #[derive(Debug, Args)]
 struct ListArgs {
     /// Only runs of this job.
@@ -77,13 +77,13 @@ struct ListArgs {
     /// Only runs that have not ended.
     #[arg(long, conflicts_with_all = ["outcome", "since", "until"])]
     open: bool,
-    /// Only runs that ended at this time or later: `1h` (ago), `today`, `yesterday`, `2026-11-17`, or an instant.
+    /// Only runs that ended at or after this time: `1h` (ago), `today`, `yesterday`, `2026-11-17`, or an instant.
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
-    /// Only runs that ended before this time, written in the same ways.
+    /// Only runs that ended before this time, in any format that `--since` takes.
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
-    /// Show at most this many.
+    /// Show at most this many runs.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
 }
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
         Action::Cancel { run } => {
             let id = run_id::find(run, desk)?;
             desk.ask_and_show(Ask::post(&["runs", &id, "cancel"]), |it: &CancelAnswer, desk| {
-                writeln!(desk.out, "the end of run {BOLD}{}{BOLD:#} was asked for", it.run)?;
+                writeln!(desk.out, "cancelling run {BOLD}{}{BOLD:#}", it.run)?;
                 Ok(())
             })?;
         }
@@ -177,10 +177,10 @@ fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// So many records are shown.
+/// Number of records shown by default.
 const RECORDS_MAX: u32 = 100;
 
-/// What of a job got no run, below those that did.
+/// Prints the skipped and missed occurrences of a job below its runs.
 fn records(job: &JobKey, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(RECORDS_MAX));
     let page: Page<RecordView> = desk.ask(ask)?.read()?;
@@ -228,11 +228,11 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("exit code", run.exit_code.map(|it| it.to_string())),
         ("frozen for", run.frozen_for.filter(|it| Duration::ZERO < it.0).map(|it| length(it.0))),
         ("reported", Some(safe(&reported.join(" "))).filter(|it| !it.is_empty())),
-        ("cancel asked", run.cancel_asked.then(|| "yes".to_owned())),
+        ("cancel requested", run.cancel_asked.then(|| "yes".to_owned())),
         ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),
         ("retry at", at(run.retry_at)),
         ("fence", run.fence.map(|it| it.to_string())),
-        ("clock", run.clock_was_ahead.then(|| "was ahead: these times are still to come".to_owned())),
+        ("clock", run.clock_was_ahead.then(|| "was ahead: these times are in the future".to_owned())),
     ];
     for (what, value) in facts {
         if let Some(value) = value {
@@ -242,12 +242,12 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Prints what a run wrote.
+/// Prints the output of a run.
 fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     if raw && desk.json {
-        return Err(Trouble::Usage("--raw and --json exclude each other".to_owned()));
+        return Err(Trouble::Usage("--raw cannot be used with --json".to_owned()));
     }
-    // JSON has escapes of its own.
+    // JSON escapes control characters itself.
     let unescaped = raw || desk.json;
     let mut lines = LogLines::default();
     let mut from = 0_u64;
@@ -259,7 +259,7 @@ fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Tro
             lines.push(&answer.body, desk.out)?;
             desk.out.flush()?;
         } else if raw {
-            // Past the stream that takes styles out where there is no terminal.
+            // Write to standard output directly: the wrapped stream strips escape sequences where there is no terminal.
             io::stdout().write_all(&answer.body).and_then(|()| io::stdout().flush())?;
         } else {
             desk.out.write_all(&answer.body)?;
@@ -284,8 +284,8 @@ fn look(id: &str, desk: &Desk<'_>) -> Result<RunView, Trouble> {
     desk.ask(Ask::get(&["runs", id]))?.read()
 }
 
-/// Prints what a requested run writes, and ends as it did: with its exit code, where it has one. A run that was lost with
-/// its node says nothing, so the next attempt is waited for; one that failed is an answer, also if it is tried again.
+/// Prints the output of a requested run and exits with its exit code, if it has one. A run that was lost with its node
+/// tells nothing, so we wait for the next attempt. A failed run is an answer, even if it will be retried.
 pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
     let mut seen: Option<String> = None;
     loop {
@@ -293,7 +293,7 @@ pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
         let is_new = seen.as_deref() != Some(run.id.as_str());
         if run.claimed_at.is_some() && is_new {
             match log(&run.id, true, false, desk) {
-                // Its log is elsewhere, or it wrote nothing: how it ends is known all the same.
+                // The log is on another node, or the run wrote nothing. Its outcome is known anyway.
                 Err(Trouble::Problem(problem)) if problem.code == "no_log" => {
                     writeln!(desk.err, "{}", problem.detail)?;
                 }

@@ -1,4 +1,4 @@
-//! How people name runs: by an id, by the beginning of one, or by a job.
+//! How runs are named on the command line: by id, by the start of an id, or by job.
 
 use evenbeat_core::ids::JobKey;
 
@@ -6,10 +6,10 @@ use super::client::{Ask, Trouble};
 use super::live::Desk;
 use crate::api::model::{Page, RunView};
 
-/// The length of a whole id.
+/// Length of a full id.
 const ID_LENGTH: usize = 36;
 
-/// What the server is asked for: the last run of the job of this name, or else the id as it was typed.
+/// The id to ask the server for: that of the job's last run if the text names a job, otherwise the text itself.
 pub(super) fn find(text: &str, desk: &Desk<'_>) -> Result<String, Trouble> {
     let Ok(job) = text.parse::<JobKey>() else { return Ok(text.to_owned()) };
     if text.len() == ID_LENGTH && uuid::Uuid::try_parse(text).is_ok() {

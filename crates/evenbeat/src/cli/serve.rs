@@ -1,4 +1,4 @@
-//! `evenbeat serve`: run a node until it is asked to stop.
+//! `evenbeat serve`: runs a node until it is stopped.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -15,18 +15,16 @@ use crate::clock::Clock;
 use crate::config::{Config, load};
 use crate::serve::{END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
 
-/// What it is asked with.
+/// Arguments of `evenbeat serve`.
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Job files, or folders of them, to apply at start and again on SIGHUP, beside those of `jobs` in the
-    /// configuration.
+    /// Job files or directories to apply at startup and on SIGHUP, in addition to `jobs` in the configuration.
     #[arg(value_name = "FILE")]
     jobs: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Serves.
 pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::Result<Exit> {
     let (mut config, origins) = match load(&args.config.asked()) {
         Ok(loaded) => (loaded.config, loaded.origins),
@@ -47,10 +45,7 @@ pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::R
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
-            writeln!(
-                err,
-                "error: no thread can be started; raise the limit of processes (`ulimit -u`): {error}"
-            )?;
+            writeln!(err, "error: cannot start threads; raise the process limit (`ulimit -u`): {error}")?;
             return Ok(Exit::Failed);
         }
     };
@@ -67,10 +62,10 @@ pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::R
     }
 }
 
-/// So many threads are started besides one for each core: those of the store, of shims, and for what blocks.
+/// Threads besides one per core: for the store, for shims and for blocking work.
 const N_OTHER_THREADS: usize = 8;
 
-/// Where everything happens. It would not tell that it cannot start its threads, but panic; so that is tried before.
+/// Builds the async runtime. It panics if it cannot start its threads, so we first try to start as many ourselves.
 fn runtime() -> io::Result<tokio::runtime::Runtime> {
     let n_threads = thread::available_parallelism().map_or(1, usize::from) + N_OTHER_THREADS;
     let all_started = Mutex::new(());
@@ -85,23 +80,23 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
 }
 
 async fn serve(config: &Config, clock: &Clock) -> Result<Stopped, ServeError> {
-    // From the first moment on, so that nobody who hurries kills a process that is about to make its files.
+    // Listen for signals from the first moment, so that an early Ctrl-C does not kill the process while it creates files.
     let signals = Signals::new().map_err(ServeError::Launcher)?;
     let hangups = Hangups::new().map_err(ServeError::Launcher)?;
     let server = Server::start(config, clock).await?;
     server.run(signals, hangups).await
 }
 
-/// Why a process does not serve.
+/// Reports why the node cannot serve.
 pub(super) fn write_error(err: &mut dyn Write, error: &ServeError) -> io::Result<()> {
     match error {
-        // They are many, and speak for themselves.
+        // There may be many of these, and each is a complete message.
         ServeError::Jobs(faults) => write!(err, "{faults}"),
         _ => write_chain(err, error),
     }
 }
 
-/// An error and what is behind it, in one line.
+/// Prints an error and its causes in one line.
 fn write_chain(err: &mut dyn Write, error: &dyn Error) -> io::Result<()> {
     write!(err, "error: {error}")?;
     let mut behind = error.source();

@@ -1,4 +1,4 @@
-//! The table of the commands that talk to a server.
+//! The commands that talk to a server.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -16,78 +16,79 @@ use super::{Exit, apply, balance, explain, job, node, run as runs, status};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Served {
-    /// Show the state of the fleet. Ends with 1 if any job is in error.
+    /// Show the state of the fleet. Exits with 1 if any job is in error.
     Status {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Report the state of the fleet to a monitoring system, in one line. Ends with 0 ok, 1 warning, 2 critical, 3 unknown.
+    /// Report the state of the fleet to a monitoring system, in one line. Exits with 0 (ok), 1 (warning), 2 (critical) or
+    /// 3 (unknown).
     Probe {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Apply job files to the fleet of a server.
+    /// Apply job files to a server's fleet.
     Apply {
-        /// Job files; `-` is standard input.
+        /// Job files to apply (`-` for standard input).
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Remove jobs that the files do not declare.
+        /// Remove jobs that are not in the files.
         #[arg(long)]
         prune: bool,
-        /// Only show what would change.
+        /// Show what would change without applying it.
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Show how the fleet of a server differs from job files. Ends with 1 if it does.
+    /// Show how a server's fleet differs from job files. Exits with 1 if it does.
     Diff {
-        /// Job files; `-` is standard input.
+        /// Job files to compare (`-` for standard input).
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Show jobs that the files do not declare as removed.
+        /// Show jobs that are not in the files as removed.
         #[arg(long)]
         prune: bool,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Print the fleet of a server as a job file.
+    /// Print a server's fleet as a job file.
     Export {
         #[command(flatten)]
         server: ServerArgs,
     },
     /// List, show, add, pause, resume, trigger or delete jobs.
     Job(Of<job::JobArgs>),
-    /// List or show runs, read what they wrote, cancel them.
+    /// List, show or cancel runs, and read their output.
     Run(Of<runs::RunArgs>),
-    /// Explain why a job runs or does not.
+    /// Explain why a job is or is not running.
     Explain {
-        /// Its key.
+        /// Job key.
         job: JobKey,
-        /// Explain it as of this later time, if nothing else changes until then: `2h` (from now), `tomorrow`,
-        /// `2026-11-17`, or an instant. Default: now.
+        /// Explain as of this later time, assuming that nothing else changes until then: `2h` (from now), `tomorrow`,
+        /// `2026-11-17`, or an instant [default: now].
         #[arg(long, value_name = "WHEN")]
         at: Option<When>,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Show how evenly the starts of the next hours are spread.
+    /// Show how evenly starts are spread over the next hours.
     Distribution {
-        /// How many hours to look at.
+        /// Number of hours to look at.
         #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=i64::from(WINDOW_HOURS_MAX)))]
         hours: u32,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Even out the fleet: show a plan, ask, and apply exactly that plan.
+    /// Rebalance the fleet: show a plan, ask for confirmation, and apply exactly that plan.
     Rebalance {
-        /// Only show the plan.
+        /// Show the plan without applying it.
         #[arg(long, conflicts_with = "yes")]
         preview: bool,
-        /// Apply it without asking.
+        /// Apply the plan without asking for confirmation.
         #[arg(long)]
         yes: bool,
-        /// Show every move, and every job that cannot move with the reason.
+        /// Show every move, and every job that cannot move with its reason.
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -97,7 +98,7 @@ pub(crate) enum Served {
     Node(Of<node::NodeArgs>),
 }
 
-/// Something to do with a server.
+/// A group of subcommands, with the options for the server.
 #[derive(Debug, Args)]
 pub(crate) struct Of<T: Args> {
     #[command(flatten)]
@@ -139,7 +140,7 @@ pub(crate) fn run(
                 (_, true) => Consent::Given,
                 _ => Consent::Ask,
             };
-            // People can be asked only where they see the question and can answer it.
+            // Asking needs a terminal on which the question shows and an answer can be typed.
             let mut stdin = io::stdin().lock();
             let can_ask = stdin.is_terminal() && io::stderr().is_terminal();
             let answer: Option<&mut dyn BufRead> = if can_ask { Some(&mut stdin) } else { None };

@@ -1,11 +1,11 @@
-//! A sheet of text for people: lines of at most a width, with titles.
+//! A page of text: lines of limited width, with titles.
 
 use anstyle::Style;
 
 use super::chart::{cut, trimmed, wrapped};
 use super::show::{BOLD, DIM};
 
-/// What has been written so far.
+/// The text so far.
 #[derive(Debug)]
 pub(super) struct Sheet {
     pub(super) width: usize,
@@ -22,14 +22,14 @@ impl Sheet {
         self.text.push('\n');
     }
 
-    /// As many lines as the text needs.
+    /// Adds text, wrapped to the width.
     pub(super) fn wrapped(&mut self, text: &str, style: Style) {
         for line in wrapped(text, self.width) {
             self.line(&format!("{style}{line}{style:#}"));
         }
     }
 
-    /// What it is about, and beside or below it, from where.
+    /// Adds the heading, with its description beside it or below.
     pub(super) fn heading(&mut self, name: &str, about: &str) {
         let room = self.width.saturating_sub(about.chars().count() + 2);
         if name.chars().count() <= room {
@@ -41,7 +41,7 @@ impl Sheet {
         self.line("");
     }
 
-    /// The title of a part, and a note beside it if there is room.
+    /// Adds a section title, with a note beside it if there is room.
     pub(super) fn title(&mut self, title: &str, note: &str) {
         let room = self.width.saturating_sub(title.chars().count() + 2);
         let note = if note.chars().count() <= room { note } else { "" };

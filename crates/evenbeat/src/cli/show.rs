@@ -1,4 +1,4 @@
-//! Instants and tables as people read them.
+//! Formats instants, lengths and conditions for text output.
 
 use std::io::{self, Write};
 
@@ -12,17 +12,17 @@ use crate::printable;
 
 /// A heading.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// What is there for completeness.
+/// Details that are there for completeness.
 pub(crate) const DIM: Style = Style::new().dimmed();
 /// What deserves a second look.
 pub(crate) const NOTICE: Style = AnsiColor::Yellow.on_default();
 
-/// `Sun 2026-03-29 03:00 CEST`; seconds and milliseconds only where there are any.
+/// `Sun 2026-03-29 03:00 CEST`, with seconds and milliseconds only if they are not zero.
 pub(crate) fn local(zone: &Zone, at: Timestamp) -> String {
     format!("{} {}", local_clock(zone, at), zone.abbreviation(at))
 }
 
-/// The same with the offset instead of its name, for machines: `2026-03-29T03:00:00+02:00`.
+/// A local time with its offset, for JSON: `2026-03-29T03:00:00+02:00`.
 pub(crate) fn local_rfc3339(zone: &Zone, at: Timestamp) -> String {
     let local = zone.local(at);
     let Date { year, month, day } = local.date;
@@ -39,18 +39,18 @@ pub(crate) fn local_rfc3339(zone: &Zone, at: Timestamp) -> String {
     )
 }
 
-/// What a clock on the wall shows, without seconds: `03:00`.
+/// The local time of day without seconds: `03:00`.
 pub(crate) fn clock(zone: &Zone, at: Timestamp) -> String {
     let (hour, minute, _) = clock_parts(zone.local(at).second_of_day);
     format!("{hour:02}:{minute:02}")
 }
 
-/// The same with seconds: `03:00:00`.
+/// The local time of day with seconds: `03:00:00`.
 pub(crate) fn time_of_day(zone: &Zone, at: Timestamp) -> String {
     date_and_time(zone, at).1
 }
 
-/// How far `at` lies from `now`, in at most two units: `in 3h 20m`, `2d 4h ago`, `now`.
+/// The distance from `now` to `at` in at most two units: `in 3h 20m`, `2d 4h ago`, `now`.
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     let difference = at - now;
     let (before, after) = if difference.is_negative() { ("", " ago") } else { ("in ", "") };
@@ -60,7 +60,7 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// The two largest units, the rest cut off; nothing under a second.
+/// The two largest units, rounded down to whole seconds.
 fn rough(length: Duration) -> String {
     let mut rest = length.as_millis() / 1_000;
     let mut parts = Vec::new();
@@ -73,7 +73,7 @@ fn rough(length: Duration) -> String {
     parts.join(" ")
 }
 
-/// How long something took: `250ms`, `2.0s`, `1m 19s`, `3h 20m`. Never negative.
+/// How long something took: `250ms`, `2.0s`, `1m 19s`, `3h 20m`. A negative length is shown as zero.
 pub(crate) fn length(length: Duration) -> String {
     match length.as_millis().max(0) {
         0 => "0s".to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn length(length: Duration) -> String {
     }
 }
 
-/// Instants in the zone of whoever reads them.
+/// Formats instants in the reader's zone.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     pub(crate) zone: Zone,
@@ -113,8 +113,8 @@ impl Clock {
         format!("{}  {DIM}{}{DIM:#}", self.at(at), relative(at, self.now))
     }
 
-    /// A sentence of the server in one line, with its instants in this zone. On the wire they are in UTC, to the
-    /// millisecond.
+    /// A sentence of the server in one line, with its instants converted to this zone. The server writes them in UTC, to
+    /// the millisecond.
     pub(crate) fn sentence(&self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let safe = printable::line(text);
@@ -132,7 +132,7 @@ impl Clock {
     }
 }
 
-/// An instant of RFC 3339 in UTC that a text begins with, and how long it is.
+/// Parses an RFC 3339 instant in UTC at the start of a text. Returns it with its length in bytes.
 fn instant_at_start(text: &str) -> Option<(Timestamp, usize)> {
     const LENGTH_MAX: usize = "2026-03-29T01:00:00.123456789Z".len();
     let is_likely =
@@ -141,18 +141,18 @@ fn instant_at_start(text: &str) -> Option<(Timestamp, usize)> {
     Some((text.get(..=end)?.parse().ok()?, end + 1))
 }
 
-/// One JSON document, and the end of its last line.
+/// Prints one JSON document and a line break.
 pub(crate) fn json(out: &mut dyn Write, document: &serde_json::Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     writeln!(out)
 }
 
-/// The code of a reason, to stand beside a condition that it does not merely repeat.
+/// The reason code to show beside a condition; empty if it would only repeat it.
 pub(crate) fn reason_beside(condition: &str, reason: &str) -> String {
     if reason == condition { String::new() } else { format!(" {DIM}{reason}{DIM:#}") }
 }
 
-/// The colour of a condition; its word says the same to those who see none.
+/// The colour of a condition. The word beside it says the same without colour.
 pub(crate) fn style_of(condition: Condition) -> Style {
     match condition {
         Condition::Ok => AnsiColor::Green.on_default(),
@@ -161,7 +161,7 @@ pub(crate) fn style_of(condition: Condition) -> Style {
     }
 }
 
-/// The same for a word that came over the wire: of a condition or an outcome.
+/// The colour of a condition or an outcome that the server sent.
 pub(crate) fn style_of_word(word: &str) -> Style {
     match word {
         "ok" | "succeeded" => style_of(Condition::Ok),
@@ -176,7 +176,7 @@ fn day_name(zone: &Zone, at: Timestamp) -> &'static str {
     DAYS[usize::from(weekday(day_of(zone.local(at).date)))]
 }
 
-/// To the second.
+/// Formats a local time to the second.
 fn date_and_time(zone: &Zone, at: Timestamp) -> (String, String) {
     let local = zone.local(at);
     let Date { year, month, day } = local.date;

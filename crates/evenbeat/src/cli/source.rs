@@ -1,4 +1,4 @@
-//! Reading the files that a command names, and finding a job in them.
+//! Reads the files that a command names, and finds a job in them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,7 +14,7 @@ use super::Exit;
 use crate::crontab::looks_like_crontab;
 use crate::jobfile::{self, FILE_BYTES_MAX, SourceText};
 
-/// A file as it lies on the disk.
+/// The bytes of a file, not decoded yet.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceBytes {
     name: String,
@@ -22,28 +22,27 @@ pub(crate) struct SourceBytes {
 }
 
 impl SourceBytes {
-    /// Its text, which must be UTF-8.
+    /// The text, which must be UTF-8.
     pub(crate) fn text(&self) -> Result<SourceText, String> {
         let text = str::from_utf8(&self.bytes).map_err(|error| {
             let line = self.bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
-            format!("is not UTF-8 text (the first bad byte is on line {line}; save the file as UTF-8)")
+            format!("is not UTF-8 (the first invalid byte is on line {line}; save the file as UTF-8)")
         })?;
         Ok(SourceText { name: self.name.clone(), text: text.to_owned() })
     }
 
-    /// Its text, with a sign in place of every byte that is not UTF-8.
+    /// The text, with a replacement character for every byte that is not UTF-8.
     pub(crate) fn lossy_text(&self) -> SourceText {
         SourceText { name: self.name.clone(), text: String::from_utf8_lossy(&self.bytes).into_owned() }
     }
 }
 
-/// The text of a file, or of standard input for `-`; or what is wrong with it, to be read after its
-/// name.
+/// Reads a file, or standard input for `-`. An error reads as the continuation of the file's name.
 pub(crate) fn read(path: &Path) -> Result<SourceText, String> {
     read_bytes(path)?.text()
 }
 
-/// A file, or standard input for `-`, within the limit of its size.
+/// Reads the bytes of a file, or of standard input for `-`, up to the size limit.
 pub(crate) fn read_bytes(path: &Path) -> Result<SourceBytes, String> {
     let (name, input): (String, Box<dyn Read>) = if path == Path::new("-") {
         ("standard input".to_owned(), Box::new(io::stdin()))
@@ -51,7 +50,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<SourceBytes, String> {
         let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
         (path.display().to_string(), Box::new(file))
     };
-    // One byte more than allowed is enough to know that it is too much, however much there is.
+    // One byte more than allowed is enough to know that the file is too large.
     let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     input.take(limit).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
@@ -63,12 +62,12 @@ pub(crate) fn read_bytes(path: &Path) -> Result<SourceBytes, String> {
     Ok(SourceBytes { name, bytes })
 }
 
-/// The same for a command that needs this one file: what is wrong goes to `err`.
+/// Reads the one file that a command needs, and reports an error to `err`.
 pub(crate) fn read_or_say(path: &Path, err: &mut dyn Write) -> io::Result<Option<SourceText>> {
     or_say(read(path), path, err)
 }
 
-/// What was read; or nothing, after what is wrong with it went to `err`.
+/// Returns what was read, or reports the error to `err` and returns `None`.
 pub(crate) fn or_say(
     read: Result<SourceText, String>,
     path: &Path,
@@ -83,7 +82,7 @@ pub(crate) fn or_say(
     }
 }
 
-/// The jobs of one file, all or only the one that is wanted; what is wrong goes to `err`.
+/// The jobs of one file, or only the one with this key. Reports errors to `err`.
 pub(crate) fn jobs(
     file: &Path,
     wanted: Option<&JobKey>,
@@ -114,12 +113,12 @@ pub(crate) fn jobs(
     Ok(Ok(jobs))
 }
 
-/// What is wrong with a crontab where a job file was expected, to be read after its name.
+/// The error for a crontab where a job file was expected, as the continuation of the file's name.
 pub(crate) fn not_a_crontab(file: &Path) -> String {
-    format!("looks like a crontab, not like a job file (run `evenbeat analyze {}`)", file.display())
+    format!("looks like a crontab, not a job file (try `evenbeat analyze {}`)", file.display())
 }
 
-/// Says that there is no such job, and which one looks most like it.
+/// Reports that there is no such job, and suggests the closest name.
 pub(crate) fn say_unknown(wanted: &JobKey, jobs: &[Job], file: &Path, err: &mut dyn Write) -> io::Result<()> {
     let hint = nearest(wanted.as_str(), jobs.iter().map(|job| job.key.as_str()))
         .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));

@@ -1,4 +1,4 @@
-//! `evenbeat status` and `evenbeat probe`: how the fleet is, for people and for monitoring systems.
+//! `evenbeat status` and `evenbeat probe`: the state of the fleet, for people and for monitoring systems.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::table::{Cell, Fit, words};
 use crate::api::model::{JobCounts, StatusView};
 use crate::printable;
 
-/// Ends with 1 if any job is in error.
+/// Prints the state of the fleet. Exits with 1 if any job is in error.
 pub(crate) fn status(desk: &mut Desk<'_>) -> Done {
     let status = desk.ask_and_show(Ask::get(&["status"]), print)?;
     Ok(if status.condition == "error" { Exit::Failed } else { Exit::Ok })
@@ -66,7 +66,7 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         let word = ScoreWord::of(score).as_str();
         lines.push(fact(
             "evenness",
-            format!("{score:.2} {word} over the next day, busiest hour {peak} from {from}"),
+            format!("{score:.2} {word} over the next day, busiest hour {from} with {peak}"),
         ));
     }
     let since = relative(status.started_at.0, desk.now);
@@ -79,7 +79,7 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     ));
     desk.lines(&lines)?;
     if !status.is_read {
-        writeln!(desk.out, "{NOTICE}the server has not read the whole fleet yet{NOTICE:#}")?;
+        writeln!(desk.out, "{NOTICE}the server is still loading the fleet{NOTICE:#}")?;
     }
     if !status.worst.is_empty() {
         writeln!(desk.out)?;
@@ -107,7 +107,7 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Jobs whose condition does not count, so that the figures add up: paused, disabled, done.
+/// The number of paused, disabled and done jobs. They have no condition, and are shown so that the counts add up.
 fn inactive(jobs: &JobCounts) -> String {
     let by = &jobs.by_condition;
     match jobs.total.saturating_sub(by.ok + by.warning + by.error) {
@@ -116,7 +116,7 @@ fn inactive(jobs: &JobCounts) -> String {
     }
 }
 
-/// One line, and an exit code that monitoring systems understand.
+/// Prints one line, and exits with a code that monitoring systems understand.
 pub(crate) fn probe(
     args: &ServerArgs,
     now: evenbeat_core::time::Timestamp,
@@ -135,7 +135,7 @@ pub(crate) fn probe(
         }
         let why = String::from_utf8_lossy(&complaint);
         let why = why.trim_start_matches("error: ").lines().next().unwrap_or("no answer").to_owned();
-        // A bar begins the figures.
+        // In plugin output a bar starts the performance data.
         writeln!(out, "UNKNOWN - {}", why.replace('|', "/"))?;
         return Ok(Exit::Probe(Probe::Unknown));
     };

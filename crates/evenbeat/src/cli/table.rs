@@ -1,4 +1,4 @@
-//! Rows of cells, aligned, in a known width.
+//! Aligned tables of a limited width.
 
 use anstyle::Style;
 
@@ -6,7 +6,7 @@ use crate::cli::chart::{cut, wrapped};
 use crate::cli::show::{BOLD, DIM};
 use crate::printable;
 
-/// A cell and its look.
+/// A cell and its style.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) text: String,
@@ -18,7 +18,7 @@ impl Cell {
         Cell::styled(text, Style::new())
     }
 
-    /// The text may come from a job or a run; it is shown in one line, whatever it holds.
+    /// A cell with text that may come from a job or a run, so control characters are escaped.
     pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
         Cell { text: printable::line(&text.into()).into_owned(), style }
     }
@@ -31,20 +31,20 @@ impl Cell {
     }
 }
 
-/// What becomes of a column where a table is wider than the terminal.
+/// What happens to a column when the table is wider than the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// Left out, the rightmost first.
+    /// Dropped, starting from the right.
     Drop,
-    /// Shortened, but not below this many characters, and never left out: names, reasons.
+    /// Shortened to no less than this many characters, and never dropped: names, reasons.
     Shorten(usize),
-    /// The same without a mark for what was cut: a shortened id is typed as it stands.
+    /// Shortened without an ellipsis: a shortened id can be typed as shown.
     ShortId(usize),
-    /// Always whole.
+    /// Always shown in full.
     Whole,
 }
 
-/// Rows of words under a heading. In a terminal that is too narrow, columns are left out or shortened as they say.
+/// A table of texts under a heading. If it is too wide, columns are dropped or shortened according to their [`Fit`].
 pub(crate) fn words(columns: &[(&str, Fit)], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
     let heading: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
     let mut widths = widest(&heading, rows).into_iter().map(Some).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ pub(crate) fn words(columns: &[(&str, Fit)], rows: &[Vec<Cell>], width: usize) -
     std::iter::once(&heading).chain(rows).map(|cells| line(cells)).collect()
 }
 
-/// Takes away from the full widths until they fit; a column that is left out has none.
+/// Reduces the widths until they fit. A dropped column has `None`.
 fn fit(columns: &[(&str, Fit)], widths: &mut [Option<usize>], width: usize) {
     const LEAST: usize = 8;
     let mut least: Vec<usize> = widths
@@ -90,7 +90,7 @@ fn fit(columns: &[(&str, Fit)], widths: &mut [Option<usize>], width: usize) {
         let enough = least[idx].min(LEAST);
         least[idx] -= too_wide(widths, &least).min(least[idx] - enough);
     }
-    // What is left of the room goes to the first columns first: names before reasons.
+    // Give the remaining room to the first columns: names before reasons.
     let n_shown = widths.iter().flatten().count();
     let needed: usize = widths.iter().zip(&least).filter(|(full, _)| full.is_some()).map(|(_, it)| it).sum();
     let mut room = width.saturating_sub(needed + GAP * n_shown.saturating_sub(1));
@@ -103,7 +103,7 @@ fn fit(columns: &[(&str, Fit)], widths: &mut [Option<usize>], width: usize) {
     }
 }
 
-/// How much of these ids tells them apart, and at least the instant that they begin with.
+/// The shortest length at which these ids differ, but at least the timestamp they start with.
 pub(crate) fn short_id<'a>(ids: impl IntoIterator<Item = &'a str>) -> Fit {
     const INSTANT: usize = "01a1e78f-00a5".len();
     let mut ids: Vec<&str> = ids.into_iter().collect();
@@ -125,8 +125,8 @@ fn widest(heading: &[&str], rows: &[Vec<Cell>]) -> Vec<usize> {
     (0..heading.len()).map(widest).collect()
 }
 
-/// A name at the left and figures at the right, under a heading. Figures that do not fit are left out from the right;
-/// the name is cut.
+/// A table with a name on the left and figures on the right. Figures that do not fit are dropped from the right, and the
+/// name is cut.
 pub(crate) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<String> {
     const NAME_MIN: usize = 12;
     let n_columns = heading.len();
@@ -147,7 +147,7 @@ pub(crate) fn list(heading: &[&str], rows: &[Vec<Cell>], width: usize) -> Vec<St
     std::iter::once(heading).chain(rows.iter().cloned()).map(line).collect()
 }
 
-/// Side by side: a row a figure, a column a set-up; in several blocks where they do not fit.
+/// A comparison: one row per figure, one column per setup, in several blocks if they do not fit side by side.
 pub(crate) fn side_by_side(names: &[String], rows: &[(&str, Vec<Cell>)], width: usize) -> Vec<String> {
     const GAP: usize = 2;
     const COLUMN_MIN: usize = 16;
@@ -239,7 +239,7 @@ mod tests {
         check_runs(38, "JOB       STATUS  TOOK  RUN       NODE\nshop-pr…  failed  2.0s  01a1e78f  one");
         check_runs(37, "JOB            STATUS  TOOK  RUN\nshop-prices@…  failed  2.0s  01a1e78f");
         check_runs(26, "JOB       STATUS  RUN\nshop-pr…  failed  01a1e78f");
-        // Too narrow even for that: the terminal wraps, and nothing is lost.
+        // Even that is too wide: the terminal wraps, and nothing is lost.
         check_runs(10, "JOB       STATUS  RUN\nshop-pr…  failed  01a1e78f");
     }
 

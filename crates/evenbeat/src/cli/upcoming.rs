@@ -1,7 +1,7 @@
-//! `evenbeat upcoming`: what all jobs of a file do between two instants, in order.
+//! `evenbeat upcoming FILE`: the upcoming runs of all jobs of a file, in order.
 //!
-//! The jobs are placed as they would be if they were all added at the beginning of the window; what
-//! depends on that is told.
+//! The jobs are placed as if all of them were added at the start of the window. The output marks the times that depend
+//! on this.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -22,7 +22,7 @@ use super::live::TimeArgs;
 use super::show::{BOLD, Clock, DIM, NOTICE, local_rfc3339, relative};
 use super::{Exit, show, source};
 
-/// What was asked for.
+/// The options of the command.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) job: Option<JobKey>,
@@ -32,7 +32,7 @@ pub(crate) struct Wanted {
     pub(crate) json: bool,
 }
 
-/// How far ahead is looked unless something else is said.
+/// Default length of the window.
 const LOOKAHEAD: Duration = Duration::from_hours(1);
 
 pub(crate) fn run(
@@ -56,7 +56,7 @@ pub(crate) fn run(
             return Ok(Exit::Usage);
         }
     };
-    // All jobs of the file are placed, whichever are shown: they share the time line.
+    // Place all jobs of the file even if only one is shown: their times depend on each other.
     let jobs = match source::jobs(file, None, now, err)? {
         Ok(jobs) => jobs,
         Err(exit) => return Ok(exit),
@@ -81,7 +81,7 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-/// Jobs with a memory, as if they had just been added.
+/// Jobs with the state they would have right after they were added.
 struct Fleet {
     jobs: Vec<Job>,
     states: Vec<JobState>,
@@ -89,7 +89,7 @@ struct Fleet {
 
 impl Fleet {
     fn placed(jobs: Vec<Job>, at: Timestamp) -> Fleet {
-        // One millisecond earlier, so that what is due at the very beginning is still to come.
+        // Start one millisecond early, so that an occurrence at the very start of the window counts as upcoming.
         let states = place_fleet(Balance::default(), at - Duration::from_millis(1), &jobs);
         Fleet { jobs, states }
     }
@@ -130,7 +130,7 @@ fn load_of(job: &Job, state: &JobState) -> Option<JobLoad> {
     JobLoad::of(&job.schedule, state.placement.as_ref()?, state.next_run_at?, job.bounds, &job.zone, work)
 }
 
-/// When the runs of a job start that may be held up, by a blackout.
+/// When the runs of a job start that a blackout may hold up.
 fn held_up(job: &Job, state: &JobState, load: &JobLoad, window: TimeWindow) -> Option<Vec<Timestamp>> {
     if !HoldUps::may_hold_up(job, state) {
         return None;
@@ -144,7 +144,7 @@ fn is_estimate(job: &Job) -> bool {
     matches!(job.schedule, Schedule::Fresh { .. })
 }
 
-/// Whether the instant was chosen by load, and would be another among other jobs.
+/// Whether the time was chosen by load, and would differ in another fleet.
 fn is_placed(job: &Job) -> bool {
     match &job.schedule {
         Schedule::Every { .. } => job.next_run_hint.is_none(),
@@ -163,7 +163,7 @@ fn print_text(
 ) -> io::Result<()> {
     let shown: Vec<Occurrence<'_>> = agenda.all().iter().take(wanted.limit).collect();
     let clock = Clock { zone: zone.clone(), now: wanted.from };
-    // `CET` and `CEST` are not equally long.
+    // `CET` and `CEST` differ in length.
     let width = shown.iter().map(|it| clock.day_at(it.at).len()).max().unwrap_or(0);
     for it in &shown {
         let job = fleet.job(it.job);
@@ -179,7 +179,7 @@ fn print_text(
         )?;
     }
     match agenda.len() - shown.len() {
-        0 if shown.is_empty() => writeln!(out, "nothing is due"),
+        0 if shown.is_empty() => writeln!(out, "no upcoming runs"),
         0 => Ok(()),
         more => writeln!(out, "{NOTICE}… and {more} more (raise --limit){NOTICE:#}"),
     }

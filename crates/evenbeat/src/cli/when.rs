@@ -1,4 +1,4 @@
-//! Instants as people type them: an instant of RFC 3339, a local date or time, a length such as `1h`, or a word.
+//! Instants as typed on the command line: RFC 3339, a local date or time, a length such as `1h`, or a word.
 
 use std::str::FromStr;
 
@@ -8,26 +8,26 @@ use evenbeat_core::zone::Zone;
 
 use super::show::Clock;
 
-/// An instant that was typed. Which one it is depends on the zone and on what time it is.
+/// A typed instant. Its meaning depends on the zone and the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// As it is.
+    /// A fixed instant.
     At(Timestamp),
-    /// This far from now, into the past or the future as the option means it.
+    /// This far from now. The option decides whether that is in the past or in the future.
     Away(Duration),
-    /// Midnight, so many days from today.
+    /// Midnight, this many days from today.
     Day(i64),
-    /// What the clocks show, on a date and at a second of the day.
+    /// A local date and second of the day.
     Local(Date, u32),
 }
 
 impl When {
-    /// The instant, where a length means that long ago.
+    /// The instant, with a length counting into the past.
     pub(crate) fn before(self, clock: &Clock) -> Timestamp {
         self.resolve(clock, |now, length| now - length)
     }
 
-    /// The instant, where a length means that long from now.
+    /// The instant, with a length counting into the future.
     pub(crate) fn ahead(self, clock: &Clock) -> Timestamp {
         self.resolve(clock, |now, length| now + length)
     }
@@ -43,11 +43,11 @@ impl When {
     }
 }
 
-/// When the clocks of a zone first show this, or jump over it.
+/// When a local time first occurs in a zone, or when the clocks skip it.
 fn instant(zone: &Zone, date: Date, second_of_day: u32) -> Timestamp {
     const DAY_S: i64 = 86_400;
     let local_s = day_of(date) * DAY_S + i64::from(second_of_day);
-    // No offset is longer than a day, so the segment is this one or one of the next.
+    // Offsets are shorter than a day, so the right segment is this one or one of the next.
     let mut segment = zone.segment_at(local_s - 2 * DAY_S);
     while segment.local_end() <= local_s {
         match zone.segment_after(segment) {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn clock_changes_have_one_answer() {
-        // 02:30 was jumped over, and came twice in autumn: the end of the gap, and the first of the two.
+        // 02:30 is skipped in spring and occurs twice in autumn: we take the end of the gap, and the first of the two.
         check("Europe/Berlin", "2026-03-29 02:30", "2026-03-29T01:00:00Z");
         check("Europe/Berlin", "2026-10-25 02:30", "2026-10-25T00:30:00Z");
         check("Pacific/Apia", "2011-12-30 12:00", "2011-12-30T10:00:00Z");

@@ -1,15 +1,14 @@
-//! Which variables mean something.
+//! Environment variables that set configuration keys.
 
 use super::table::{self, KEYS, Key, NAME};
 
-/// What all of ours begin with.
+/// The prefix of all our variables.
 pub(super) const PREFIX: &str = "EVENBEAT_";
 
-/// What names the file itself.
+/// The variable that names the configuration file.
 pub(super) const CONFIG_VARIABLE: &str = "EVENBEAT_CONFIG";
 
-/// Variables that begin as ours do and are not for a node to read: what runs are told (X1), so that a run may call
-/// `evenbeat`.
+/// Variables with our prefix that are not configuration: those that runs receive (X1), so that a run may call `evenbeat`.
 const OF_RUNS: [&str; 11] = [
     "EVENBEAT_JOB",
     "EVENBEAT_RUN_ID",
@@ -24,10 +23,10 @@ const OF_RUNS: [&str; 11] = [
     "EVENBEAT_TOKEN",
 ];
 
-/// What the command line goes by, which may be set where a node is started too.
+/// Variables of the command line, which may also be set where a node is started.
 const OF_COMMANDS: &str = "EVENBEAT_SERVER";
 
-/// What tests and benchmarks are told: whoever works on Evenbeat has these set where a node is started.
+/// Variables of tests and benchmarks, which developers may have set where a node is started.
 const OF_TESTS: [&str; 7] = [
     "EVENBEAT_TEST_",
     "EVENBEAT_BENCH_",
@@ -38,14 +37,14 @@ const OF_TESTS: [&str; 7] = [
     "EVENBEAT_STORIES",
 ];
 
-/// A variable without prefix, the key that it stands for, and whether it counts milliseconds.
+/// A variable without our prefix, the key that it sets, and whether it is in milliseconds.
 pub(super) struct PlainVariable {
     pub(super) name: &'static str,
     pub(super) key: &'static str,
     pub(super) is_millis: bool,
 }
 
-/// Variables that schedulers have always had; anything else wins over them.
+/// Variables that other schedulers use. Every other source takes precedence.
 pub(super) const PLAIN: [PlainVariable; 5] = [
     PlainVariable { name: "SCHEDULER_INTERVAL", key: "scheduler_interval", is_millis: true },
     PlainVariable { name: "JOB_START_QUEUE", key: "queue.topic", is_millis: false },
@@ -54,19 +53,19 @@ pub(super) const PLAIN: [PlainVariable; 5] = [
     PlainVariable { name: "MAX_RUN_TIME_MS", key: "quota.max_run_time", is_millis: true },
 ];
 
-/// What a variable of ours stands for.
+/// What one of our variables sets.
 pub(super) enum Meaning {
     Key(&'static Key),
-    /// A table of names, as one inline value.
+    /// A whole table with user-chosen names, as one inline value.
     Table(&'static str),
 }
 
-/// The variable of a key or of a table.
+/// The variable for a key or a table.
 pub(super) fn variable_of(path: &str) -> String {
     format!("{PREFIX}{}", path.replace('.', "_").to_uppercase())
 }
 
-/// Whether a variable that begins as ours do is somebody else's.
+/// Whether a variable with our prefix is not configuration.
 pub(super) fn is_left_alone(name: &str) -> bool {
     [CONFIG_VARIABLE, OF_COMMANDS].contains(&name)
         || OF_RUNS.contains(&name)
@@ -79,7 +78,7 @@ pub(super) fn meaning_of(name: &str) -> Option<Meaning> {
     key.map(Meaning::Key).or_else(|| table().map(Meaning::Table))
 }
 
-/// Every variable that means something.
+/// Every known variable.
 pub(super) fn all_variables() -> Vec<String> {
     let keys = table::effective_keys().map(|key| key.path).filter(|path| !path.contains(NAME));
     let names = keys.chain(table::named_tables()).map(variable_of);

@@ -1,4 +1,4 @@
-//! Something that keeps a configuration from being used, and its place.
+//! An error in the configuration, with its place.
 
 use std::ops::Range;
 
@@ -6,38 +6,37 @@ use super::kind::Trouble;
 use super::mask::masked;
 use crate::jobfile::{Diagnostic, Diagnostics, Note, Severity, SourceText};
 
-/// Where something was said.
+/// Where a value was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: it follows from the machine.
+    /// Nowhere: the value follows from the machine.
     Machine,
-    /// In the file, at these bytes; about the file as a whole if there are none.
+    /// In the file, at these bytes; `None` for the file as a whole.
     File(Option<Range<usize>>),
-    /// By a variable or a flag, called so.
+    /// By a variable or a flag of this name.
     Said {
-        /// The variable, or the flag.
+        /// The name of the variable or the flag.
         by: String,
-        /// Some bytes of what it says, where a part of it is meant.
+        /// The bytes of its value, if only a part is meant.
         part: Option<(String, Range<usize>)>,
     },
-    /// By a file that the configuration names.
+    /// In a file that the configuration names.
     Other(String),
 }
 
-/// Something that keeps a configuration from being used.
+/// An error in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
     pub place: Place,
-    /// Another place that has to do with it.
+    /// Another place that is involved.
     pub other: Option<Place>,
-    /// What it is.
+    /// What is wrong.
     pub message: String,
-    /// A few words for under the place.
+    /// A few words to show below the place.
     pub label: Option<String>,
-    /// The way out.
+    /// How to fix it.
     pub help: Option<String>,
-    /// The key that it is about.
+    /// The key that is affected.
     pub key: Option<String>,
 }
 
@@ -47,13 +46,13 @@ impl Fault {
         Fault { place, other: None, message, label, help, key }
     }
 
-    /// Whether it is about the command line.
+    /// Whether it comes from the command line.
     pub fn is_of_a_flag(&self) -> bool {
         matches!(&self.place, Place::Said { by, .. } if by.starts_with('-'))
     }
 }
 
-/// Faults as they are shown, with the lines of the file, in which secrets cannot be read.
+/// Converts errors to diagnostics, with the lines of the file and secrets masked.
 pub fn diagnostics(file: Option<&SourceText>, faults: &[Fault]) -> Diagnostics {
     let mut list = Listing { sources: Vec::new() };
     if let Some(file) = file {
@@ -68,7 +67,7 @@ pub fn diagnostics(file: Option<&SourceText>, faults: &[Fault]) -> Diagnostics {
         shown.push(Diagnostic {
             severity: Severity::Error,
             file_idx,
-            // Two places are shown together or not at all.
+            // A note is only shown beside a marked place.
             note: note.filter(|_| span.is_some()),
             span,
             message: fault.message.clone(),
@@ -80,7 +79,7 @@ pub fn diagnostics(file: Option<&SourceText>, faults: &[Fault]) -> Diagnostics {
     Diagnostics::new(&list.sources, shown)
 }
 
-/// Whatever stands for a file, by number.
+/// The sources that diagnostics refer to by number.
 struct Listing {
     sources: Vec<SourceText>,
 }

@@ -1,4 +1,4 @@
-//! What each source says, key by key, with its place; and what in it means nothing.
+//! Collects the keys that each source sets, with their places, and reports unknown ones.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use super::toml_text::{self, Entry, Node};
 use super::voice::{Rank, Voice};
 use crate::jobfile::{FILE_BYTES_MAX, SourceText};
 
-/// A key that one source says something good about.
+/// A valid value that one source sets.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     pub(super) path: KeyPath,
@@ -31,21 +31,20 @@ pub(super) struct Written {
     pub(super) rank: Rank,
 }
 
-/// What all sources say.
+/// The values of all sources.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) written: Vec<Written>,
-    /// The names that tables have entries for, and where each was first heard of.
+    /// The names in tables with user-chosen names, and where each first appears.
     pub(super) entries: Vec<(&'static str, String, Place)>,
-    /// Keys that some source says something bad about.
+    /// Keys with an invalid value in some source.
     pub(super) broken: BTreeSet<KeyPath>,
-    /// Tables of names that some source says something about which cannot be understood.
+    /// Tables that some source sets in a way that cannot be read.
     pub(super) lost_tables: BTreeSet<&'static str>,
-    /// Whether the file could not be understood at all, so that nobody knows what it would have said.
+    /// Whether the file could not be parsed, so that its values are unknown.
     pub(super) is_file_lost: bool,
     pub(super) faults: Vec<Fault>,
-    /// Plain variables that are set and count for nothing. They may be meant for another program, so they never keep
-    /// anything from starting.
+    /// Plain variables that are set but have no effect. They may be meant for another program, so they are not errors.
     pub(super) ignored: Vec<Fault>,
 }
 
@@ -81,7 +80,7 @@ impl Gathered {
         if FILE_BYTES_MAX < file.text.len() {
             let n_bytes = file.text.len();
             let message = format!("the file has {n_bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
-            self.faults.push(whole(message, "is this the configuration? it is not where jobs are written"));
+            self.faults.push(whole(message, "is this a configuration file? jobs belong in job files"));
             self.is_file_lost = true;
             return;
         }
@@ -97,7 +96,7 @@ impl Gathered {
     }
 
     fn plain_variable(&mut self, plain: &env::PlainVariable, value: &OsStr) {
-        // Whoever leaves such a variable empty means that it is not set.
+        // An empty variable counts as not set.
         if value.is_empty() {
             return;
         }
@@ -142,7 +141,7 @@ impl Gathered {
                 let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => named_table_help(name).unwrap_or_else(|| {
-                        "unset it: what begins with `EVENBEAT_` is a key of the configuration".to_owned()
+                        "unset it; variables that start with `EVENBEAT_` set configuration keys".to_owned()
                     }),
                 };
                 let message = format!("unknown variable `{}`", shortened(name));
@@ -167,7 +166,7 @@ impl Gathered {
         }
     }
 
-    /// `--set KEY=VALUE`.
+    /// Reads `--set KEY=VALUE`.
     fn set(&mut self, text: &str) {
         let Some((written, value)) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()))
         else {
@@ -199,8 +198,8 @@ impl Gathered {
         }
     }
 
-    /// The key that is meant by a path with dots. What stands between the first word and the last is a name, which may
-    /// have dots and quotes of its own.
+    /// Finds the key for a dotted path. Everything between the first and the last word is a name, which may contain dots
+    /// and quotes.
     fn path_of(&mut self, written: &str, voice: Voice<'_>) -> Option<KeyPath> {
         if let Some(key) = table::find(written).filter(|key| !key.path.contains(NAME)) {
             return Some(KeyPath::plain(key.path));
@@ -213,7 +212,7 @@ impl Gathered {
         self.entry(table, name, voice.place(0..0)).then(|| KeyPath::named(key.path, name))
     }
 
-    /// What a variable or a flag says to a key.
+    /// Sets a key from a variable or a flag.
     fn text(&mut self, path: KeyPath, text: &str, voice: Voice<'_>) {
         let key = path.key();
         let Voice::Said { by, rank, .. } = voice else { return };
@@ -225,14 +224,14 @@ impl Gathered {
         match toml_text::parse_value(text) {
             Ok(Node::Value(value)) => self.value(key, path.name, &value, 0..text.len(), voice),
             Ok(Node::Table(_)) => {
-                let trouble = wrong_kind(key.path, "a list of texts", &Value::Table([].into()));
+                let trouble = wrong_kind(key.path, "a list of strings", &Value::Table([].into()));
                 self.refuse(path, voice.place(0..text.len()), trouble);
             }
             Err(broken) => self.broken_text(&broken, voice, Some(path)),
         }
     }
 
-    /// A whole table of names in one text.
+    /// Sets a whole table from one value.
     fn table_text(&mut self, table: &'static str, text: &str, voice: Voice<'_>) {
         let Voice::Said { by, rank, .. } = voice else { return };
         let voice = Voice::Said { by, toml: Some(text), rank };
@@ -262,7 +261,7 @@ impl Gathered {
         self.broken.extend(path);
     }
 
-    /// Everything that stands below a table; `pattern` is its path as the table of keys has it.
+    /// Reads everything in a table. `pattern` is its path in the list of keys.
     fn entries_of(&mut self, entries: &[Entry], pattern: &str, name: Option<&str>, voice: Voice<'_>) {
         let known = table::children(pattern);
         for entry in entries {
@@ -294,7 +293,7 @@ impl Gathered {
         }
     }
 
-    /// An entry with a name that people chose.
+    /// Reads an entry with a user-chosen name.
     fn named_entry(&mut self, entry: &Entry, table: &str, below: &str, voice: Voice<'_>) {
         let Some(table) = table::named_tables().find(|it| *it == table) else { return };
         match &entry.node {
@@ -309,7 +308,7 @@ impl Gathered {
         }
     }
 
-    /// Notes that a table has an entry of this name; a fault if nothing may be called so.
+    /// Records that a table has an entry of this name. Reports an invalid name.
     fn entry(&mut self, table: &'static str, name: &str, place: Place) -> bool {
         if let Err(error) = check_name(table, name) {
             let trouble = Trouble::from(SpecError::from(error));
@@ -325,7 +324,7 @@ impl Gathered {
     fn no_table(&mut self, entry: &Entry, path: &str, value: &Value, voice: Voice<'_>) {
         let header = path.replace(NAME, "NAME");
         let trouble = Trouble {
-            help: Some(format!("write a table `[{header}]`, and its keys below it")),
+            help: Some(format!("write a table `[{header}]` with the keys below it")),
             ..wrong_kind(path, "a table", value)
         };
         self.faults.push(Fault::new(voice.place(entry.span.clone()), Some(path.to_owned()), trouble));
@@ -385,7 +384,7 @@ impl Gathered {
                 let (origin, rank) = (voice.origin(&span), voice.rank());
                 let before = self.written.iter().find(|it| it.path == path && it.rank == rank);
                 if let (Some(before), Rank::Flag) = (before, rank) {
-                    let message = format!("`{path}` is said twice, by `{}` and by `{origin}`", before.origin);
+                    let message = format!("`{path}` is set twice, by `{}` and by `{origin}`", before.origin);
                     let help = Some("keep one of them".to_owned());
                     self.refuse(path, place, Trouble { message, label: None, help });
                     return;
@@ -396,7 +395,7 @@ impl Gathered {
         }
     }
 
-    /// Notes what a mistyped name most likely stands for: that it is missing is not a second fault.
+    /// Records the key that a mistyped name most likely means, so that we do not also report it as missing.
     fn most_likely(&mut self, path: KeyPath) {
         self.broken.insert(path);
     }
@@ -421,7 +420,7 @@ impl Gathered {
     }
 }
 
-/// What a plain variable says, or why it counts for nothing.
+/// The value of a plain variable, or why it is ignored.
 fn plain_setting(plain: &env::PlainVariable, key: &'static Key, value: &OsStr) -> Result<Setting, Trouble> {
     let ignored = |why: String, help: String| Trouble {
         message: format!("`{}` is ignored: {why}", plain.name),
@@ -434,7 +433,7 @@ fn plain_setting(plain: &env::PlainVariable, key: &'static Key, value: &OsStr) -
     let help = if plain.is_millis {
         format!("write milliseconds, such as `{}=5000` for five seconds, or unset it", plain.name)
     } else {
-        format!("set it to a value that `{}` can have, or unset it", key.path)
+        format!("set it to a valid value for `{}`, or unset it", key.path)
     };
     let Some(text) = value.to_str() else {
         return Err(ignored("its value is not UTF-8 text".to_owned(), help));
@@ -449,7 +448,7 @@ fn plain_setting(plain: &env::PlainVariable, key: &'static Key, value: &OsStr) -
     key.kind.read(plain.name, &value).map_err(|trouble| ignored(trouble.message, help))
 }
 
-/// Of a value on several lines only its name can be pointed at.
+/// For a value on several lines, only its name can be marked.
 fn one_line(entry: &Entry) -> Range<usize> {
     entry.name_span.clone()
 }

@@ -1,9 +1,9 @@
-//! Ways out for those who wrote a name that means nothing.
+//! Suggestions for unknown keys.
 
 use super::env;
 use super::table::{self, KEYS, NAME};
 
-/// Where a key that stands in the wrong table belongs.
+/// The right table for a key in the wrong one.
 pub(super) fn elsewhere(written: &str) -> Option<String> {
     let leaf = written.rsplit('.').next().unwrap_or(written);
     let homes = KEYS.iter().map(|key| key.path).filter(|path| path.contains('.') || *path == leaf);
@@ -15,7 +15,7 @@ pub(super) fn elsewhere(written: &str) -> Option<String> {
 }
 
 pub(super) fn all_keys_help() -> String {
-    "`evenbeat config` prints every key".to_owned()
+    "run `evenbeat config` to see every key".to_owned()
 }
 
 pub(super) fn inline_help(table: &str) -> String {
@@ -24,9 +24,13 @@ pub(super) fn inline_help(table: &str) -> String {
     format!("write it as `{{NAME = {{{key} = {value}}}}}`")
 }
 
-/// `EVENBEAT_POOLS_DEFAULT_CAPACITY`: tables of names are one variable.
+/// The hint for `EVENBEAT_POOLS_DEFAULT_CAPACITY`: a table with user-chosen names is a single variable.
 pub(super) fn named_table_help(name: &str) -> Option<String> {
     let table =
         table::named_tables().find(|table| name.starts_with(&format!("{}_", env::variable_of(table))))?;
-    Some(format!("all of `{table}` is one variable, `{}`: {}", env::variable_of(table), inline_help(table)))
+    Some(format!(
+        "`{table}` is set by the single variable `{}`: {}",
+        env::variable_of(table),
+        inline_help(table)
+    ))
 }

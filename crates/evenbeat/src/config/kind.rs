@@ -1,4 +1,4 @@
-//! What a key accepts, and what is said about anything else.
+//! The types of configuration values, and the errors for anything else.
 
 use std::net::SocketAddr;
 
@@ -12,13 +12,13 @@ use evenbeat_core::value::Value;
 use super::size::Size;
 use super::store_address::{PlaceError, StorePlace};
 
-/// How that which is not set is written.
+/// How an unset value is written.
 pub(super) const NONE: &str = "none";
 
-/// Lists longer than this are no longer written by people.
+/// Longest list we accept.
 const LIST_MAX: usize = 1_000;
 
-/// What a key accepts.
+/// The type of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Text,
@@ -31,26 +31,26 @@ pub(super) enum Kind {
         min: u32,
         max: u32,
     },
-    /// A part of one.
+    /// A share from 0 to 1.
     Share,
     Length {
         min: Duration,
         max: Duration,
     },
-    /// At least so many bytes.
+    /// A size of at least this many bytes.
     Size {
         min: u64,
     },
     SlotMinutes,
     Word(&'static [&'static str]),
     Paths,
-    /// Names of variables.
+    /// Names of environment variables.
     VariableNames,
-    /// The same, or `"none"`.
+    /// A value of this type, or `"none"`.
     Optional(&'static Kind),
 }
 
-/// A value that its key accepts.
+/// A valid value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Setting {
     Nothing,
@@ -68,7 +68,7 @@ pub(super) enum Setting {
     Texts(Vec<String>),
 }
 
-/// What is wrong with a value.
+/// Why a value is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trouble {
     pub(super) message: String,
@@ -82,7 +82,7 @@ impl Trouble {
     }
 }
 
-/// Said as job files say it.
+/// Uses the same words as for job files.
 impl From<SpecError> for Trouble {
     fn from(error: SpecError) -> Trouble {
         let label = error.label().map(str::to_owned);
@@ -91,12 +91,12 @@ impl From<SpecError> for Trouble {
 }
 
 impl Kind {
-    /// Reads a value; `field` is the key as it is shown.
+    /// Reads a value. `field` is the key as shown in errors.
     pub(super) fn read(self, field: &str, value: &Value) -> Result<Setting, Trouble> {
         match self {
             Kind::Optional(_) if value.as_text() == Some(NONE) => Ok(Setting::Nothing),
             Kind::Optional(inner) => inner.read(field, value),
-            Kind::Text => Ok(Setting::Text(text(field, "a text", value)?.to_owned())),
+            Kind::Text => Ok(Setting::Text(text(field, "a string", value)?.to_owned())),
             Kind::Path => Ok(Setting::Text(path(field, value)?)),
             Kind::Store => store(field, value),
             Kind::Address => address(field, value),
@@ -124,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// What a plain text says to this kind: a variable and a flag have no quotes to tell a number from a text.
+    /// Converts a plain text to this type. Variables and flags have no quotes that tell a number from a string.
     pub(super) fn value_of(self, text: &str) -> Value {
         let as_text = || Value::Text(text.to_owned());
         match self {
@@ -145,7 +145,7 @@ impl Kind {
         matches!(self, Kind::Paths | Kind::VariableNames)
     }
 
-    /// For people.
+    /// The type as shown in the reference.
     pub(super) fn describe(self) -> String {
         match self {
             Kind::Text => "text".to_owned(),
@@ -169,17 +169,17 @@ impl Kind {
                 words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
             }
             Kind::Paths => "list of paths".to_owned(),
-            Kind::VariableNames => "list of names".to_owned(),
+            Kind::VariableNames => "list of variable names".to_owned(),
             Kind::Optional(inner) => format!("{}, or `\"{NONE}\"`", inner.describe()),
         }
     }
 }
 
-/// The shortest length that can be written.
+/// The shortest possible duration.
 pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Setting {
-    /// As it is written in a file. Of a store only what is no secret.
+    /// The value as written in a file, without the secrets of a store.
     pub(super) fn value(&self) -> Value {
         match self {
             Setting::Nothing => Value::from(NONE),
@@ -200,17 +200,17 @@ impl Setting {
         }
     }
 
-    /// Whether what is shown of it leaves something out.
+    /// Whether the shown value hides something.
     pub(super) fn is_hidden(&self) -> bool {
         matches!(self, Setting::Store(place) if shown_store(place).1)
     }
 }
 
-/// A store as it may be shown, and whether something was left out.
+/// A store without secrets, and whether something was hidden.
 fn shown_store(place: &StorePlace) -> (String, bool) {
     let url = match place {
         StorePlace::Postgres(url) => url,
-        // Two slashes after the colon are no part of the path.
+        // Two slashes after the colon are not part of the path.
         StorePlace::Sqlite(path) if path.to_string_lossy().starts_with("//") => {
             return (format!("sqlite://{}", path.display()), false);
         }
@@ -218,7 +218,7 @@ fn shown_store(place: &StorePlace) -> (String, bool) {
     };
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
-    // A password, or parameters that may hold one.
+    // A password, or parameters that may contain one.
     let is_secret = user.contains([':', '%', '/']) || rest.contains('?');
     if is_secret { (place.to_string(), true) } else { (url.clone(), false) }
 }
@@ -226,13 +226,13 @@ fn shown_store(place: &StorePlace) -> (String, bool) {
 fn text<'a>(field: &str, expected: &'static str, value: &'a Value) -> Result<&'a str, Trouble> {
     let Some(text) = value.as_text() else { return Err(wrong_kind(field, expected, value)) };
     if text.trim().is_empty() {
-        let way_out = "write a value, or leave the key out";
+        let way_out = "write a value, or remove the key";
         return Err(SpecError::Empty { field: field.to_owned(), way_out }.into());
     }
     match text.chars().find(|it| it.is_control()) {
         Some(found) => {
             let field = field.to_owned();
-            Err(SpecError::BadCharacter { field, what: "a value of the configuration", found }.into())
+            Err(SpecError::BadCharacter { field, what: "a configuration value", found }.into())
         }
         None => Ok(text),
     }
@@ -241,17 +241,17 @@ fn text<'a>(field: &str, expected: &'static str, value: &'a Value) -> Result<&'a
 fn path(field: &str, value: &Value) -> Result<String, Trouble> {
     let text = text(field, "a path", value)?;
     if text == "~" || text.starts_with("~/") {
-        let help = "only a shell knows what `~` is: write the whole path".to_owned();
-        return Err(Trouble::new(format!("`{field}` begins with `~`"), "not a path", Some(help)));
+        let help = "`~` is not expanded here; write the full path".to_owned();
+        return Err(Trouble::new(format!("`{field}` starts with `~`"), "not a path", Some(help)));
     }
     Ok(text.to_owned())
 }
 
 fn variable_name(field: &str, value: &Value) -> Result<String, Trouble> {
-    let name = text(field, "a name of a variable", value)?;
+    let name = text(field, "the name of a variable", value)?;
     if name.contains(['=', ' ']) {
-        let message = format!("`{}` is no name of a variable", shortened(name));
-        let help = "write the name alone: its value is taken from the node's own environment".to_owned();
+        let message = format!("`{}` is not the name of a variable", shortened(name));
+        let help = "write only the name; the value comes from the node's environment".to_owned();
         return Err(Trouble::new(message, "not a name", Some(help)));
     }
     Ok(name.to_owned())
@@ -273,8 +273,8 @@ fn address(field: &str, value: &Value) -> Result<Setting, Trouble> {
     written.parse().map(Setting::Address).map_err(|_| {
         let port = written.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8060);
         let help = match written.rsplit_once(':').map_or(written, |(host, _)| host) {
-            "*" | "0" => format!("to be reached from other machines, write `0.0.0.0:{port}`"),
-            _ => format!("write `127.0.0.1:{port}`, or `[::1]:{port}`: numbers, not names"),
+            "*" | "0" => format!("to listen on all interfaces, write `0.0.0.0:{port}`"),
+            _ => format!("write an IP address and a port, such as `127.0.0.1:{port}` or `[::1]:{port}`"),
         };
         let message = format!("`{}` is not an address and a port", shortened(written));
         Trouble::new(message, "not an address", Some(help))
@@ -304,7 +304,7 @@ fn share(field: &str, value: &Value) -> Result<Setting, Trouble> {
         Value::Int(number) => return Err(out_of_range(field, number.to_string(), "from 0 to 1".to_owned())),
         _ => return Err(wrong_kind(field, "a number from 0 to 1", value)),
     };
-    // Written so that what is not a number is refused too.
+    // `contains` also rejects NaN.
     if (0.0..=1.0).contains(&number) {
         return Ok(Setting::Share(number));
     }
@@ -339,7 +339,7 @@ fn size(field: &str, value: &Value, min: u64) -> Result<Setting, Trouble> {
 }
 
 fn word(field: &str, value: &Value, words: &'static [&'static str]) -> Result<Setting, Trouble> {
-    let written = text(field, "a text", value)?;
+    let written = text(field, "a string", value)?;
     if let Some(word) = words.iter().find(|word| **word == written) {
         return Ok(Setting::Word(word));
     }
@@ -353,7 +353,7 @@ fn list(
     value: &Value,
     read: impl Fn(&str, &Value) -> Result<String, Trouble>,
 ) -> Result<Vec<String>, Trouble> {
-    let Value::List(values) = value else { return Err(wrong_kind(field, "a list of texts", value)) };
+    let Value::List(values) = value else { return Err(wrong_kind(field, "a list of strings", value)) };
     if LIST_MAX < values.len() {
         let (field, n_found) = (field.to_owned(), values.len());
         return Err(SpecError::TooMany { field, n_found, n_most: LIST_MAX }.into());
@@ -370,12 +370,12 @@ pub(super) fn wrong_kind(field: &str, expected: &'static str, value: &Value) -> 
         Value::Int(number) => format!("the number `{number}`"),
         Value::Float(number) => format!("the number `{number}`"),
         Value::Bool(truth) => format!("`{truth}`"),
-        Value::Text(text) => format!("the text `{}`", shortened(text)),
+        Value::Text(text) => format!("the string `{}`", shortened(text)),
         other => other.kind().to_owned(),
     };
     let way_out = match (expected, value) {
         ("a duration", Value::Int(number)) => Some(format!("write `\"{number}s\"` or `\"{number}m\"`")),
-        ("a list of texts", Value::Text(text)) if text.len() <= 60 => Some(format!("write `[{text:?}]`")),
+        ("a list of strings", Value::Text(text)) if text.len() <= 60 => Some(format!("write `[{text:?}]`")),
         ("a whole number", Value::Text(text)) if text.trim().parse::<i64>().is_ok() => {
             Some(format!("write `{}` without quotes", text.trim()))
         }

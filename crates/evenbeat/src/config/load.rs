@@ -1,4 +1,4 @@
-//! The one place that looks for the file and at the environment.
+//! Finds the configuration file and reads the environment. Nothing else in the configuration touches the system.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,13 +15,13 @@ use super::sources::{Flag, Machine, Sources};
 use super::values::Config;
 use crate::jobfile::{FILE_BYTES_MAX, SourceText};
 
-/// Where the file of a whole machine is.
+/// The system-wide configuration file.
 const SYSTEM_FILE: &str = "/etc/evenbeat/evenbeat.toml";
 
-/// Bits of a mode by which others than its owner can write to a file.
+/// Mode bits that let users other than the owner write to a file.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// What the command line asks for.
+/// What the command line sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// `--config`.
@@ -30,12 +30,11 @@ pub struct Asked {
     pub flags: Vec<Flag>,
 }
 
-/// A configuration, and where its values are from.
+/// A configuration and the origins of its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// The values.
     pub config: Config,
-    /// Where they are from.
+    /// Where each value comes from.
     pub origins: Origins,
     /// The file, if there is one.
     pub file: Option<SourceText>,
@@ -44,15 +43,15 @@ pub struct Loaded {
 /// Why there is no configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    /// The file, as far as it could be read.
+    /// The file, if it could be read.
     pub file: Option<SourceText>,
-    /// Everything that is wrong.
+    /// All errors.
     pub faults: Vec<Fault>,
     /// Whether the file could not be read at all.
     pub is_unread: bool,
 }
 
-/// Finds the file, reads it with the environment and the flags, or says all that is wrong.
+/// Finds and reads the file, the environment and the flags. Fails with all errors at once.
 pub fn load(asked: &Asked) -> Result<Loaded, Refused> {
     let variables: BTreeMap<String, OsString> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
@@ -88,13 +87,13 @@ fn load_with(
     }
 }
 
-/// A file that was opened.
+/// An open file.
 struct Opened {
     text: String,
     mode: u32,
 }
 
-/// The file that counts, and what is in it; none if none was named and none is there.
+/// The configuration file and its content. `None` if none was named and none of the default files exists.
 fn find(asked: &Asked, variables: &BTreeMap<String, OsString>) -> Option<(PathBuf, Result<Opened, Trouble>)> {
     let variable = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(named) = asked.file.clone().or_else(|| variable(CONFIG_VARIABLE)) {
@@ -121,7 +120,7 @@ enum Unread {
 
 fn open(path: &Path) -> Result<Opened, Unread> {
     let file = File::open(path).map_err(Unread::Io)?;
-    // Of the file that is open, not of whatever has its name by now.
+    // Check the mode of the open file: the path may point to another one by now.
     let mode = file.metadata().map_err(Unread::Io)?.mode();
     let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
@@ -139,17 +138,17 @@ fn open(path: &Path) -> Result<Opened, Unread> {
 fn unreadable(error: &Unread) -> Trouble {
     let (message, help) = match error {
         Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-            ("the configuration is not there".to_owned(), "look at the path, or leave it out")
+            ("the configuration file does not exist".to_owned(), "check the path, or omit it")
         }
         Unread::Io(error) => {
-            (format!("the configuration cannot be read: {error}"), "look at its permissions")
+            (format!("the configuration file cannot be read: {error}"), "check its permissions")
         }
         Unread::TooLarge => (
-            format!("the configuration is larger than the {FILE_BYTES_MAX} bytes allowed"),
-            "is this the configuration? it is not where jobs are written",
+            format!("the configuration file is larger than the {FILE_BYTES_MAX} bytes allowed"),
+            "is this a configuration file? jobs belong in job files",
         ),
         Unread::NotUtf8 { line } => (
-            format!("the configuration is not UTF-8 text; the first bad byte is on line {line}"),
+            format!("the configuration file is not UTF-8; the first invalid byte is on line {line}"),
             "save it as UTF-8",
         ),
     };
@@ -157,8 +156,10 @@ fn unreadable(error: &Unread) -> Trouble {
 }
 
 fn writable(path: &Path, mode: u32) -> Trouble {
-    let message =
-        format!("others than its owner can write to the configuration (mode {:04o})", mode & 0o7777);
+    let message = format!(
+        "the configuration file is writable by users other than its owner (mode {:04o})",
+        mode & 0o7777
+    );
     let help = Some(format!("run `chmod go-w {}`", path.display()));
     Trouble { message, label: None, help }
 }

@@ -1,14 +1,14 @@
-//! What may be a secret, made unreadable, so that a line of a file can be shown with a fault.
+//! Masks secrets, so that an error can show a line of the file.
 
-/// What a key that holds a secret is called, in part.
+/// Words in the names of keys that hold secrets.
 const SECRET_WORDS: [&str; 4] = ["token", "secret", "passw", "credential"];
 
-/// The same text with a `*` for each byte of what may be a secret: every place in it stays where it was.
+/// Replaces each byte of a possible secret with `*`, so that all positions stay the same.
 pub(super) fn masked(text: &str) -> String {
     text.split_inclusive('\n').map(masked_line).collect()
 }
 
-/// Whether a key of this name holds a secret itself, not only the name of a file with one.
+/// Whether a key of this name holds a secret, and not just the path of a file with one.
 pub(super) fn names_a_secret(key: &str) -> bool {
     let key = key.to_lowercase();
     SECRET_WORDS.iter().any(|word| key.contains(word)) && !key.trim_end().ends_with("_file")
@@ -19,14 +19,14 @@ fn masked_line(line: &str) -> String {
     if let Some((key, value)) = line.split_once('=').filter(|(key, _)| names_a_secret(key)) {
         return format!("{key}={}", stars(value));
     }
-    // Between the scheme of an address and its host stand a name and a password.
+    // A user name and a password may come between the scheme of an address and its host.
     if let (Some(scheme), Some(host)) = (line.find("://"), line.rfind('@')) {
         let from = scheme + "://".len();
         if let (true, Some(inside)) = (from < host, line.get(from..host)) {
             shown.replace_range(from..host, &stars(inside));
         }
     }
-    // And parameters may hold more of them.
+    // Parameters may contain secrets too.
     if let (Some(scheme), Some(parameters)) = (shown.find("://"), shown.find('?'))
         && scheme < parameters
     {
@@ -58,7 +58,7 @@ fn mask_named_values(mut shown: String) -> String {
     shown
 }
 
-/// How long a value is: up to its closing quote, or up to the next space or quote.
+/// The length of a value: up to its closing quote, or up to the next space or quote.
 fn value_len(text: &str) -> usize {
     let Some(quoted) = text.strip_prefix('\'') else {
         return text.find([' ', '\t', '"', '\'', '&', '\n', '\r']).unwrap_or(text.len());
@@ -74,7 +74,7 @@ fn value_len(text: &str) -> usize {
     text.len()
 }
 
-/// As many stars as there are bytes; the end of a line stays one.
+/// One star per byte. Line breaks stay.
 fn stars(text: &str) -> String {
     let hidden = text.trim_end_matches(['\n', '\r']);
     "*".repeat(hidden.len()) + text.get(hidden.len()..).unwrap_or_default()

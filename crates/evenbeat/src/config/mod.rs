@@ -1,17 +1,16 @@
-//! The configuration of a node: one TOML file, the environment and flags, each winning over those before it (C3).
+//! The configuration of a node: one TOML file, the environment and flags, in increasing order of precedence (C3).
 //!
-//! [`Config::read`] is a pure function of [`Sources`]: what the file, the variables and the flags say, and what the
-//! machine is. It answers with plain typed values and with where each of them is from, or with every fault of every
-//! source at once. [`load()`] is the one place that looks at the disk and at the environment.
+//! [`Config::read`] is a pure function of [`Sources`]: the file, the variables, the flags and facts about the machine. It
+//! returns typed values and their origins, or every error of every source at once. Only [`load()`] accesses the disk and
+//! the environment.
 //!
-//! There is one table of keys, in `table.rs`. What is accepted, what is printed and what the reference says are all made
-//! from it:
+//! There is one table of keys, in `table.rs`. Parsing, printing and the reference are all generated from it:
 //!
 //! ```text
-//!   table --+--> gather: what each source says, key by key, with its place
+//!   table --+--> gather: the keys that each source sets, with their places
 //!           |        |
 //!           |        v
-//!           +--> resolve: the highest source that says something, else the default
+//!           +--> resolve: the source with the highest precedence, or the default
 //!           |        |
 //!           |        +--> rules: values that contradict each other
 //!           |        v

@@ -1,4 +1,4 @@
-//! Which key, and where it has one, which name in it.
+//! The path of a key, with the user-chosen name in it, if any.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use evenbeat_core::ids::{NameError, Pool, Site, Tenant};
 
 use super::table::{KEYS, Key, NAME};
 
-/// A key with the name that its path has: `pools.default.capacity`.
+/// The path of a key, including a user-chosen name: `pools.default.capacity`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyPath {
-    /// As in the table.
+    /// The path as in the table of keys.
     pub(super) pattern: &'static str,
     pub(super) name: Option<String>,
 }
 
 impl KeyPath {
-    /// A key whose path has no name.
+    /// A path without a user-chosen name.
     pub(super) fn plain(pattern: &'static str) -> KeyPath {
         KeyPath { pattern, name: None }
     }
@@ -30,13 +30,13 @@ impl KeyPath {
         found.unwrap_or_else(|| panic!("`{}` is read, but is not in the table of keys", self.pattern))
     }
 
-    /// The table that it stands in, as a header has it; none at the top.
+    /// The table of the key as in a TOML header; `None` at the top level.
     pub(super) fn table(&self) -> Option<String> {
         let (table, _) = self.pattern.rsplit_once('.')?;
         Some(self.with_name(table))
     }
 
-    /// The last word of it.
+    /// The last word of the path.
     pub(super) fn leaf(&self) -> &'static str {
         self.pattern.rsplit('.').next().unwrap_or_default()
     }
@@ -55,13 +55,13 @@ impl fmt::Display for KeyPath {
     }
 }
 
-/// A name as a key of TOML.
+/// A name as a TOML key.
 pub(super) fn quoted(name: &str) -> String {
     let is_bare = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
     if name.chars().all(is_bare) { name.to_owned() } else { format!("\"{name}\"") }
 }
 
-/// Whether something may be called so.
+/// Checks a user-chosen name.
 pub(super) fn check_name(table: &str, name: &str) -> Result<(), NameError> {
     match table {
         "pools" => Pool::from_str(name).map(drop),
@@ -71,7 +71,7 @@ pub(super) fn check_name(table: &str, name: &str) -> Result<(), NameError> {
     }
 }
 
-/// Plans are called as everything else is.
+/// Plan names follow the same rules as all other names.
 fn as_plan(error: NameError) -> NameError {
     let what = "plan";
     match error {

@@ -1,4 +1,4 @@
-//! From everything that was said to a configuration, or to every fault of it.
+//! Reads a configuration from its sources, or reports every error.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,13 +20,11 @@ use super::sources::Sources;
 use super::values::{AgendaSettings, Config, KeepFor, Limits, LogFormat, LogLevel, LogSettings, RunSettings};
 
 impl Config {
-    /// Reads a configuration: its values, and where each is from. A pure function: the disk and the clock are not
-    /// looked at.
+    /// Reads a configuration and the origin of each value. A pure function: does not access the disk or the clock.
     pub fn read(sources: &Sources) -> Result<(Config, Origins), Vec<Fault>> {
         let mut resolved = resolve(sources, gather(sources));
         rules::check(&mut resolved);
-        // Of a file that nobody could read it is not known what it would have said: there is no fault in that, and no
-        // configuration either.
+        // Without the file's content we cannot know the configuration, even if nothing else is wrong.
         let is_known = resolved.gathered.faults.is_empty() && !resolved.gathered.is_file_lost;
         let lease = match rules::timings(&resolved) {
             Ok(lease) if is_known => lease,
@@ -40,7 +38,7 @@ impl Config {
     }
 }
 
-/// Values of which it is known that they are there and good.
+/// Values that are known to be present and valid.
 struct Values<'a>(&'a Resolved);
 
 impl Values<'_> {
@@ -192,7 +190,7 @@ impl Values<'_> {
         }
     }
 
-    /// A table of names that were checked when they were read.
+    /// A table whose names were checked when they were read.
     fn by_name<K: Ord + std::str::FromStr, V>(
         &self,
         table: &str,
@@ -203,7 +201,7 @@ impl Values<'_> {
     }
 
     fn get(&self, path: &KeyPath) -> &Setting {
-        self.0.get(path).unwrap_or_else(|| panic!("nothing holds for `{path}`"))
+        self.0.get(path).unwrap_or_else(|| panic!("`{path}` has no value"))
     }
 
     fn plain(&self, key: &'static str) -> &Setting {
@@ -279,7 +277,7 @@ impl Values<'_> {
     }
 }
 
-/// The table says one kind, the reader expects another.
+/// The table declares one type, but the reader expects another.
 fn bug(key: &str, found: &Setting) -> ! {
     panic!("the table of keys and the reader disagree about `{key}`: {found:?}")
 }

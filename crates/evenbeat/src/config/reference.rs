@@ -1,4 +1,4 @@
-//! docs/reference/configuration.md, made from the table of keys.
+//! Generates docs/reference/configuration.md from the table of keys.
 
 use std::fmt::Write as _;
 
@@ -7,23 +7,25 @@ use super::table::{self, Default, KEYS, NAME, effective_keys};
 
 const INTRODUCTION: &str = "# Configuration
 
-One TOML file, the environment and flags, each winning over those before it. `evenbeat config` prints what holds and where
-each value is from; `evenbeat config --check` only validates. All faults of all sources are shown at once.
+A node reads one TOML file, then environment variables, then flags; later sources override earlier ones. `evenbeat config`
+prints the effective configuration and where each value comes from; `evenbeat config --check` only validates it. Errors of
+all sources are reported together.
 
-The file is the first of these: `--config FILE`, `EVENBEAT_CONFIG`, `$XDG_CONFIG_HOME/evenbeat/evenbeat.toml` (without
-`XDG_CONFIG_HOME`, `~/.config/evenbeat/evenbeat.toml`), `/etc/evenbeat/evenbeat.toml`. The last two need not be there. It
-has 1 MiB at most, and nobody but its owner may be able to write to it.
+The file is the first of these: `--config FILE`, `EVENBEAT_CONFIG`, `$XDG_CONFIG_HOME/evenbeat/evenbeat.toml` (or
+`~/.config/evenbeat/evenbeat.toml` if `XDG_CONFIG_HOME` is not set), `/etc/evenbeat/evenbeat.toml`. The last two are
+optional. The file may be up to 1 MiB, and must be writable only by its owner.
 
-Every key is a variable too: `EVENBEAT_` and the key in capitals, with `_` for each dot (`dispatch.late_share` is
-`EVENBEAT_DISPATCH_LATE_SHARE`). A list is written with commas or as in TOML. A table of names is one variable with an
-inline table: `EVENBEAT_POOLS='{default = {capacity = 8}}'`. Other variables that begin with `EVENBEAT_` are refused, but
-for those that runs are given, `EVENBEAT_SERVER`, which is for other commands, and those of Evenbeat's own tests.
+Every key can be set by a variable: `EVENBEAT_` and the key in capitals, with `_` for each dot (`dispatch.late_share` is
+`EVENBEAT_DISPATCH_LATE_SHARE`). Write a list with commas or as in TOML. A table with names that you choose is one variable
+with an inline table: `EVENBEAT_POOLS='{default = {capacity = 8}}'`. Unknown variables that start with `EVENBEAT_` are
+errors, except for those that runs receive, `EVENBEAT_SERVER`, which is for other commands, and those of Evenbeat's own
+tests.
 
-On the command line, `--store`, `--data-dir`, `--listen` and `--node` (`node.name`) have flags of their own, and
-`--set KEY=VALUE` sets any key: `--set log.level=debug`, `--set pools.browsers.capacity=8`.
+On the command line, use `--store`, `--data-dir`, `--listen` and `--node` (`node.name`), or `--set KEY=VALUE` for any key:
+`--set log.level=debug`, `--set pools.browsers.capacity=8`.
 
-Durations are written as in job files (`90s`, `1h30m`), sizes as `512KiB`, `10MiB` or `2GB`. `\"none\"` takes a limit away.
-A name that has dots needs quotes in a header: `[sites.\"shop.example\"]`.
+Write durations as in job files (`90s`, `1h30m`), and sizes as `512KiB`, `10MiB` or `2GB`. `\"none\"` removes a limit. A name
+with dots needs quotes in a header: `[sites.\"shop.example\"]`.
 ";
 
 /// The text of the reference.
@@ -34,7 +36,7 @@ pub fn reference() -> String {
         let its_table = key.path.rsplit_once('.').map(|(table, _)| table);
         if its_table != table || key.path == KEYS[0].path {
             let header = its_table
-                .map_or("At the top".to_owned(), |table| format!("`[{}]`", table.replace(NAME, "NAME")));
+                .map_or("Top level".to_owned(), |table| format!("`[{}]`", table.replace(NAME, "NAME")));
             let _ = write!(text, "\n## {header}\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n");
             table = its_table;
         }
@@ -47,8 +49,8 @@ pub fn reference() -> String {
         let _ = writeln!(text, "| `{path}` | {} | {default} | {} |", key.kind.describe(), key.meaning);
     }
     text.push_str(
-        "\n## Plain variables\n\nAnything else wins over these, also the file. An empty one is not set. One that this version \
-         can do nothing with is ignored with a warning.\n\n",
+        "\n## Plain variables\n\nThese have the lowest precedence: every other source overrides them, including the file. An \
+         empty variable counts as not set. One that this version cannot use is ignored with a warning.\n\n",
     );
     text.push_str("| Variable | Key |\n|---|---|\n");
     for plain in PLAIN.iter().filter(|plain| table::find(plain.key).is_some_and(|key| key.has_effect)) {
@@ -57,11 +59,12 @@ pub fn reference() -> String {
     }
     let tables: Vec<String> =
         table::named_tables().map(|table| format!("`{}`", env::variable_of(table))).collect();
-    let _ = write!(text, "\nTables of names are the variables {}.\n", tables.join(", "));
+    let _ =
+        write!(text, "\nTables with names that you choose are set by the variables {}.\n", tables.join(", "));
     text
 }
 
-/// A default as it would stand in a file.
+/// A default as it would be written in a file.
 fn as_written(key: &table::Key, word: &str) -> String {
     match key.kind.value_of(word) {
         evenbeat_core::value::Value::Text(text) => format!("\"{text}\""),

@@ -1,4 +1,4 @@
-//! Of all that was said about a key what counts, and what holds where nothing was said.
+//! Chooses the effective value of each key, and fills in defaults.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::show::Origin;
 use super::sources::Sources;
 use super::table::{self, Default, KEYS, NAME};
 
-/// How many units of cost the pool `default` carries for each core: most runs wait for somebody else.
+/// Units per core of the pool `default`. More than one, because most runs spend their time waiting.
 const UNITS_A_CORE: u32 = 4;
 
-/// What holds for a key.
+/// The effective value of a key.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) setting: Setting,
@@ -25,14 +25,14 @@ pub(super) struct Held {
     pub(super) origin: Origin,
 }
 
-/// What holds for every key of which something can hold.
+/// The effective values of all keys.
 #[derive(Debug)]
 pub(super) struct Resolved {
     pub(super) held: BTreeMap<KeyPath, Held>,
     pub(super) gathered: Gathered,
 }
 
-/// The plans that are always there, with what they limit.
+/// The built-in plans and their limits.
 const PLANS: [(&str, &[(&str, &str)]); 2] = [
     (
         "free",
@@ -69,7 +69,7 @@ pub(super) fn resolve(sources: &Sources, mut gathered: Gathered) -> Resolved {
 }
 
 impl Resolved {
-    /// What holds for a key; none if it has no default and nothing good was said.
+    /// The effective value of a key. `None` if it has no default and no valid value.
     pub(super) fn get(&self, path: &KeyPath) -> Option<&Setting> {
         self.held.get(path).map(|held| &held.setting)
     }
@@ -78,7 +78,7 @@ impl Resolved {
         self.get(&KeyPath::plain(key))
     }
 
-    /// Where a key was said; the machine if it is a default.
+    /// Where a key was set; the machine for a default.
     pub(super) fn place(&self, path: &KeyPath) -> Place {
         self.held.get(path).map_or(Place::Machine, |held| held.place.clone())
     }
@@ -87,13 +87,13 @@ impl Resolved {
         self.held.get(path).is_some_and(|held| held.origin != Origin::Default)
     }
 
-    /// Whether something bad was said about one of these: then nothing can be concluded from them.
+    /// Whether one of these keys has an invalid value, so that no rule can be checked.
     pub(super) fn is_any_broken(&self, paths: &[KeyPath]) -> bool {
         let is_broken = |path: &KeyPath| self.gathered.broken.contains(path) || self.is_lost(path.pattern);
         self.gathered.is_file_lost || paths.iter().any(is_broken)
     }
 
-    /// Whether something that was said about the table of a path could not be understood.
+    /// Whether the table of a path was set in a way that could not be read.
     pub(super) fn is_lost(&self, path: &str) -> bool {
         path.split('.').next().is_some_and(|table| self.gathered.lost_tables.contains(table))
     }
@@ -116,7 +116,7 @@ impl Resolved {
         self.held.entry(path).or_insert(held);
     }
 
-    /// A default as a variable would say it.
+    /// Parses a default, written as in a variable.
     fn default_text(&mut self, path: KeyPath, text: &str) {
         let kind = path.key().kind;
         match kind.read(&path.to_string(), &kind.value_of(text)) {
@@ -138,7 +138,7 @@ impl Resolved {
         if let Some(folder) = default_data_dir(sources) {
             self.default(data_dir.clone(), Setting::Text(folder));
         } else if !self.is_said(&data_dir) && !self.is_any_broken(std::slice::from_ref(&data_dir)) {
-            let message = "there is no place for the node's files: neither `STATE_DIRECTORY`, `XDG_STATE_HOME` \
+            let message = "cannot choose a data directory: neither `STATE_DIRECTORY`, `XDG_STATE_HOME` \
                            nor `HOME` names an absolute path";
             let help = Some("set `data_dir`".to_owned());
             self.fault(Place::Machine, &data_dir, Trouble { message: message.to_owned(), label: None, help });
@@ -154,7 +154,7 @@ impl Resolved {
         match sources.machine.host_name.parse() {
             Ok(name) => self.default(node, Setting::NodeName(name)),
             Err(error) if !self.is_said(&node) && !self.is_any_broken(std::slice::from_ref(&node)) => {
-                let message = format!("the host's name cannot be the node's: {error}");
+                let message = format!("the host name is not a valid node name: {error}");
                 let help = Some("set `node.name`".to_owned());
                 self.fault(Place::Machine, &node, Trouble { message, label: None, help });
             }
@@ -194,7 +194,7 @@ impl Resolved {
                             let units = sources.machine.n_cores.saturating_mul(UNITS_A_CORE);
                             self.default(path, Setting::Count(units.clamp(1, 1_000_000)));
                         }
-                        // A pool whose capacity nobody said is a fault; the rules say so.
+                        // A pool without a capacity is an error, which the rules report.
                         (Default::Worked(_), _) => {}
                     }
                 }
@@ -203,7 +203,7 @@ impl Resolved {
     }
 }
 
-/// The single timings, by their keys.
+/// The individual timings, by key.
 pub(super) fn timings_of(spec: &TimingsSpec) -> [(&'static str, Duration); 10] {
     [
         ("lease.heartbeat", spec.heartbeat),
@@ -219,10 +219,10 @@ pub(super) fn timings_of(spec: &TimingsSpec) -> [(&'static str, Duration); 10] {
     ]
 }
 
-/// Where the node's files go unless something is said.
+/// The default data directory.
 fn default_data_dir(sources: &Sources) -> Option<String> {
     let variable = |name: &str| sources.variables.get(name).and_then(|it| it.to_str());
-    // Of several directories systemd gives the first is the one that is meant.
+    // systemd may pass several directories; the first one is ours.
     let first = |list: &'static str| variable(list).and_then(|list| list.split(':').next());
     let own = first("STATE_DIRECTORY").map(PathBuf::from);
     let state = || variable("XDG_STATE_HOME").map(|folder| Path::new(folder).join("evenbeat"));

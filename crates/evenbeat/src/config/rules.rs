@@ -1,4 +1,4 @@
-//! Values that are good by themselves and contradict each other.
+//! Checks values that are valid on their own but conflict with each other.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::kind::{Setting, Trouble};
 use super::path::KeyPath;
 use super::resolve::Resolved;
 
-/// What the name of the socket's file can have. The address of a socket has room for 107 bytes, and some of them are for
-/// the way to its folder, which may be as long as it likes (`socket_path.rs`), and for the process that makes it.
+/// Longest file name of the socket. A socket address has room for 107 bytes, and some of them are needed for the way to
+/// its directory, which may be of any length (`socket_path.rs`), and for a temporary name while it is created.
 const SOCKET_NAME_BYTES_MAX: usize = 64;
 
-/// Looks at everything; what depends on something broken is left out.
+/// Checks all rules, except those that depend on an invalid value.
 pub(super) fn check(resolved: &mut Resolved) {
     only_this_machine(resolved);
     socket_name(resolved);
@@ -30,7 +30,7 @@ pub(super) fn check(resolved: &mut Resolved) {
     unlimited_is(resolved);
 }
 
-/// Without tokens there is nothing to tell one caller from another.
+/// Without tokens, callers cannot be told apart.
 fn only_this_machine(resolved: &mut Resolved) {
     let listen = KeyPath::plain("listen");
     if resolved.is_any_broken(std::slice::from_ref(&listen)) {
@@ -41,13 +41,11 @@ fn only_this_machine(resolved: &mut Resolved) {
         return;
     }
     let message =
-        format!("other machines can reach `{address}`, and this version has no tokens to keep them out");
-    let help = format!(
-        "listen on `127.0.0.1:{}`, and let a proxy that checks who is calling forward to it",
-        address.port()
-    );
+        format!("`{address}` is reachable from other machines, but this version has no authentication");
+    let help =
+        format!("listen on `127.0.0.1:{}` and put an authenticating proxy in front of it", address.port());
     let place = resolved.place(&listen);
-    resolved.fault(place, &listen, Trouble::new(message, "not only this machine", Some(help)));
+    resolved.fault(place, &listen, Trouble::new(message, "reachable from outside", Some(help)));
 }
 
 fn socket_name(resolved: &mut Resolved) {
@@ -61,9 +59,9 @@ fn socket_name(resolved: &mut Resolved) {
         return;
     }
     let message = format!(
-        "the name of the socket's file has {n_bytes} bytes, more than the {SOCKET_NAME_BYTES_MAX} that it can have"
+        "the file name of the socket has {n_bytes} bytes, more than the {SOCKET_NAME_BYTES_MAX} allowed"
     );
-    let help = Some("choose a shorter name; its folder may be as deep as you like".to_owned());
+    let help = Some("choose a shorter file name; the length of its directory does not matter".to_owned());
     let place = resolved.place(&socket);
     resolved.fault(place, &socket, Trouble::new(message, "too long", help));
 }
@@ -78,9 +76,8 @@ fn pool_units(resolved: &mut Resolved, pool: &str) {
         let entry =
             resolved.gathered.entries.iter().find(|(table, name, _)| *table == "pools" && name == pool);
         let place = entry.map_or(Place::Machine, |(.., place)| place.clone());
-        let message = format!("the pool `{pool}` has no capacity");
-        let help =
-            Some("write `capacity`, in units of cost; a job takes 1 unless it says otherwise".to_owned());
+        let message = format!("pool `{pool}` has no capacity");
+        let help = Some("set `capacity`, in units of cost; a job costs 1 by default".to_owned());
         resolved.fault(place, &capacity, Trouble::new(message, "incomplete", help));
         return;
     };
@@ -88,7 +85,7 @@ fn pool_units(resolved: &mut Resolved, pool: &str) {
         && units < kept
     {
         let message = format!("`{reserved}` ({kept}) is more than the pool's capacity ({units})");
-        let trouble = Trouble::new(message, "more than there is", None);
+        let trouble = Trouble::new(message, "more than the capacity", None);
         between(resolved, &reserved, &[&capacity], trouble);
     }
 }
@@ -101,7 +98,7 @@ fn burst_needs_rate(resolved: &mut Resolved) {
     );
     if is_alone && !resolved.is_any_broken(&[rate, burst.clone()]) {
         let message = "`dispatch.start_burst` works only with `dispatch.start_rate`";
-        let help = Some("set `dispatch.start_rate` too, or leave both out".to_owned());
+        let help = Some("set `dispatch.start_rate` too, or remove both".to_owned());
         let place = resolved.place(&burst);
         resolved.fault(place, &burst, Trouble::new(message, "without effect here", help));
     }
@@ -117,8 +114,8 @@ fn agenda_is_rebuilt_in_time(resolved: &mut Resolved) {
         && ahead_for < rebuilt
     {
         let message = format!(
-            "`agenda.rebuild_every` ({rebuilt}) is longer than `agenda.lookahead` ({ahead_for}): there would be times \
-             that nobody looked at"
+            "`agenda.rebuild_every` ({rebuilt}) is longer than `agenda.lookahead` ({ahead_for}): the agenda would run out \
+             before it is rebuilt"
         );
         between(resolved, &every, &[&ahead], Trouble::new(message, "too long", None));
     }
@@ -156,16 +153,16 @@ fn lease_timings(resolved: &mut Resolved) {
         let involved: Vec<KeyPath> = involved_in(&fault).iter().map(|key| KeyPath::plain(key)).collect();
         let Some((first, others)) = involved.split_first() else { continue };
         let others: Vec<&KeyPath> = others.iter().collect();
-        let help = Some("keep the timings of a profile, or change them together".to_owned());
-        let trouble = Trouble::new(format!("timings of `lease`: {fault}"), "does not fit the others", help);
+        let help = Some("use the timings of a profile, or change them together".to_owned());
+        let trouble = Trouble::new(format!("timings of `lease`: {fault}"), "conflicts with the others", help);
         between(resolved, first, &others, trouble);
     }
 }
 
-/// The keys that a broken rule is about, the one that is most likely to be wrong first.
+/// The keys that a violated rule is about, starting with the one that is most likely wrong.
 fn involved_in(fault: &TimingFault) -> &'static [&'static str] {
     match fault {
-        // Nothing that is read is so short.
+        // The reader accepts no duration this short.
         TimingFault::NotPositive { .. } => &["lease.profile"],
         TimingFault::AttemptTooLong { .. } => &["lease.attempt", "lease.heartbeat"],
         TimingFault::SelfFenceTooShort { .. } => &["lease.self_fence", "lease.heartbeat", "lease.attempt"],
@@ -196,7 +193,7 @@ fn plans_exist(resolved: &mut Resolved) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
                 let plans: Vec<String> = plans.iter().map(|plan| format!("`{plan}`")).collect();
-                format!("the plans are {}; `[plans.NAME]` makes another", plans.join(", "))
+                format!("the plans are {}; add another with `[plans.NAME]`", plans.join(", "))
             }
         };
         let place = resolved.place(&path);
@@ -204,7 +201,7 @@ fn plans_exist(resolved: &mut Resolved) {
     }
 }
 
-/// A plan that is called so and limits something would deceive whoever reads a page.
+/// A plan of this name with a limit would mislead everyone who sees the name.
 fn unlimited_is(resolved: &mut Resolved) {
     let limits: Vec<KeyPath> = resolved
         .held
@@ -218,13 +215,13 @@ fn unlimited_is(resolved: &mut Resolved) {
         .collect();
     for path in limits {
         let place = resolved.place(&path);
-        let help = Some("give the plan another name, and set `default_plan` to it".to_owned());
-        let message = "the plan `unlimited` can have no limits";
+        let help = Some("rename the plan, and set `default_plan` to the new name".to_owned());
+        let message = "the plan `unlimited` cannot have limits";
         resolved.fault(place, &path, Trouble::new(message, "a limit", help));
     }
 }
 
-/// A fault of several keys together: shown where the first of them was said that was, and beside it the next.
+/// Reports an error about several keys: at the first one that was set, with the next one as the related place.
 fn between(resolved: &mut Resolved, first: &KeyPath, others: &[&KeyPath], trouble: Trouble) {
     let said: Vec<&KeyPath> =
         std::iter::once(first).chain(others.iter().copied()).filter(|path| resolved.is_said(path)).collect();

@@ -1,4 +1,4 @@
-//! The configuration that holds, as TOML or JSON, with where each value is from.
+//! Prints the effective configuration as TOML or JSON, with the origin of each value.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use super::kind::Setting;
 use super::path::KeyPath;
 use super::table::KEYS;
 
-/// Where a value is from.
+/// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
+    /// The default.
     Default,
     /// The file.
     File {
-        /// Which line of it, from 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// A variable or a flag, called so.
+    /// A variable or a flag of this name.
     Said(String),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Every value that holds, and where it is from. Secrets are not shown.
+/// All effective values and where they come from, without secrets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origins {
     file: Option<String>,
@@ -61,17 +61,17 @@ impl Origins {
         Origins { file, lines, ignored }
     }
 
-    /// Variables that are set and count for nothing.
+    /// Variables that are set but have no effect.
     pub fn ignored(&self) -> &[Fault] {
         &self.ignored
     }
 
-    /// Where the value of a key is from; none if there is no such key.
+    /// Where the value of a key comes from. `None` if there is no such key.
     pub fn of(&self, key: &str) -> Option<&Origin> {
         self.lines.iter().find(|line| line.path.to_string() == key).map(|line| &line.origin)
     }
 
-    /// The whole of it as a file that could be read again, but for its secrets.
+    /// The configuration as TOML, which could be read again except for its secrets.
     pub fn toml(&self) -> String {
         let mut text = String::new();
         if let Some(file) = &self.file {
@@ -85,7 +85,7 @@ impl Origins {
                 text.extend(["\n[", header, "]\n"]);
                 table = its_table;
             }
-            let hidden = if line.setting.is_hidden() { ", in part hidden" } else { "" };
+            let hidden = if line.setting.is_hidden() { ", partly hidden" } else { "" };
             let origin = self.named(&line.origin);
             let value = written(&line.setting.value());
             text.extend([line.path.leaf(), " = ", &value, "  # ", &origin, hidden, "\n"]);
@@ -93,7 +93,7 @@ impl Origins {
         text
     }
 
-    /// The same for machines: values in their tables, and origins by key.
+    /// The configuration as JSON: values in their tables, and origins by key.
     pub fn json(&self) -> Json {
         let (mut values, mut origins) = (Map::new(), Map::new());
         for line in &self.lines {
@@ -105,7 +105,7 @@ impl Origins {
         json!({ "file": self.file, "config": values, "origins": origins })
     }
 
-    /// `evenbeat.toml:12`: the file without its folders, for there is only one.
+    /// `evenbeat.toml:12`: the file without its directory, because there is only one.
     fn named(&self, origin: &Origin) -> String {
         match (origin, &self.file) {
             (Origin::File { line }, Some(file)) => {
@@ -116,7 +116,7 @@ impl Origins {
     }
 }
 
-/// Puts a value into a table below others, which are made where they are not there.
+/// Inserts a value at a path, and creates missing tables.
 fn insert(table: &mut Map<String, Json>, steps: &[&str], leaf: &str, value: Json) {
     let Some((first, rest)) = steps.split_first() else {
         table.insert(leaf.to_owned(), value);
@@ -128,7 +128,7 @@ fn insert(table: &mut Map<String, Json>, steps: &[&str], leaf: &str, value: Json
     }
 }
 
-/// Tables in the order of the keys, in a table of names one name after the other.
+/// The sort order: tables in the order of the keys, entries of a named table grouped by name.
 fn turn_of(path: &KeyPath) -> (usize, Option<String>, usize) {
     let table_of = |pattern: &str| pattern.rsplit_once('.').map(|(table, _)| table.to_owned());
     let table = table_of(path.pattern);
@@ -137,12 +137,12 @@ fn turn_of(path: &KeyPath) -> (usize, Option<String>, usize) {
     (first.unwrap_or(0), path.name.clone(), own.unwrap_or(0))
 }
 
-/// A name of a file can hold anything; a comment ends with its line.
+/// Removes line breaks from a file name, because it is printed in a comment.
 fn in_one_line(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { '?' } else { it }).collect()
 }
 
-/// A value as TOML has it.
+/// A value as TOML.
 fn written(value: &Value) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),

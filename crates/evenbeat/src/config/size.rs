@@ -1,11 +1,11 @@
-//! Numbers of bytes as people write them: `10MiB`, `512KiB`, `1GB`, `4096`.
+//! Sizes in bytes: `10MiB`, `512KiB`, `1GB`, `4096`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use evenbeat_core::nearest::shortened;
 
-/// Units and their bytes; the first of them that divides a number is the one it is shown in.
+/// Units and their bytes. A size is printed in the first unit that divides it.
 const UNITS: [(&str, u64); 8] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),
@@ -17,11 +17,11 @@ const UNITS: [(&str, u64); 8] = [
     ("kB", 1_000),
 ];
 
-/// So many bytes.
+/// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Size(pub(super) u64);
 
-/// A text that is no number of bytes.
+/// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a size (write `512KiB`, `10MiB` or `2GiB`)")]
 pub(super) struct SizeError {
@@ -43,7 +43,7 @@ impl FromStr for Size {
             None if unit.is_empty() || unit == "B" => 1,
             None => return Err(refused()),
         };
-        // What is stored and shown is a signed number.
+        // Sizes are stored and shown as signed numbers.
         let total = number.checked_mul(bytes).filter(|total| i64::try_from(*total).is_ok());
         total.map(Size).ok_or_else(refused)
     }

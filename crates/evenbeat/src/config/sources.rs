@@ -1,4 +1,4 @@
-//! What a configuration is read from.
+//! The inputs of a configuration.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,41 +6,41 @@ use std::fmt;
 
 use crate::jobfile::SourceText;
 
-/// All that a configuration is read from; nothing else is looked at.
+/// All inputs of a configuration.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The file, if there is one.
     pub file: Option<SourceText>,
-    /// Whether nobody knows what the file says: then nothing is concluded from its silence.
+    /// Whether the content of the file is unknown, so that a missing key means nothing.
     pub is_file_unread: bool,
     /// The whole environment.
     pub variables: BTreeMap<String, OsString>,
-    /// What was said on the command line.
+    /// The flags of the command line.
     pub flags: Vec<Flag>,
-    /// What the node runs on.
+    /// Facts about the machine.
     pub machine: Machine,
 }
 
-/// Nothing of it is shown: any of it may be a secret.
+/// Shows nothing, because any value may be a secret.
 impl fmt::Debug for Sources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sources").finish_non_exhaustive()
     }
 }
 
-/// Something that was said on the command line.
+/// A flag of the command line.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Flag {
-    /// A flag of its own.
+    /// A dedicated flag.
     Named {
-        /// As it is written: `--listen`.
+        /// The flag as typed: `--listen`.
         flag: &'static str,
-        /// The key that it stands for.
+        /// The key that it sets.
         key: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
     },
-    /// `--set KEY=VALUE`, the part after the flag.
+    /// The value of `--set KEY=VALUE`.
     Set(String),
 }
 
@@ -53,12 +53,12 @@ impl fmt::Debug for Flag {
     }
 }
 
-/// What the node runs on.
+/// Facts about the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// How many runs it can truly do at a time.
+    /// Number of cores.
     pub n_cores: u32,
-    /// What it is called.
+    /// Host name.
     pub host_name: String,
 }
 

@@ -1,4 +1,4 @@
-//! Every key there is, in the order in which they are printed.
+//! All configuration keys, in the order in which they are printed.
 
 use evenbeat_core::agenda::WINDOW_MAX;
 use evenbeat_core::time::Duration;
@@ -8,27 +8,27 @@ use super::kind::{Kind, SHORTEST};
 /// One key.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// With dots; `<name>` stands for a name that people choose.
+    /// Dotted path; `<name>` is a placeholder for a user-chosen name.
     pub(super) path: &'static str,
     pub(super) kind: Kind,
     pub(super) default: Default,
-    /// For the reference.
+    /// Description for the reference.
     pub(super) meaning: &'static str,
-    /// Whether this version does anything with it. A key without effect is refused and shown nowhere, so that nobody
-    /// relies on a limit or an alert that does not exist.
+    /// Whether this version uses the key. A key without effect is rejected and never shown, so that no one relies on a
+    /// limit or an alert that does not exist.
     pub(super) has_effect: bool,
 }
 
-/// What holds where nothing is said.
+/// The default of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Default {
-    /// This, as a variable would say it.
+    /// A fixed value, written as in a variable.
     Text(&'static str),
-    /// Something that depends on the machine or on another key; for people.
+    /// A description of a default that depends on the machine or on another key.
     Worked(&'static str),
 }
 
-/// What stands in a path for a name.
+/// The placeholder for a user-chosen name in a path.
 pub(super) const NAME: &str = "<name>";
 
 const ANY_LENGTH: Kind = Kind::Length { min: SHORTEST, max: Duration::LONGEST };
@@ -48,42 +48,42 @@ const fn worked(path: &'static str, kind: Kind, default: &'static str, meaning: 
     Key { path, kind, default: Default::Worked(default), meaning, has_effect: true }
 }
 
-/// A key whose feature this version does not have yet.
+/// A key that this version does not support yet.
 const fn idle(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
     Key { has_effect: false, ..key(path, kind, default, meaning) }
 }
 
 const fn timing(path: &'static str, meaning: &'static str) -> Key {
-    worked(path, ANY_LENGTH, "by `lease.profile`", meaning)
+    worked(path, ANY_LENGTH, "set by `lease.profile`", meaning)
 }
 
 /// The keys.
 pub(super) static KEYS: &[Key] = &[
-    worked("store", Kind::Store, "`sqlite:<data_dir>/evenbeat.db`", "where jobs and runs are kept"),
+    worked("store", Kind::Store, "`sqlite:<data_dir>/evenbeat.db`", "where jobs and runs are stored"),
     worked(
         "data_dir",
         Kind::Path,
-        "`$STATE_DIRECTORY`, else `$XDG_STATE_HOME/evenbeat`, else `~/.local/state/evenbeat`",
-        "the node's own files: logs of runs, locks, the socket",
+        "`$STATE_DIRECTORY`, or `$XDG_STATE_HOME/evenbeat`, or `~/.local/state/evenbeat`",
+        "directory for the node's own files: run logs, locks and the socket",
     ),
     key(
         "listen",
         Kind::Address,
         "127.0.0.1:8060",
-        "where the API is served; only an address of this machine, since there are no tokens yet",
+        "address and port of the API; must be a loopback address, because this version has no authentication",
     ),
-    worked("socket", Kind::Path, "`<data_dir>/evenbeat.sock`", "the Unix socket that the command line uses"),
+    worked("socket", Kind::Path, "`<data_dir>/evenbeat.sock`", "Unix socket that the command line uses"),
     idle(
         "tokens_file",
         MAYBE_PATH,
         "none",
-        "the tokens that the API accepts; nobody but the node's own user may be able to read it",
+        "file with the tokens that the API accepts; must be readable only by the node's own user",
     ),
     key(
         "scheduler_interval",
         Kind::Length { min: Duration::from_millis(100), max: Duration::from_hours(1) },
         "5s",
-        "how often the store is looked at for changes, nudged or not",
+        "how often to check the store for changes, even without a notification",
     ),
     idle(
         "start_within",
@@ -91,167 +91,190 @@ pub(super) static KEYS: &[Key] = &[
         "5m",
         "how long a run that was handed to a broker waits for a worker before it is given up",
     ),
-    key("default_plan", Kind::Text, "unlimited", "the plan of tenants that have none of their own"),
-    key("jobs", Kind::Paths, "", "job files, or directories of them, that `serve` applies when it starts"),
-    worked("node.name", Kind::NodeName, "the host's name", "the server that this node is"),
-    key("node.instance", Kind::NodeName, "main", "which of several nodes on that server"),
+    key("default_plan", Kind::Text, "unlimited", "plan of tenants without a plan of their own"),
+    key("jobs", Kind::Paths, "", "job files or directories that `serve` applies when it starts"),
+    worked("node.name", Kind::NodeName, "the host name", "name of this node"),
+    key(
+        "node.instance",
+        Kind::NodeName,
+        "main",
+        "instance name, to tell several nodes of the same name apart",
+    ),
     worked(
         "pools.<name>.capacity",
         Kind::Count { min: 0, max: 1_000_000 },
-        "4 for each core in the pool `default`, which is always there; required in any other",
-        "what the node carries of this pool at a time, in units of cost",
+        "4 per core for the pool `default`, which always exists; required for any other",
+        "how much this pool can run at the same time on this node, in units of cost",
     ),
     key(
         "pools.<name>.reserved",
         Kind::Count { min: 0, max: 1_000_000 },
         "0",
-        "how many of these units only manual and short runs may use",
+        "units that only manual and short runs may use",
     ),
     key(
         "balance.by",
         Kind::Word(&["runs", "work"]),
         "runs",
-        "what is levelled: starts, or starts times expected length times cost",
+        "what to balance: the number of starts, or starts weighted by expected length and cost",
     ),
     key(
         "balance.strategy",
         Kind::Word(&["phase", "least_loaded", "none"]),
         "phase",
-        "how places are chosen: by all occurrences of every job, by the next ones alone, or not at all",
+        "how start times are chosen: by all occurrences of a job, by the next one only, or not at all",
     ),
-    key("balance.slot_minutes", Kind::SlotMinutes, "15", "how wide a slot is"),
+    key("balance.slot_minutes", Kind::SlotMinutes, "15", "width of a slot in minutes"),
     key(
         "balance.first_run_within",
         MAYBE_LENGTH,
         "none",
-        "how soon a new job runs at the latest; without it, within one interval",
+        "latest start of a new job's first run; by default within one interval",
     ),
-    key("dispatch.lookahead", Kind::Truth, "true", "whether room is kept for what will soon need it more"),
+    key(
+        "dispatch.lookahead",
+        Kind::Truth,
+        "true",
+        "whether to hold room for jobs that will soon need it more",
+    ),
     key(
         "dispatch.late_share",
         Kind::Count { min: 0, max: 100 },
         "50",
-        "the percentage of capacity that late work may use while other work can still be in time",
+        "percentage of capacity that late jobs may use while other jobs can still be on time",
     ),
     key(
         "dispatch.short",
         MAYBE_LENGTH,
         "10s",
-        "runs expected to be no longer than this may use what is reserved",
+        "runs that are expected to take no longer than this count as short and may use reserved units",
     ),
-    key("dispatch.start_rate", MAYBE_COUNT, "none", "how many runs may start in a second, in the long run"),
+    key("dispatch.start_rate", MAYBE_COUNT, "none", "maximum number of starts per second, on average"),
     key(
         "dispatch.start_burst",
         MAYBE_COUNT,
         "none",
-        "how many runs may start at once; without it, as many as `dispatch.start_rate`",
+        "maximum number of starts at once; by default the same as `dispatch.start_rate`",
     ),
-    key(
-        "dispatch.prefer_for",
-        MAYBE_LENGTH,
-        "2s",
-        "how long a job that another node should take is left to it",
-    ),
+    key("dispatch.prefer_for", MAYBE_LENGTH, "2s", "how long to leave a job to the node that should take it"),
     key(
         "dispatch.batch",
         Kind::Count { min: 1, max: 10_000 },
         "1000",
-        "how many runs are claimed at once at most",
+        "maximum number of runs to claim at once",
     ),
     key(
         "agenda.lookahead",
         Kind::Length { min: Duration::from_mins(1), max: WINDOW_MAX },
         "1h",
-        "how far ahead occurrences are worked out",
+        "how far ahead occurrences are computed",
     ),
     key(
         "agenda.rebuild_every",
         A_SECOND_OR_MORE,
         "30s",
-        "how often they are worked out anew, changed or not",
+        "how often they are recomputed, even without a change",
     ),
     key(
         "lease.profile",
         Kind::Word(&["default", "fast"]),
         "default",
-        "how quickly a dead node's runs go on elsewhere; the same on all nodes. `fast` needs a quick and quiet network. \
-         SQLite needs no leases",
+        "how quickly other nodes take over the runs of a dead node; must be the same on all nodes. `fast` needs a fast and \
+         reliable network. SQLite needs no leases",
     ),
-    timing("lease.heartbeat", "how often a node beats"),
-    timing("lease.attempt", "how long one attempt to reach the store may take"),
-    timing("lease.self_fence", "how long after the beginning of its last good beat a node trusts its lease"),
-    timing("lease.stop_bound", "how long a freeze or a kill may take to be effective"),
-    timing("lease.freeze_bound", "how long a freeze may take to be verified; then it becomes a kill"),
-    timing("lease.window", "how long others must see a beat stand still"),
-    timing("lease.probe", "how often others look"),
-    timing("lease.gap", "how far apart two looks may be without the window beginning anew"),
-    timing("lease.quarantine", "how long a new epoch of the store is watched before it is opened"),
-    timing("lease.backoff_cap", "the longest pause between two attempts to reconnect"),
+    timing("lease.heartbeat", "how often a node sends a heartbeat"),
+    timing("lease.attempt", "timeout of one attempt to reach the store"),
+    timing(
+        "lease.self_fence",
+        "how long a node trusts its lease, counted from the start of its last successful heartbeat",
+    ),
+    timing("lease.stop_bound", "how long a freeze or a kill may take to take effect"),
+    timing("lease.freeze_bound", "how long a freeze may take to be verified before the run is killed"),
+    timing("lease.window", "how long a heartbeat must be silent before other nodes take over"),
+    timing("lease.probe", "how often other nodes check heartbeats"),
+    timing("lease.gap", "longest time between two checks that does not restart the window"),
+    timing("lease.quarantine", "how long a new epoch of the store is observed before it opens"),
+    timing("lease.backoff_cap", "longest pause between two attempts to reconnect"),
     key(
         "sites.<name>.max_concurrent",
         MAYBE_COUNT,
         "none",
-        "how many runs may use this site at a time, over all nodes",
+        "maximum number of concurrent runs of this site, across all nodes",
     ),
-    key("sites.<name>.min_gap", MAYBE_LENGTH, "none", "at least so long from start to start"),
-    key("sites.<name>.max_per_hour", MAYBE_COUNT, "none", "how many runs may start within any hour"),
+    key("sites.<name>.min_gap", MAYBE_LENGTH, "none", "minimum time between two starts"),
+    key("sites.<name>.max_per_hour", MAYBE_COUNT, "none", "maximum number of starts within any hour"),
     key(
         "plans.<name>.max_concurrent_jobs",
         MAYBE_COUNT,
         "none",
-        "how many jobs of a tenant run at a time; `free`: 2. The plans `free` and `unlimited` are always there",
+        "maximum number of concurrent jobs of a tenant; 2 for `free`. The plans `free` and `unlimited` always exist",
     ),
     key(
         "plans.<name>.max_run_time",
         MAYBE_LENGTH,
         "none",
-        "how long a run may take, whatever its job says; `free`: 10m",
+        "maximum length of a run, whatever its job allows; 10m for `free`",
     ),
     idle(
         "plans.<name>.max_pages_per_run",
         MAYBE_COUNT,
         "none",
-        "how many pages a run may process; `free`: 100",
+        "maximum number of pages per run; 100 for `free`",
     ),
     idle(
         "plans.<name>.max_snapshots",
         MAYBE_COUNT,
         "none",
-        "how many snapshots a tenant may have; `free`: 1500",
+        "maximum number of snapshots of a tenant; 1500 for `free`",
     ),
     idle(
         "plans.<name>.max_db_bytes",
         MAYBE_SIZE,
         "none",
-        "how much a tenant may keep; jobs are paused at 90%",
+        "maximum size of a tenant's data; jobs are paused at 90%",
     ),
-    worked("tenants.<name>.plan", Kind::Text, "`default_plan`", "the tenant's plan"),
-    key("quota.max_concurrent_jobs", MAYBE_COUNT, "none", "how many jobs run at a time, over all tenants"),
-    key("quota.max_run_time", MAYBE_LENGTH, "none", "how long any run may take, whatever its job says"),
-    idle("quota.max_pages_per_run", MAYBE_COUNT, "none", "how many pages any run may process"),
-    idle("quota.max_snapshots", MAYBE_COUNT, "none", "how many snapshots there may be, over all tenants"),
+    worked("tenants.<name>.plan", Kind::Text, "`default_plan`", "plan of the tenant"),
+    key(
+        "quota.max_concurrent_jobs",
+        MAYBE_COUNT,
+        "none",
+        "maximum number of concurrent jobs, across all tenants",
+    ),
+    key("quota.max_run_time", MAYBE_LENGTH, "none", "maximum length of any run, whatever its job allows"),
+    idle("quota.max_pages_per_run", MAYBE_COUNT, "none", "maximum number of pages per run"),
+    idle("quota.max_snapshots", MAYBE_COUNT, "none", "maximum number of snapshots, across all tenants"),
     idle(
         "quota.max_db_bytes",
         MAYBE_SIZE,
         "none",
-        "how much may be kept, over all tenants; jobs are paused at 90%",
+        "maximum size of all data, across all tenants; jobs are paused at 90%",
     ),
-    key("commands.allow_shell", Kind::Truth, "false", "whether jobs may say `shell = true`"),
+    key("commands.allow_shell", Kind::Truth, "false", "whether jobs may use `shell = true`"),
     key(
         "commands.grace",
         ANY_LENGTH,
         "10s",
-        "how long a run has to end when it is asked to, unless its job says otherwise",
+        "how long a run may take to stop after SIGTERM, unless its job sets `grace`",
     ),
     key("commands.output_max", Kind::Size { min: 1 << 10 }, "10MiB", "how much output of a run is kept"),
-    key("commands.env_pass", Kind::VariableNames, "", "variables of the node that every run inherits"),
-    key("commands.max_orphan", ANY_LENGTH, "10m", "how long a run goes on without a node; then it is killed"),
-    key("commands.max_frozen", ANY_LENGTH, "24h", "how long a run stays frozen; then it is killed"),
+    key(
+        "commands.env_pass",
+        Kind::VariableNames,
+        "",
+        "environment variables that every run inherits from the node",
+    ),
+    key(
+        "commands.max_orphan",
+        ANY_LENGTH,
+        "10m",
+        "how long a run may continue without its node before it is killed",
+    ),
+    key("commands.max_frozen", ANY_LENGTH, "24h", "how long a run may stay frozen before it is killed"),
     key(
         "commands.nofile",
         MAYBE_COUNT,
         "none",
-        "how many files a run may have open; without it, as many as the node",
+        "maximum number of open files of a run; by default the same as for the node",
     ),
     key("retention.runs", AN_HOUR_OR_MORE, "30d", "how long ended runs are kept"),
     key(
@@ -262,40 +285,30 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key("retention.logs", AN_HOUR_OR_MORE, "14d", "how long the output of runs is kept"),
     key("retention.scores", AN_HOUR_OR_MORE, "30d", "how long the history of the distribution score is kept"),
-    key("retention.audit", AN_HOUR_OR_MORE, "365d", "how long it is kept who changed what"),
-    idle(
-        "alerts.score_below",
-        Kind::Share,
-        "0.6",
-        "an alert is sent when the distribution score falls below this",
-    ),
-    idle("queue.topic", Kind::Text, "job.start", "where start messages go, unless a job says otherwise"),
-    key(
-        "log.level",
-        Kind::Word(&["error", "warn", "info", "debug", "trace"]),
-        "info",
-        "what is logged: this and whatever is more important",
-    ),
+    key("retention.audit", AN_HOUR_OR_MORE, "365d", "how long audit entries are kept"),
+    idle("alerts.score_below", Kind::Share, "0.6", "distribution score below which an alert is sent"),
+    idle("queue.topic", Kind::Text, "job.start", "topic for start messages, unless a job sets its own"),
+    key("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"]), "info", "lowest level to log"),
     key(
         "log.format",
         Kind::Word(&["auto", "human", "json"]),
         "auto",
-        "how it is logged; `auto` is for people on a terminal and JSON elsewhere",
+        "log format; `auto` is `human` on a terminal and `json` elsewhere",
     ),
 ];
 
-/// The keys that this version does something with.
+/// The keys that this version uses.
 pub(super) fn effective_keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.has_effect)
 }
 
-/// Those of the names below a table that are worth suggesting.
+/// The names in a table that a hint may suggest.
 pub(super) fn suggestions(table: &str, names: &[&'static str]) -> Vec<&'static str> {
     let path = |name: &str| if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
     names.iter().copied().filter(|name| find(&path(name)).is_none_or(|key| key.has_effect)).collect()
 }
 
-/// The names that may stand below a table, the top being "".
+/// The names that a table may contain; "" is the top level.
 pub(super) fn children(table: &str) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = Vec::new();
     for key in KEYS {
@@ -312,12 +325,12 @@ pub(super) fn children(table: &str) -> Vec<&'static str> {
     found
 }
 
-/// The key of a path, with `<name>` for a name.
+/// Finds a key by its path, with `<name>` as placeholder.
 pub(super) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
-/// The tables whose entries have names that people choose: `pools`, `sites`.
+/// The tables with user-chosen names: `pools`, `sites`.
 pub(super) fn named_tables() -> impl Iterator<Item = &'static str> {
     children("").into_iter().filter(|table| children(table) == [NAME])
 }

@@ -1,5 +1,5 @@
-//! A configuration as a tree in which every name and value knows its place: what [`tree`] reads of any TOML, name by name
-//! in the order of the text, and with no secret in what it says.
+//! Parses the configuration as TOML into a tree in which every name and value knows its place. Names keep the order of the
+//! text, and errors never contain secrets.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use super::mask::masked;
 use crate::jobfile::tree::{self, About};
 use crate::jobfile::{Lines, Spans};
 
-/// What stands in a table.
+/// The entries of a table.
 pub(super) type Table = Vec<Entry>;
 
-/// A name and what it stands for.
+/// A name and its value.
 #[derive(Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: String,
@@ -29,12 +29,12 @@ pub(super) enum Node {
     Value(Value),
 }
 
-/// Something that keeps a text from being read as TOML.
+/// A syntax error.
 pub(super) type Broken = (Range<usize>, Trouble);
 
-/// Reads a text; all that is wrong with it, at most one thing a line.
+/// Parses a text. Returns all errors, at most one per line.
 pub(super) fn parse(text: &str) -> Result<Table, Vec<Broken>> {
-    // What is wrong is shown, and may stand where a secret does.
+    // Errors quote the text, which may contain a secret.
     let about = About { shown: &masked(text), what_is: "the configuration is" };
     let tree = tree::parse(text, &Lines::of(text), about).map_err(|broken| {
         let trouble = |it: tree::Broken| Trouble { message: it.message, label: None, help: it.help };
@@ -60,7 +60,7 @@ fn entries(table: value::Table, spans: &Spans) -> Table {
     read
 }
 
-/// Reads a value by itself, as a variable has it.
+/// Parses a single value, as in a variable.
 pub(super) fn parse_value(text: &str) -> Result<Node, Vec<Broken>> {
     const BEFORE: &str = "value=";
     let back = |span: Range<usize>| {
@@ -112,7 +112,7 @@ mod tests {
             "listen = 127.0.0.1:8060\na = 1\na = 2\n",
             &[
                 ("127.0.0.1:8060", "not valid TOML: `127.0.0.1:8060` needs quotes"),
-                ("a", "`a` is written twice in the same table"),
+                ("a", "`a` is set twice in the same table"),
             ],
         );
         check(

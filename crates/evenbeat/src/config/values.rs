@@ -1,4 +1,4 @@
-//! The configuration as plain typed values, and what the core makes of them.
+//! The configuration as typed values, and their conversion for the core.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,108 +14,108 @@ use evenbeat_core::time::Duration;
 
 use super::store_address::StorePlace;
 
-/// How many rows of each kind go at once when history is trimmed, so that nobody waits for it.
+/// Rows to delete at once when history is trimmed. Small enough that other requests do not have to wait.
 pub const TRIM_MOST: usize = 1_000;
 
-/// How a node is set up. What each value means is said in docs/reference/configuration.md.
+/// The configuration of a node. docs/reference/configuration.md describes the values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where jobs and runs are kept.
+    /// Where jobs and runs are stored.
     pub store: StorePlace,
-    /// The node's own files.
+    /// Directory for the node's own files.
     pub data_dir: PathBuf,
-    /// Where the API and the pages are served.
+    /// Address of the API and the web pages.
     pub listen: SocketAddr,
     /// The Unix socket that the command line uses.
     pub socket: PathBuf,
-    /// The server that this node is.
+    /// Name of this node.
     pub node: NodeName,
-    /// Which of several nodes on it.
+    /// Tells several nodes of the same name apart.
     pub instance: NodeName,
-    /// What the node can carry.
+    /// The pools of this node and their capacity.
     pub pools: BTreeMap<Pool, PoolSettings>,
-    /// How often the store is looked at.
+    /// How often to check the store for changes.
     pub scheduler_interval: Duration,
-    /// How the fleet is levelled.
+    /// How the fleet is balanced.
     pub balance: Balance,
-    /// How soon a new job runs at the latest, unless it says otherwise itself.
+    /// Latest start of a new job's first run, unless the job sets its own.
     pub first_run_within: Option<Duration>,
-    /// How the node chooses.
+    /// How the node chooses the next run.
     pub dispatch: DispatchSettings,
-    /// What is worked out ahead.
+    /// The agenda of coming occurrences.
     pub agenda: AgendaSettings,
-    /// How leases are kept, where the store needs any.
+    /// Lease timings, for stores that need leases.
     pub lease: Timings,
     /// How long a published run waits for a worker.
     pub start_within: Duration,
     /// Limits of sites.
     pub sites: BTreeMap<Site, CounterLimit>,
-    /// Limits by the name of a plan; `free` and `unlimited` are always there.
+    /// Limits by plan; `free` and `unlimited` always exist.
     pub plans: BTreeMap<String, Limits>,
-    /// The plans of tenants; each is there.
+    /// The plans of tenants; each of them exists.
     pub tenants: BTreeMap<Tenant, String>,
     /// The plan of all other tenants.
     pub default_plan: String,
     /// Limits of all tenants together.
     pub quota: Limits,
-    /// How commands are run.
+    /// Settings for commands.
     pub commands: RunSettings,
-    /// How long things are kept.
+    /// How long history is kept.
     pub retention: KeepFor,
     /// The distribution score below which an alert is sent.
     pub score_below: f64,
-    /// Where start messages go.
+    /// Topic for start messages.
     pub topic: String,
-    /// What is logged, and how.
+    /// Logging.
     pub log: LogSettings,
     /// Job files and directories that `serve` applies when it starts.
     pub jobs: Vec<PathBuf>,
 }
 
-/// What is worked out ahead.
+/// The agenda of coming occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgendaSettings {
-    /// How far.
+    /// How far ahead occurrences are computed.
     pub lookahead: Duration,
-    /// How often.
+    /// How often they are recomputed.
     pub rebuild_every: Duration,
 }
 
-/// Limits of a plan, or of everybody together (Q1).
+/// Limits of a plan, or of all tenants together (Q1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Jobs that run at a time.
+    /// Concurrent jobs.
     pub max_concurrent_jobs: Option<u32>,
-    /// The length of a run.
+    /// Length of a run.
     pub max_run_time: Option<Duration>,
-    /// Pages that a run processes.
+    /// Pages per run.
     pub max_pages_per_run: Option<u32>,
-    /// Snapshots, in sum.
+    /// Snapshots in total.
     pub max_snapshots: Option<u32>,
-    /// What is kept.
+    /// Size of the data.
     pub max_db_bytes: Option<u64>,
 }
 
-/// How commands are run.
+/// Settings for commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSettings {
     /// Whether jobs may use a shell.
     pub allow_shell: bool,
-    /// How long a run has to end when it is asked to.
+    /// How long a run may take to stop after SIGTERM.
     pub grace: Duration,
     /// How many bytes of output are kept.
     pub output_max: u64,
     /// Variables that every run inherits.
     pub env_pass: Vec<String>,
-    /// How long a run goes on without a node.
+    /// How long a run may continue without its node.
     pub max_orphan: Duration,
-    /// How long a run stays frozen.
+    /// How long a run may stay frozen.
     pub max_frozen: Duration,
-    /// How many files a run may have open.
+    /// Maximum number of open files of a run.
     pub nofile: Option<u32>,
 }
 
-/// How long things are kept.
+/// How long history is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepFor {
     /// Ended runs.
@@ -126,22 +126,21 @@ pub struct KeepFor {
     pub logs: Duration,
     /// History of the score.
     pub scores: Duration,
-    /// Who changed what.
+    /// Audit entries.
     pub audit: Duration,
 }
 
-/// What is logged, and how.
+/// Logging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// This and whatever is more important.
+    /// Lowest level to log.
     pub level: LogLevel,
-    /// In which form.
     pub format: LogFormat,
 }
 
-/// How important a line is.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "they are called what they are called everywhere")]
+#[expect(missing_docs, reason = "the names are the usual log levels")]
 pub enum LogLevel {
     Error,
     Warn,
@@ -150,28 +149,28 @@ pub enum LogLevel {
     Trace,
 }
 
-/// The form of a line.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people on a terminal, JSON elsewhere.
+    /// Human-readable on a terminal, JSON elsewhere.
     Auto,
-    /// For people.
+    /// Human-readable.
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl Config {
-    /// What the engine of this node goes by.
+    /// The settings of this node's engine.
     pub fn settings(&self) -> Settings {
         let open_of =
             |limits: Limits| CounterLimit { max_open: limits.max_concurrent_jobs, ..CounterLimit::default() };
-        // Those without limits too: what holds for all others does not hold for them.
+        // Include tenants without limits, so that the default plan does not apply to them.
         let tenants = || self.tenants.keys().map(|tenant| (tenant.clone(), self.limits_of(tenant)));
         let others = self.limits_of_plan(&self.default_plan);
         Settings {
             node: self.node.clone(),
-            // One process has the file for itself: its lock is the lease.
+            // A single process owns the file, so its lock is the lease.
             lease: match self.store {
                 StorePlace::Sqlite(_) => None,
                 StorePlace::Postgres(_) => Some(self.lease),
@@ -194,18 +193,18 @@ impl Config {
         }
     }
 
-    /// How the fleet is levelled.
+    /// How the fleet is balanced.
     pub fn balance(&self) -> Balance {
         self.balance
     }
 
-    /// How long the store keeps what is over.
+    /// How long the store keeps history.
     pub fn retention(&self) -> Retention {
         let KeepFor { runs, records, audit, .. } = self.retention;
         Retention::new(runs, records, audit, TRIM_MOST)
     }
 
-    /// The limits of a tenant: those of its plan.
+    /// The limits of a tenant's plan.
     pub fn limits_of(&self, tenant: &Tenant) -> Limits {
         self.limits_of_plan(self.plan_of(tenant))
     }

@@ -1,4 +1,4 @@
-//! Who says something, and where.
+//! The source of a value: the file, a variable or a flag.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::fault::Place;
 use super::show::Origin;
 use crate::jobfile::SourceText;
 
-/// Which source wins over which.
+/// The precedence of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     PlainVariable,
@@ -15,11 +15,11 @@ pub(super) enum Rank {
     Flag,
 }
 
-/// Who is speaking.
+/// The source that is being read.
 #[derive(Clone, Copy)]
 pub(super) enum Voice<'a> {
     File(&'a SourceText),
-    /// A variable or a flag, and what it says if that is TOML.
+    /// A variable or a flag, and its value if that is TOML.
     Said {
         by: &'a str,
         toml: Option<&'a str>,

@@ -1,11 +1,11 @@
-//! What one line of a crontab is.
+//! Classifies a line of a crontab.
 
 use super::words::Piece;
 
-/// How many fields a schedule has; a crontab knows no seconds.
+/// Number of schedule fields. A crontab has no seconds.
 const N_FIELDS: usize = 5;
 
-/// One line, taken apart but not yet understood.
+/// One line, split into its parts but not parsed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// Blank, or a comment.
@@ -14,7 +14,7 @@ pub(super) enum Line<'a> {
     Assignment { name: &'a str, value: Piece<'a> },
     /// A schedule and the rest of the line: a command, perhaps a user before it.
     Entry { schedule: Piece<'a>, rest: Piece<'a> },
-    /// Fewer words than a schedule has.
+    /// Fewer words than a schedule needs.
     TooShort { line: Piece<'a>, n_words: usize },
 }
 
@@ -42,7 +42,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A name, `=` and a value; both may be in quotes. No schedule begins like that.
+/// Parses `NAME=value`, in which both sides may be quoted. A schedule never starts like this.
 fn assignment(line: Piece<'_>) -> Option<(&str, Piece<'_>)> {
     let (before, after) = line.split_at(line.text.find('=')?);
     let name = unquoted(before.trimmed()).text;
@@ -51,7 +51,7 @@ fn assignment(line: Piece<'_>) -> Option<(&str, Piece<'_>)> {
     is_name.then_some((name, unquoted(after.split_at(1).1.trimmed())))
 }
 
-/// A text without the matching quotes around it, if it has them.
+/// Removes matching quotes around a text.
 fn unquoted(text: Piece<'_>) -> Piece<'_> {
     let is_quoted = ['"', '\'']
         .into_iter()
@@ -59,14 +59,14 @@ fn unquoted(text: Piece<'_>) -> Piece<'_> {
     if is_quoted { text.split_at(text.text.len() - 1).0.split_at(1).1 } else { text }
 }
 
-/// Whether a command ends with the comment `# pin`, which keeps its time as it is written.
+/// Whether a command ends with the comment `# pin`, which keeps its time as written.
 pub(super) fn is_pinned(command: &str) -> bool {
     command.rsplit_once('#').is_some_and(|(before, comment)| {
         comment.trim_ascii() == "pin" && before.ends_with(|it: char| it.is_ascii_whitespace())
     })
 }
 
-/// What cron hands to the shell: up to the first `%`, with each `\%` as a `%`.
+/// The part that cron passes to the shell: up to the first `%`, with each `\%` as a `%`.
 pub(super) fn command_text(raw: &str) -> String {
     let mut command = String::new();
     let mut letters = raw.chars().peekable();
@@ -90,7 +90,7 @@ mod tests {
             Line::Nothing => "nothing".to_owned(),
             Line::Assignment { name, value } => format!("{name} := {}", value.text),
             Line::Entry { schedule, rest } => format!("{} | {}", schedule.text, rest.text),
-            Line::TooShort { n_words, .. } => format!("only {n_words} words"),
+            Line::TooShort { n_words, .. } => format!("too short: {n_words}"),
         };
         assert_eq!(shown, expected, "{text:?}");
     }
@@ -105,7 +105,7 @@ mod tests {
         check("SHELL='/bin/sh'", "SHELL := /bin/sh");
         check("\"QUOTED\"=\"x\"", "QUOTED := x");
         check("'PATH' = /bin", "PATH := /bin");
-        check("\"HALF=x", "only 1 words");
+        check("\"HALF=x", "too short: 1");
         check("EMPTY=", "EMPTY := ");
         check("QUOTE=\"", "QUOTE := \"");
         check("0 3 * * * backup.sh", "0 3 * * * | backup.sh");
@@ -113,12 +113,12 @@ mod tests {
         check("@daily backup.sh", "@daily | backup.sh");
         check("@daily", "@daily | ");
         check("0 3 * * *", "0 3 * * * | ");
-        check("0 3 * *", "only 4 words");
+        check("0 3 * *", "too short: 4");
         check("H H * * * A=b x", "H H * * * | A=b x");
         check("0 3 * * * A=b x", "0 3 * * * | A=b x");
-        check("9=x", "only 1 words");
-        check("=x", "only 1 words");
-        check("é=x", "only 1 words");
+        check("9=x", "too short: 1");
+        check("=x", "too short: 1");
+        check("é=x", "too short: 1");
     }
 
     #[test]

@@ -1,16 +1,16 @@
-//! Whether a crontab has a user before each command.
+//! Detects whether a crontab has a user before each command.
 
 use super::entry::Line;
 
-/// Users that are never programs: one of them before a command gives the system form away by itself.
+/// Users that are never programs. One of them before a command is enough to detect the system form.
 const SURE_USERS: [&str; 4] = ["root", "www-data", "nobody", "daemon"];
 
-/// Users whose name before a command may give the system form away. None of them is also a program that
-/// people usually run from cron, as `git`, `mail` and `mysql` are.
+/// Users that hint at the system form. Unlike `git`, `mail` and `mysql`, none of them is also a program that is often run
+/// from cron.
 pub const SYSTEM_USERS: [&str; 8] =
     ["root", "www-data", "nobody", "postgres", "daemon", "apache", "ubuntu", "deploy"];
 
-/// What stands between schedule and command.
+/// What comes between schedule and command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrontabForm {
     /// Nothing: a user's own crontab.
@@ -20,7 +20,7 @@ pub enum CrontabForm {
 }
 
 impl CrontabForm {
-    /// The form that the lines of a file have.
+    /// Detects the form of a file.
     pub(super) fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> CrontabForm {
         let (mut any_known, mut all_fit) = (false, true);
         for line in lines {
@@ -62,7 +62,7 @@ mod tests {
         check("0 3 * * * deploy a\n0 4 * * * b c", User);
         check("0 3 * * * deploy a\n0 4 * * * shop /srv/sync", System);
         check("0 3 * * * root a\n0 4 * * * shop /srv/shop/sync", System);
-        // Only paths behind every first word: as likely an interpreter as a user.
+        // Every first word is followed by a path, so it may as well be an interpreter.
         check("0 3 * * * bash /srv/a.sh\n0 4 * * * python3 /srv/b.py", User);
     }
 }

@@ -1,11 +1,11 @@
-//! Names for jobs that have none: what a person would call the command.
+//! Derives job names from commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::ids::JobKey;
 
-/// A program that runs another one: its name, its options that take a value as a word of its own, and how many words
-/// of its own it takes after them.
+/// A program that runs another one: its name, its options that take a separate value, and the number of arguments that
+/// it takes itself.
 struct Wrapper(&'static str, &'static [&'static str], usize);
 
 const WRAPPERS: [Wrapper; 34] = [
@@ -45,23 +45,23 @@ const WRAPPERS: [Wrapper; 34] = [
     Wrapper("!", &[], 0),
 ];
 
-/// What only prepares the real command, before a `&&`, `||` or `;`.
+/// Commands that only prepare the real one, before a `&&`, `||` or `;`.
 const PREPARATIONS: [&str; 22] = [
     "cd", "pushd", "test", "[", "[[", "command", "which", "type", ".", "source", "export", "set", "ulimit",
     "umask", "sleep", "if", "elif", "while", "until", "for", "true", "mkdir",
 ];
 
-/// How many plain words after the program belong to the name.
+/// Number of plain words after the program that become part of the name.
 const N_ARGUMENTS: usize = 2;
 
-/// Longer names are cut; a number and more must still fit.
+/// Longer names are cut, to leave room for a number.
 const NAME_MAX: usize = 48;
 
-/// Gives out names, each once.
+/// Hands out unique names.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     taken: BTreeSet<String>,
-    /// The next number of a name that is taken.
+    /// The next number for a name that is taken.
     next: BTreeMap<String, u32>,
 }
 
@@ -79,7 +79,7 @@ impl Keys {
     }
 }
 
-/// The program's file name and plain words behind it; none if nothing of it can be part of a name.
+/// The program's file name and the plain words after it. `None` if nothing of it can be part of a name.
 fn name_of(command: &str) -> Option<String> {
     let mut parts = command.split(['&', '|', ';', '(', ')', '{', '}', '\n']).filter_map(program_in);
     let first = parts.next()?;
@@ -100,7 +100,7 @@ fn name_of(command: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The words of a command from its program on: without variables and without what only wraps it.
+/// The words of a command from its program on, without variables and wrapper programs.
 fn program_in(part: &str) -> Option<Vec<&str>> {
     let mut words: Vec<&str> = part.split_ascii_whitespace().map(|it| it.trim_matches(['"', '\''])).collect();
     loop {
@@ -117,7 +117,7 @@ fn program_in(part: &str) -> Option<Vec<&str>> {
             };
         let mut n_skipped = 1 + n_options(words.get(1..)?, with_value) + n_own;
         if 0 < n_own {
-            // Options may also follow its own words: `flock FILE -c 'COMMAND'`.
+            // Options may also follow its own arguments: `flock FILE -c 'COMMAND'`.
             n_skipped += n_options(words.get(n_skipped..).unwrap_or_default(), with_value);
         }
         if words.len() <= n_skipped {
@@ -127,7 +127,7 @@ fn program_in(part: &str) -> Option<Vec<&str>> {
     }
 }
 
-/// How many words at the beginning are options, values of options, or numbers that belong to them (`timeout 5m`).
+/// The number of leading words that are options, their values, or numbers such as in `timeout 5m`.
 fn n_options(words: &[&str], with_value: &[&str]) -> usize {
     let is_number = |word: &str| word.trim_end_matches(['s', 'm', 'h']).bytes().all(|it| it.is_ascii_digit());
     let mut n = 0;

@@ -1,4 +1,4 @@
-//! A whole crontab: every entry that can be read, and every line that cannot.
+//! Reads a whole crontab: all valid entries, and all invalid lines.
 
 use std::ops::Range;
 
@@ -15,34 +15,34 @@ use super::key::Keys;
 use super::words::{Piece, lines};
 use crate::jobfile::{Diagnostic, Diagnostics, FILE_BYTES_MAX, Severity, SourceText};
 
-/// An expression must have an occurrence within so many years, as in a job file.
+/// An expression must have an occurrence within this many years, as in a job file.
 const YEARS_MAX: u8 = 8;
 
-/// A crontab in all its parts.
+/// A parsed crontab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crontab {
-    /// Whether users stand before the commands.
+    /// Whether there is a user before each command.
     pub form: CrontabForm,
     /// Its entries, in order.
     pub entries: Vec<CrontabEntry>,
     /// Entries that never start by the clock.
     pub left_out: Vec<LeftOut>,
-    /// Lines that cron would not understand either. The others are read all the same, as cron does.
+    /// Lines that cron would not understand either. As in cron, the other lines are still used.
     pub bad_lines: Option<Diagnostics>,
-    /// Whether the file says for any of its entries which zone it is in.
+    /// Whether the file sets a zone for any entry.
     pub names_zone: bool,
 }
 
 /// One entry of a crontab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrontabEntry {
-    /// The job that it is.
+    /// The job of the entry.
     pub job: Job,
     /// The user it runs as, in the system form.
     pub user: Option<String>,
-    /// The line on which it stands.
+    /// Line number.
     pub line: usize,
-    /// Whether a comment `# pin` keeps its time as it is written.
+    /// Whether a comment `# pin` keeps its time as written.
     pub is_pinned: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct CrontabEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     pub why: LeftOutReason,
-    /// What it would run.
+    /// The command.
     pub command: String,
-    /// The line on which it stands.
+    /// Line number.
     pub line: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct LeftOut {
 pub enum LeftOutReason {
     /// `@reboot`.
     Reboot,
-    /// Its date does not exist, as in `0 0 31 2 *`: a usual way to switch a line off.
+    /// Its date does not exist, as in `0 0 31 2 *`, which is a common way to disable a line.
     NoSuchDate,
 }
 
@@ -75,8 +75,8 @@ impl LeftOutReason {
     }
 }
 
-/// Reads a crontab; in the form that it seems to have, unless one is asked for. Fails only if there is nothing in it
-/// that could be read; a bad line does not spoil the others.
+/// Reads a crontab in the given form, or detects the form. Invalid lines do not affect the others. Fails only if no line
+/// is valid.
 pub fn read(
     source: &SourceText,
     form: Option<CrontabForm>,
@@ -141,7 +141,7 @@ struct Reading<'z> {
 
 impl Reading<'_> {
     fn set_zone(&mut self, value: Piece<'_>) {
-        // `TZ=:Europe/Berlin` is how C libraries may be told that it is a file; empty is UTC.
+        // C libraries accept `TZ=:Europe/Berlin` for a file. An empty value is UTC.
         let n_colon = usize::from(value.text.starts_with(':'));
         let name = value.split_at(n_colon).1;
         if name.text.is_empty() {
@@ -202,7 +202,7 @@ impl Reading<'_> {
                         Some(span),
                         "cron does not know `@every`".to_owned(),
                         None,
-                        Some("write fields such as `*/15 * * * *`; a job file takes `every = \"15m\"`"),
+                        Some("write fields such as `*/15 * * * *`, or use a job file with `every = \"15m\"`"),
                     ),
                     error => self.faults.say(Some(span), error.to_string(), None, None),
                 }
@@ -249,17 +249,16 @@ impl Faults {
 
     fn no_command(&mut self, schedule: Piece<'_>, rest: Piece<'_>, form: CrontabForm) {
         let (span, message) = if rest.text.is_empty() || form == CrontabForm::User {
-            (schedule.span(), format!("nothing to run follows `{}`", shortened(schedule.text)))
+            (schedule.span(), format!("there is no command after `{}`", shortened(schedule.text)))
         } else {
             let user = rest.first_word().0;
-            (user.span(), format!("nothing to run follows the user `{}`", shortened(user.text)))
+            (user.span(), format!("there is no command after the user `{}`", shortened(user.text)))
         };
-        self.say(Some(span), message, Some("a command is missing after this"), Some(usage(form)));
+        self.say(Some(span), message, Some("expected a command after this"), Some(usage(form)));
     }
 
     fn seconds(&mut self, word: Piece<'_>) {
-        let message =
-            format!("`{}` would be run as the command; a crontab has no field for seconds", word.text);
+        let message = format!("`{}` would be run as the command; a crontab has no seconds field", word.text);
         self.say(Some(word.span()), message, Some("the sixth word"), Some("remove the first field"));
     }
 }
@@ -339,7 +338,7 @@ mod tests {
                 "bad: the line has 4 words, too few for five fields and a command",
             ],
         );
-        // What is bad throughout is not a crontab.
+        // A file without any valid line is not a crontab.
         let source = SourceText { name: "crontab".to_owned(), text: "hello\nworld\n".to_owned() };
         read(&source, None, Timestamp::UNIX_EPOCH, &mut Zones::new()).unwrap_err();
     }

@@ -1,4 +1,4 @@
-//! Pieces of a line that remember where in the file they stand.
+//! Parts of a line that remember their position in the file.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
-    /// The byte of the file at which it begins.
+    /// Byte offset in the file.
     pub(super) start: usize,
 }
 
 impl<'a> Piece<'a> {
-    /// Its bytes in the file.
+    /// The byte range in the file.
     pub(super) fn span(&self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
 
-    /// Cuts at a byte offset; one that is no border of a letter cuts off nothing.
+    /// Splits at a byte offset. An offset inside a character splits nothing off.
     pub(super) fn split_at(&self, at: usize) -> (Piece<'a>, Piece<'a>) {
         let (head, tail) = self.text.split_at_checked(at).unwrap_or((self.text, ""));
         (Piece { text: head, start: self.start }, Piece { text: tail, start: self.start + head.len() })
@@ -28,7 +28,7 @@ impl<'a> Piece<'a> {
         tail.split_at(tail.text.trim_ascii_end().len()).0
     }
 
-    /// The first word, and what follows it.
+    /// The first word and the rest.
     pub(super) fn first_word(&self) -> (Piece<'a>, Piece<'a>) {
         let text = self.trimmed();
         let end = text.text.find(|it: char| it.is_ascii_whitespace()).unwrap_or(text.text.len());
@@ -36,7 +36,7 @@ impl<'a> Piece<'a> {
         (word, rest.trimmed())
     }
 
-    /// Up to so many words, and what follows them.
+    /// Up to this many words and the rest.
     pub(super) fn words(&self, n_max: usize) -> (Vec<Piece<'a>>, Piece<'a>) {
         let mut words = Vec::new();
         let mut rest = self.trimmed();
@@ -49,9 +49,9 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The lines of a text, without what ends them.
+/// The lines of a text, without line breaks.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Piece<'_>> {
-    // A byte order mark is no part of the first line.
+    // A byte order mark is not part of the first line.
     let n_mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut start = n_mark;
     text.get(n_mark..).unwrap_or_default().split('\n').map(move |line| {

@@ -1,10 +1,10 @@
-//! A made-up fleet: what a team that watches shops and news might have, in commands that only take time.
+//! A made-up fleet, such as a team that watches shops and news might have. Its commands only sleep.
 
 use std::fmt::Write;
 
 use evenbeat_core::time::{Duration, Timestamp};
 
-/// The job file of the fleet, made for a demo that begins now.
+/// The job file of the fleet, for a demo that starts at `now`.
 pub fn job_file(now: Timestamp) -> String {
     let mut text = String::from(HEAD);
     shops(&mut text, now);
@@ -35,22 +35,22 @@ labels = { team = \"partners\" }
 ";
 
 fn job(text: &mut String, name: &str, command: &str, rest: &str) {
-    // A string takes whatever is written to it.
+    // Writing to a string cannot fail.
     let _ = write!(text, "\n[[job]]\nname = \"{name}\"\ncommand = {command}\n{rest}\n");
 }
 
-/// Takes about so many tenths of a second.
+/// A command that takes about this many tenths of a second.
 fn taking(tenths: usize) -> String {
     format!("[\"sleep\", \"{}.{}\"]", tenths / 10, tenths % 10)
 }
 
-/// The first run of a job that begins this many tenths of a second after the demo: the first seconds are busy.
+/// A first run this many tenths of a second after the demo starts, so that the first seconds are busy.
 fn first_run(now: Timestamp, tenths: usize) -> String {
     let at = now + Duration::from_millis(i64::try_from(tenths * 100).unwrap_or(0));
     format!("next_run_at = {at}")
 }
 
-/// Crawls of shops: prices must be fresh, stock moves fast.
+/// Shop crawls: prices must be fresh, stock changes fast.
 fn shops(text: &mut String, now: Timestamp) {
     const SHOPS: [&str; 12] = [
         "atlas", "birch", "cobalt", "delta", "ember", "fjord", "grove", "harbor", "iris", "juniper", "kite",
@@ -70,18 +70,18 @@ fn shops(text: &mut String, now: Timestamp) {
     }
 }
 
-/// Feeds that are looked at often, and take no time.
+/// Feeds that are polled often and take no time.
 fn news(text: &mut String, now: Timestamp) {
     for n in 1..=40 {
         let every = ["6m", "8m", "10m", "12m", "15m"][n % 5];
-        // Every other one at the beginning, the rest wherever there is room.
+        // Every other one starts at the beginning, the rest wherever there is room.
         let first = if n % 2 == 0 { first_run(now, 4 + n * 6) } else { String::new() };
         let rest = format!("template = \"feed\"\nevery = \"{every}\"\n{first}");
         job(text, &format!("feed-{n:02}"), &taking(8 + n % 30), &rest);
     }
 }
 
-/// A busy site that allows two at a time.
+/// A site with a limit of two concurrent runs.
 fn partner(text: &mut String) {
     for n in 1..=30 {
         job(
@@ -93,7 +93,7 @@ fn partner(text: &mut String) {
     }
 }
 
-/// Checks on the minute, as crontabs have them.
+/// Checks on the minute, as in crontabs.
 fn checks(text: &mut String) {
     for n in 1..=4 {
         job(
@@ -105,7 +105,7 @@ fn checks(text: &mut String) {
     }
 }
 
-/// What came over from a crontab: all of it in the same minute, for a rebalance to level.
+/// Jobs from a crontab, all in the same minute, for a rebalance to spread.
 fn old_crontab(text: &mut String, now: Timestamp) {
     let next = now + Duration::from_mins(50);
     for n in 1..=300 {
@@ -118,7 +118,7 @@ fn old_crontab(text: &mut String, now: Timestamp) {
     }
 }
 
-/// The difficult ones.
+/// Jobs with problems.
 fn characters(text: &mut String, now: Timestamp) {
     let of_day = |at: Timestamp| at.to_string().get(11..19).unwrap_or("00:00:00").to_owned();
     let blackout = format!(

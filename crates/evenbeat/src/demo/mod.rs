@@ -1,4 +1,4 @@
-//! `evenbeat demo`: a living fleet with nothing to set up, in a folder that goes when it ends.
+//! `evenbeat demo`: a live fleet that needs no setup, in a directory that is removed at the end.
 
 mod fleet;
 mod view;
@@ -22,29 +22,29 @@ use crate::intake::{Actor, ApplyOptions};
 use crate::mint::mint;
 use crate::serve::{ServeError, Server, Signals};
 
-/// How often the picture is drawn anew.
+/// Time between two frames.
 const FRAME: Length = Length::from_millis(500);
 
-/// So many open runs are ended at once.
+/// Number of open runs to cancel at once.
 const OPEN_MAX: usize = 1_000;
 
-/// So long a folder is tried to be removed: what was just ended may still be at its last file.
+/// How long to retry removing the directory: a run that was just stopped may still be writing its last file.
 const REMOVE_FOR: Length = Length::from_secs(5);
 
-/// How long to wait before it is tried again.
+/// Time between two attempts.
 const REMOVE_PAUSE: Length = Length::from_millis(20);
 
-/// A folder that goes when this does.
+/// A directory that is removed on drop.
 #[derive(Debug)]
 pub struct TempFolder(PathBuf);
 
 impl TempFolder {
-    /// A new one, where the system keeps such things.
+    /// Creates a directory where the system keeps temporary files.
     pub fn new(clock: &Clock) -> io::Result<TempFolder> {
         use std::os::unix::fs::DirBuilderExt;
         loop {
-            // Short, so that the path of its socket fits on a line with what one types before it. The last digits of
-            // an id are the random ones.
+            // Keep the name short, so that the `export` line with the socket's path fits on one line. The last digits
+            // of an id are the random ones.
             let name = format!("evenbeat-demo-{:08x}", mint(clock.now()) & 0xffff_ffff);
             let folder = std::env::temp_dir().join(name);
             match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
@@ -55,12 +55,11 @@ impl TempFolder {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Removes it, and says so if that cannot be done.
+    /// Removes the directory.
     pub fn remove(self) -> io::Result<()> {
         let until = std::time::Instant::now() + REMOVE_FOR;
         loop {
@@ -72,7 +71,7 @@ impl TempFolder {
         }
     }
 
-    /// Leaves it where it is.
+    /// Keeps the directory.
     pub fn keep(mut self) -> PathBuf {
         std::mem::take(&mut self.0)
     }
@@ -80,12 +79,12 @@ impl TempFolder {
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
-        // Whoever wants to know whether it is gone removes it; this is for ways out that nobody thought of.
+        // `remove` reports errors. This is the fallback for early returns.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// The configuration of a demo: everything in its own folder.
+/// The configuration of a demo, with everything in its own directory.
 pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, String> {
     let set = |key: &str, value: String| Flag::Set(format!("{key}={value}"));
     let flags = vec![
@@ -108,16 +107,16 @@ pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, S
         .map_err(|faults| crate::config::diagnostics(None, &faults).render(false))
 }
 
-/// What is shown next.
+/// What to show next.
 #[derive(Clone, Copy, Debug)]
 pub enum Picture<'a> {
-    /// The fleet as it is.
+    /// The current fleet.
     Fleet(&'a View),
-    /// The demo ends, which takes a moment.
+    /// The demo is stopping, which takes a moment.
     Ending,
 }
 
-/// The signals that end a demo. Closing its terminal is one of them.
+/// The signals that stop a demo, including the one for a closed terminal.
 #[derive(Debug)]
 pub struct Ends {
     signals: Signals,
@@ -125,7 +124,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// From now on they do not end the process by themselves. Must be called within the runtime.
+    /// Installs the handlers, so that the signals no longer kill the process. Must be called within the runtime.
     pub fn new() -> io::Result<Ends> {
         Ok(Ends { signals: Signals::new()?, hangup: unix::signal(SignalKind::hangup())? })
     }
@@ -138,7 +137,7 @@ impl Ends {
     }
 }
 
-/// Fills the store, and shows the fleet until it is asked to stop, or for so long.
+/// Fills the store and shows the fleet until a signal arrives or the time is up.
 pub async fn run(
     server: Server,
     mut ends: Ends,
@@ -157,7 +156,7 @@ pub async fn run(
         tokio::select! {
             () = ends.next() => break,
             _ = frames.tick() => {
-                // A store that is slow for a moment shows the last picture for longer.
+                // If the store is slow, the last frame stays for longer.
                 if let Ok(view) = View::of(&app).await && draw(Picture::Fleet(&view)).is_err() {
                     break;
                 }
@@ -167,12 +166,12 @@ pub async fn run(
             break;
         }
     }
-    // A terminal that is gone cannot be told, and everything is ended all the same.
+    // The terminal may be gone, but everything must be stopped anyway.
     let _ = draw(Picture::Ending);
     end(server).await
 }
 
-/// Whatever runs is ended: nothing is left behind. Nobody can hurry it: runs would go on that nobody knows of.
+/// Stops all runs. A second signal does not interrupt this, because it would leave runs behind that no one knows of.
 async fn end(server: Server) -> Result<Stopped, ServeError> {
     let app = server.app.clone();
     let actor = Arc::new(Actor("demo".to_owned()));

@@ -1,4 +1,4 @@
-//! One picture of a living fleet, as plain values.
+//! A snapshot of a live fleet, as plain values.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +11,37 @@ use evenbeat_core::urgency::Outlook;
 
 use crate::app::App;
 
-/// So many runs are looked back at.
+/// Number of ended runs to look back at.
 const RUNS_MAX: usize = 200;
 
-/// What can be seen at one moment.
+/// The state of the fleet at one moment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// When.
     pub at: Timestamp,
-    /// Since when it goes on.
+    /// When the demo started.
     pub since: Timestamp,
-    /// How many jobs are in which condition.
+    /// Number of jobs by condition.
     pub conditions: BTreeMap<Condition, usize>,
-    /// How many jobs have which status.
+    /// Number of jobs by status.
     pub statuses: BTreeMap<&'static str, usize>,
-    /// The jobs that are worst off: key, condition and the reason for people.
+    /// The jobs in the worst condition: key, condition and sentence.
     pub worst: Vec<(String, Condition, String)>,
-    /// Runs that go on: key and for how long.
+    /// Open runs: key and how long they have been running.
     pub open: Vec<(String, Duration)>,
-    /// Runs that ended last: key, outcome, length, and when.
+    /// The last runs that ended: key, outcome, length and end.
     pub ended: Vec<(String, Outcome, Option<Duration>, Timestamp)>,
-    /// How late the last runs were claimed, the most.
+    /// The longest delay between due time and claim of recent runs.
     pub lateness: Option<Duration>,
-    /// What comes next.
+    /// The next runs.
     pub next: Vec<(Timestamp, String)>,
-    /// How even the next day is.
+    /// Evenness of the next day.
     pub score: f64,
     /// Starts of the next day by minute of the hour.
     pub minutes: Vec<u32>,
 }
 
 impl View {
-    /// As it is now.
+    /// Collects the current state.
     pub async fn of(app: &App) -> Result<View, StoreDown> {
         let now = app.clock.now();
         let mut rows: Vec<JobRow> = Vec::new();
@@ -110,7 +109,7 @@ impl View {
     }
 }
 
-/// All hours of a window together, from `:00` on wherever in the hour the window begins.
+/// Sums all hours of a window by minute, from `:00` on, wherever in the hour the window starts.
 fn by_minute(day: &Distribution) -> Vec<u32> {
     let mut minutes = vec![0; 60];
     let first = day.window.start().as_second().div_euclid(60).rem_euclid(60);

@@ -1,20 +1,20 @@
-//! What is to be said about job files, each with its place.
+//! Errors and warnings about job files, each with its place.
 
 use std::ops::Range;
 
 use super::source::{Lines, Position, SourceText};
 
-/// How bad it is.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The files cannot be used.
     Error,
-    /// They can, and their owner should know.
+    /// The files can be used, but their owner should know.
     Warning,
 }
 
 impl Severity {
-    /// The word in front of a message and in machine-readable output.
+    /// The word in front of a message and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -23,39 +23,39 @@ impl Severity {
     }
 }
 
-/// One thing to be said about one place.
+/// An error or a warning about one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Which of the files, the first being 0.
+    /// Index of the file, from 0.
     pub file_idx: usize,
-    /// Which bytes of it; none if it is about the file as a whole.
+    /// The bytes in the file; `None` for the file as a whole.
     pub span: Option<Range<usize>>,
-    /// What it is.
+    /// What is wrong.
     pub message: String,
-    /// A few words for under the place.
+    /// A few words to show below the place.
     pub label: Option<String>,
-    /// The way out.
+    /// How to fix it.
     pub help: Option<String>,
     /// The field in the file: `job[3].cron`, `defaults.tz`.
     pub field: Option<String>,
-    /// Another place that has to do with it.
+    /// Another place that is involved.
     pub note: Option<Note>,
 }
 
-/// Another place that has to do with a diagnostic.
+/// Another place that is involved in a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Which of the files.
+    /// Index of the file.
     pub file_idx: usize,
-    /// Which bytes of it.
+    /// The bytes in the file.
     pub span: Range<usize>,
-    /// What is there.
+    /// A few words about this place.
     pub label: String,
 }
 
-/// All that is to be said about some files, in order of place.
+/// All diagnostics about some files, in order of place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     sources: Vec<(SourceText, Lines)>,
@@ -63,35 +63,35 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// These, put in order; what is said twice about the same place is said once.
+    /// Sorts the diagnostics and removes duplicates.
     pub(crate) fn new(sources: &[SourceText], mut list: Vec<Diagnostic>) -> Diagnostics {
         let place = |it: &Diagnostic| {
             let span = it.span.clone().unwrap_or(0..0);
             (it.file_idx, span.start, span.end, it.severity)
         };
         list.sort_by(|one, other| (place(one), &one.message).cmp(&(place(other), &other.message)));
-        // One bad default is one fault, however many jobs have it.
+        // A bad default is reported once, however many jobs inherit it.
         list.dedup_by(|one, other| place(one) == place(other) && one.message == other.message);
         let sources = sources.iter().map(|it| (it.clone(), Lines::of(&it.text))).collect();
         Diagnostics { sources, list }
     }
 
-    /// How many there are.
+    /// The number of diagnostics.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Each of them, in order of place.
+    /// All diagnostics, in order of place.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()
     }
 
-    /// How many lines they are about.
+    /// The number of lines with a diagnostic.
     pub fn n_lines(&self) -> usize {
         let mut lines: Vec<_> =
             self.iter().map(|it| (it.file_idx, self.positions_of(it).map(|(start, _)| start.line))).collect();
@@ -99,12 +99,12 @@ impl Diagnostics {
         lines.len()
     }
 
-    /// The file that one of them is about.
+    /// The file of a diagnostic.
     pub fn source_of(&self, diagnostic: &Diagnostic) -> Option<&SourceText> {
         self.sources.get(diagnostic.file_idx).map(|(source, _)| source)
     }
 
-    /// Where one of them begins and ends, as people count.
+    /// The start and end of a diagnostic, as line and column.
     pub fn positions_of(&self, diagnostic: &Diagnostic) -> Option<(Position, Position)> {
         let (source, lines) = self.sources.get(diagnostic.file_idx)?;
         let span = diagnostic.span.clone()?;
@@ -112,7 +112,7 @@ impl Diagnostics {
         Some((position(span.start), position(span.end)))
     }
 
-    /// All of them as text: the place, the line, a mark under the very bytes, and the way out.
+    /// Renders all diagnostics as text: the place, the line, a mark below the bytes, and the help.
     pub fn render(&self, color: bool) -> String {
         super::render::render(&self.sources, &self.list, color)
     }

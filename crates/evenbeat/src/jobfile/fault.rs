@@ -1,4 +1,4 @@
-//! From a fault in a tree to a place in a file.
+//! Finds the place in a file for an error in the tree.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use evenbeat_core::value::Step;
 use super::diagnostic::{Diagnostic, Note, Severity};
 use super::spans::Spans;
 
-/// Where the tables of one job were written.
+/// Where the tables of one job are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context<'a> {
     pub(super) text: &'a str,
     pub(super) file_idx: usize,
     /// The places of the whole file.
     pub(super) file: &'a Spans,
-    /// The places of the job itself, and its number; none for defaults by themselves.
+    /// The places of the job itself and its number; `None` for the defaults.
     pub(super) job: Option<(&'a Spans, usize)>,
 }
 
@@ -83,7 +83,7 @@ impl Context<'_> {
         if path.is_empty() { table } else { format!("{table}.{path}") }
     }
 
-    /// Of two places that are one too many, the later in the file is the one to point at.
+    /// Of two conflicting places, points at the later one in the file.
     fn in_order(&self, fault: Fault) -> Fault {
         let Fault { place, other: Some(other), error } = fault else { return fault };
         let start = |place: &Place| self.span(place, true).start;
@@ -98,19 +98,19 @@ impl Context<'_> {
             SpecError::TwoSchedules { first, second } => {
                 SpecError::TwoSchedules { first: second, second: first }
             }
-            // Of these it is not the order that matters.
+            // For these, the order does not matter.
             error => return Fault { place, other: Some(other), error },
         };
         Fault { place: other, other: Some(place), error }
     }
 }
 
-/// `template` is a word of files alone, so the spec does not know it.
+/// `template` exists only in job files, so the spec does not know it.
 fn template_hint(fault: &Fault) -> Option<String> {
     let SpecError::UnknownField { field, inside: None, .. } = &fault.error else { return None };
     let near = nearest(field, ["template"])?;
     Some(match fault.place.origin {
         Origin::Job => format!("did you mean `{near}`?"),
-        _ => "each job picks its template: write this under a `[[job]]`".to_owned(),
+        _ => "set the template of each job: write this under a `[[job]]`".to_owned(),
     })
 }

@@ -9,7 +9,7 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::spans::Spans;
 use super::tree::Tree;
 
-/// What stands in a file, sorted out.
+/// The tables of a file.
 #[derive(Debug, Default)]
 pub(super) struct Layout<'a> {
     pub(super) defaults: Option<&'a Table>,
@@ -17,7 +17,7 @@ pub(super) struct Layout<'a> {
     pub(super) jobs: Vec<(&'a Table, &'a Spans)>,
 }
 
-/// Sorts out the tables of a file, and reports those that do not belong there.
+/// Sorts the tables of a file, and reports unknown ones.
 pub(super) fn layout(tree: &Tree, file_idx: usize) -> (Layout<'_>, Vec<Diagnostic>) {
     let mut sorting = Sorting { file_idx, layout: Layout::default(), diagnostics: Vec::new() };
     for (name, value) in &tree.table {
@@ -27,7 +27,7 @@ pub(super) fn layout(tree: &Tree, file_idx: usize) -> (Layout<'_>, Vec<Diagnosti
             ("job", Value::Table(_)) => sorting.fault(
                 spans.value.clone(),
                 name,
-                "`[job]` is a single table, but a file has a list of jobs".to_owned(),
+                "`[job]` is a single table, but jobs are a list".to_owned(),
                 "write `[[job]]`, with two brackets",
             ),
             ("defaults", Value::Table(table)) => sorting.layout.defaults = Some(table),
@@ -82,8 +82,8 @@ impl<'a> Sorting<'a> {
                 _ => self.fault(
                     spans.key.clone().unwrap_or(spans.value.clone()),
                     &format!("template.{name}"),
-                    format!("`{name}` stands in no template: a template has a name"),
-                    "write `[template.NAME]`, and in a job `template = \"NAME\"`",
+                    format!("`{name}` is not inside a template; a template needs a name"),
+                    "write `[template.NAME]`, and `template = \"NAME\"` in a job",
                 ),
             }
         }
@@ -95,8 +95,8 @@ impl<'a> Sorting<'a> {
         let near = nearest(name, ["job", "defaults", "template"]);
         let (message, help) = match near {
             _ if is_field => (
-                format!("`{name}` stands outside of any table"),
-                "write it under a `[[job]]`, or under `[defaults]` to hold for all of them",
+                format!("`{name}` is outside of any table"),
+                "write it under a `[[job]]`, or under `[defaults]` to apply it to all jobs",
             ),
             Some("job") => (format!("unknown table `{name}`"), "did you mean `[[job]]`?"),
             Some("defaults") => (format!("unknown table `{name}`"), "did you mean `[defaults]`?"),

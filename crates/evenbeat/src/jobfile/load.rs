@@ -1,4 +1,4 @@
-//! Several job files at once: every job of them, or everything that is wrong with them.
+//! Loads several job files together: all jobs, or all errors.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use super::layout::{Layout, layout};
 use super::source::{FILE_BYTES_MAX, Lines, SourceText};
 use super::tree::{self, About, Tree};
 
-/// Every job of some files.
+/// The jobs of some files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
-    /// The files, in the order in which they were given.
+    /// The files, in the given order.
     pub files: Vec<JobFile>,
-    /// What their owners should know.
+    /// Warnings.
     pub warnings: Diagnostics,
-    /// Jobs that this version cannot run, though their schedules can be looked at.
+    /// Errors for jobs that this version cannot run. Commands that only need schedules ignore them.
     pub unsupported: Diagnostics,
 }
 
 impl Loaded {
-    /// The same, unless this version cannot run all of it.
+    /// Fails if this version cannot run all jobs.
     pub fn supported(self) -> Result<Loaded, Diagnostics> {
         if self.unsupported.is_empty() { Ok(self) } else { Err(self.unsupported) }
     }
@@ -36,7 +36,7 @@ impl Loaded {
 /// The jobs of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
-    /// What the file is called.
+    /// The name of the file.
     pub name: String,
     /// Its jobs, in order.
     pub jobs: Vec<LoadedJob>,
@@ -47,15 +47,15 @@ pub struct JobFile {
 pub struct LoadedJob {
     /// The job.
     pub job: Job,
-    /// What was written about it, with template and defaults.
+    /// The definition, including template and defaults.
     pub spec: JobSpec,
-    /// What its owner should know; also among the warnings of all files.
+    /// Warnings about this job. They are also part of the warnings of all files.
     pub warnings: Vec<Warning>,
-    /// The line on which it begins.
+    /// Line number.
     pub line: usize,
 }
 
-/// Reads job files together: two jobs of one key are found wherever they are.
+/// Reads job files together, so that duplicate keys are found across files.
 pub fn load(files: &[SourceText], now: Timestamp, zones: &mut Zones) -> Result<Loaded, Diagnostics> {
     let keys = BTreeMap::new();
     let (errors, warnings, unsupported) = (Vec::new(), Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ pub fn load(files: &[SourceText], now: Timestamp, zones: &mut Zones) -> Result<L
 struct Loading<'z> {
     now: Timestamp,
     zones: &'z mut Zones,
-    /// Where each key was written first.
+    /// Where each key was first used.
     keys: BTreeMap<String, Note>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
@@ -165,7 +165,7 @@ impl Loading<'_> {
                     });
                 }
                 Err(faults) => {
-                    // What the template would have said is not missing as well.
+                    // Do not also report fields that the template would have set.
                     let faults = faults.into_iter().filter(|fault| {
                         !lacks_template || !matches!(fault.error, SpecError::NoTarget | SpecError::NoSchedule)
                     });
@@ -176,7 +176,7 @@ impl Loading<'_> {
         jobs
     }
 
-    /// Says what a node of this version will do with a target.
+    /// Reports targets that a node of this version cannot run.
     fn target(&mut self, target: &Target, spec: &JobSpec, context: Context<'_>) {
         let about = |severity, path: Path, message: String, label: &str, help: &str| {
             let place = spec.place_of(&path);
@@ -197,8 +197,8 @@ impl Loading<'_> {
             Target::Command(_) => self.warnings.push(about(
                 Severity::Warning,
                 path.key("shell"),
-                "a node refuses `shell = true` unless its configuration allows it".to_owned(),
-                "needs a permission",
+                "nodes reject `shell = true` unless their configuration allows it".to_owned(),
+                "needs permission",
                 "set `commands.allow_shell = true` in the configuration, or write the command as a list",
             )),
             Target::Http(_) | Target::Queue(_) => self.unsupported.push(about(
@@ -211,7 +211,7 @@ impl Loading<'_> {
         }
     }
 
-    /// The template that a job picks; a fault if there is no such thing.
+    /// The template of a job. Reports an unknown one.
     fn template<'t>(
         &mut self,
         name: &Value,
@@ -242,7 +242,7 @@ impl Loading<'_> {
         found
     }
 
-    /// Keeps note of a job's key, and reports one that is taken.
+    /// Records the key of a job, and reports a duplicate.
     fn key(&mut self, spec: &JobSpec, context: Context<'_>) {
         let text = |field: &str| spec.table().get(field).and_then(Value::as_text);
         let Some(name) = text("name") else { return };
@@ -254,7 +254,7 @@ impl Loading<'_> {
         let whole = Place { part: None, ..place };
         let span = context.span(&whole, false);
         let Some(first) = self.keys.get(&key) else {
-            let label = "first written here".to_owned();
+            let label = "first used here".to_owned();
             self.keys.insert(key, Note { file_idx: context.file_idx, span, label });
             return;
         };
@@ -262,9 +262,12 @@ impl Loading<'_> {
             severity: Severity::Error,
             file_idx: context.file_idx,
             span: Some(span),
-            message: format!("there are two jobs with the key `{}`", shortened(&key)),
-            label: Some("written again here".to_owned()),
-            help: Some(format!("rename one, or give one a `configuration`: `{}@test`", shortened(name))),
+            message: format!("duplicate job key `{}`", shortened(&key)),
+            label: Some("used again here".to_owned()),
+            help: Some(format!(
+                "rename one of the jobs, or set a `configuration`, as in `{}@test`",
+                shortened(name)
+            )),
             field: Some(context.field(&whole)),
             note: Some(first.clone()),
         });
@@ -272,10 +275,10 @@ impl Loading<'_> {
 }
 
 fn unknown_template(name: &str, templates: &BTreeMap<&str, JobSpec>) -> (String, String) {
-    let message = format!("the file has no template `{}`", shortened(name));
+    let message = format!("this file has no template `{}`", shortened(name));
     let help = match nearest(name, templates.keys().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if templates.is_empty() => format!("add a table `[template.{}]` to the file", shortened(name)),
+        None if templates.is_empty() => format!("add a table `[template.{}]` to this file", shortened(name)),
         None => {
             let names: Vec<String> = templates.keys().map(|name| format!("`{name}`")).collect();
             format!("the templates of this file are {}", names.join(", "))

@@ -1,4 +1,4 @@
-//! Job files: TOML that people write, review and keep beside their code.
+//! Job files: TOML files that declare jobs.
 //!
 //! ```toml
 //! [defaults]                       # for every job of this file
@@ -14,9 +14,8 @@
 //! command = ["crawl", "shop.example"]
 //! ```
 //!
-//! A job's own fields win over its template's, and those over the defaults. What a field means is
-//! decided by [`evenbeat_core::spec`], as for every other door; here it is only found in the text
-//! again, so that [`Diagnostics`] can point at it.
+//! A job's own fields override its template's, and those override the defaults. [`evenbeat_core::spec`] interprets the
+//! fields, as for the API. This module finds their places in the text, so that [`Diagnostics`] can point at them.
 
 mod diagnostic;
 mod fault;

@@ -1,4 +1,4 @@
-//! Diagnostics as a compiler shows them.
+//! Renders diagnostics in the style of a compiler.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use super::diagnostic::{Diagnostic, Severity};
 use super::source::{Lines, SourceText};
 
-/// Wide enough for any message, and for the line of a long command.
+/// Line width for rendering. Wide enough for any message and for a long command.
 const WIDTH: usize = 140;
 
-/// Nobody reads more; a file with so many faults has one that is the cause of the others.
+/// Largest number of diagnostics shown. Beyond that, most have a common cause.
 const SHOWN_MAX: usize = 1_000;
 
-/// One place in one file, and what is to be said there.
+/// One place in one file, with its text.
 struct Mark<'a> {
     file_idx: usize,
     span: Range<usize>,
@@ -74,10 +74,9 @@ fn marks(diagnostic: &Diagnostic) -> Vec<Mark<'_>> {
     primary.into_iter().chain(note).collect()
 }
 
-/// The lines of one file around some places.
+/// The lines of a file around some places.
 ///
-/// Only these: the renderer looks at every line that it is given, and there may be many faults in
-/// one long file.
+/// The renderer scans all lines it is given, which would be slow for many errors in a long file.
 fn snippet<'a>(
     sources: &'a [(SourceText, Lines)],
     marks: &[&Mark<'a>],

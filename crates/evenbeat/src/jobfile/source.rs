@@ -1,18 +1,18 @@
-//! A file as it was read, and places in it as people count them.
+//! The text of a file, and places in it as line and column.
 
-/// The largest job file: some ten thousand jobs.
+/// Largest job file, enough for about ten thousand jobs.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// A file, or what stands for one.
+/// A file or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText {
-    /// What to call it.
+    /// The name to show.
     pub name: String,
-    /// What it says.
+    /// The content.
     pub text: String,
 }
 
-/// A place in a text, both numbers from 1; columns count characters.
+/// A place in a text. Lines and columns count from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -21,7 +21,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Where the lines of a text begin, so that a place is found without counting from the top.
+/// The byte offsets of all lines, for fast lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lines(Vec<usize>);
 
@@ -30,17 +30,17 @@ impl Lines {
         Lines([0].into_iter().chain(text.match_indices('\n').map(|(idx, _)| idx + 1)).collect())
     }
 
-    /// The number of the line that a byte is on, the first being 0.
+    /// The line of a byte, from 0.
     pub(crate) fn line_idx(&self, byte: usize) -> usize {
         self.0.partition_point(|start| *start <= byte).saturating_sub(1)
     }
 
-    /// The byte at which a line begins; the end of the text if there are not so many.
+    /// The byte offset of a line, or the end of the text if there is no such line.
     pub(super) fn start(&self, line_idx: usize, text: &str) -> usize {
         self.0.get(line_idx).copied().unwrap_or(text.len())
     }
 
-    /// Where a byte stands; the end of the text if it stands nowhere.
+    /// The place of a byte, or the end of the text if it is out of range.
     pub(super) fn position(&self, text: &str, byte: usize) -> Position {
         let byte = byte.min(text.len());
         let line_idx = self.line_idx(byte);

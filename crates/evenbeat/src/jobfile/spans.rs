@@ -1,4 +1,4 @@
-//! Where in a text every key and value stands.
+//! The positions of all keys and values in a text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,18 +6,18 @@ use std::ops::Range;
 use evenbeat_core::spec::Place;
 use evenbeat_core::value::{Path, Step};
 
-/// The places of one value and of all that is inside it.
+/// The positions of a value and of everything inside it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
-    /// Where its name stands, if it has one.
+    /// The position of its name, if it has one.
     pub(crate) key: Option<Range<usize>>,
-    /// Where it stands itself; of a table with a header, the header.
+    /// The position of the value; for a table with a header, the header.
     pub(crate) value: Range<usize>,
     pub(crate) below: BTreeMap<Step, Spans>,
 }
 
 impl Spans {
-    /// The bytes of a text that a place means. `of_name` if the name is meant, not the value.
+    /// The bytes of a place. `of_name` selects the name instead of the value.
     pub(super) fn span_of(&self, text: &str, place: &Place, of_name: bool) -> Range<usize> {
         let found = self.nearest(&place.path);
         if let Some(key) = found.key.clone().filter(|_| of_name) {
@@ -27,7 +27,7 @@ impl Spans {
         part.unwrap_or_else(|| found.on_one_line(text))
     }
 
-    /// Where something below a path is, or the nearest that is there around it.
+    /// The position of a path, or of its nearest existing parent.
     fn nearest(&self, path: &Path) -> &Spans {
         let mut found = self;
         for step in path.steps() {
@@ -39,7 +39,7 @@ impl Spans {
         found
     }
 
-    /// The value; of one that takes several lines its name, or else the first of them.
+    /// The value. For a value on several lines, its name or its first line.
     fn on_one_line(&self, text: &str) -> Range<usize> {
         let shown = text.get(self.value.clone()).unwrap_or_default();
         match (shown.find('\n'), &self.key) {
@@ -50,9 +50,9 @@ impl Spans {
     }
 }
 
-/// Some bytes of what a string says, as bytes of the file.
+/// Converts bytes of a string's value to bytes of the file.
 ///
-/// None if the string is not written as it reads: an escape is longer than what it stands for.
+/// `None` if the string contains escapes, because then the offsets differ.
 fn part_of_string(text: &str, string: Range<usize>, part: &Range<usize>) -> Option<Range<usize>> {
     let raw = text.get(string.clone())?;
     let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| raw.starts_with(quotes))?;
@@ -64,11 +64,11 @@ fn part_of_string(text: &str, string: Range<usize>, part: &Range<usize>) -> Opti
     if quotes.len() == 3
         && let Some(after) = inner.strip_prefix('\n')
     {
-        // The line break after opening quotes is not part of the string.
+        // A line break after opening quotes is not part of the string.
         inner = after;
         start += 1;
     }
-    // What is missing at the very end is still pointed at, one past the last byte.
+    // Something missing at the very end is marked one past the last byte.
     inner.get(part.clone()).map(|_| start + part.start..start + part.end)
 }
 

@@ -1,4 +1,4 @@
-//! From TOML to the neutral tree of values, with the place of everything: for job files and for the configuration.
+//! Parses TOML into a tree of values with their positions, for job files and for the configuration.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use toml::de::{DeTable, DeValue};
 use super::source::Lines;
 use super::spans::Spans;
 
-/// How deep tables and lists may be nested.
+/// Maximum nesting depth of tables and lists.
 const DEPTH_MAX: usize = 32;
 
-/// A file that is TOML.
+/// A parsed file.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) table: Table,
     pub(crate) spans: Spans,
 }
 
-/// Something that keeps a file from being read as TOML.
+/// A syntax error.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) span: Range<usize>,
@@ -28,31 +28,31 @@ pub(crate) struct Broken {
     pub(crate) help: Option<String>,
 }
 
-/// What there is to know of a text before it is read.
+/// How to describe a text in errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
-    /// The same text, byte by byte, without what must not be repeated.
+    /// The same text with secrets masked, byte by byte.
     pub(crate) shown: &'a str,
-    /// What it is: `job files are`.
+    /// The subject of a sentence: `job files are`.
     pub(crate) what_is: &'static str,
 }
 
 impl<'a> About<'a> {
-    /// Of a job file, in which nothing is secret.
+    /// For a job file, which contains no secrets.
     pub(crate) fn job_file(text: &'a str) -> About<'a> {
         About { shown: text, what_is: "job files are" }
     }
 }
 
-/// How the parser begins to say that a text has no quotes.
+/// How the parser's message about a missing quote starts.
 const UNQUOTED: &str = "string values must be quoted";
 
-/// Reads a text as TOML; all that is wrong with it, at most one thing a line.
+/// Parses a text as TOML. Returns all errors, at most one per line.
 pub(crate) fn parse(text: &str, lines: &Lines, about: About<'_>) -> Result<Tree, Vec<Broken>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let syntax_error = |error: &toml::de::Error| {
         let span = error.span().unwrap_or(0..0);
-        // An address or `none` without quotes looks like a number at first.
+        // The parser takes an unquoted address or `none` for a number.
         if error.message().starts_with("invalid float") {
             syntax_error(about, word_around(text, span.start), UNQUOTED)
         } else {
@@ -63,7 +63,7 @@ pub(crate) fn parse(text: &str, lines: &Lines, about: About<'_>) -> Result<Tree,
     let mut spans = Spans::default();
     let mut reading = Reading { broken: Vec::new() };
     let table = reading.table(table.get_ref(), &mut spans, 1);
-    // Half of a file is no ground to judge its values on.
+    // Do not check the values of a file that could not be parsed completely.
     if broken.is_empty() {
         broken = reading.broken;
     }
@@ -71,7 +71,7 @@ pub(crate) fn parse(text: &str, lines: &Lines, about: About<'_>) -> Result<Tree,
         return Ok(Tree { table, spans });
     }
     broken.sort_by_key(|it| it.span.start);
-    // After the first slip of a line the parser guesses, and mostly complains about its own guess.
+    // After the first error in a line, the parser guesses, and further errors are mostly about its guess.
     broken.dedup_by_key(|it| lines.line_idx(it.span.start));
     Err(broken)
 }
@@ -80,7 +80,7 @@ fn syntax_error(about: About<'_>, span: Range<usize>, message: &str) -> Broken {
     let written = shortened(about.shown.get(span.clone()).unwrap_or_default());
     if message == "duplicate key" {
         let help = if written == "job" { "write each job as `[[job]]`" } else { "keep one of them" };
-        let message = format!("`{written}` is written twice in the same table");
+        let message = format!("`{written}` is set twice in the same table");
         return Broken { span, message, help: Some(help.to_owned()) };
     }
     let unquoted = message.starts_with(UNQUOTED);
@@ -88,14 +88,14 @@ fn syntax_error(about: About<'_>, span: Range<usize>, message: &str) -> Broken {
         (true, "") => ("a value is missing".to_owned(), None),
         (true, _) => (format!("`{written}` needs quotes"), Some(format!("write `\"{written}\"`"))),
         (false, _) if about.shown.trim_start().starts_with('{') => {
-            (message.to_owned(), Some(format!("{} TOML, and this looks like JSON", about.what_is)))
+            (message.to_owned(), Some(format!("{} TOML, but this looks like JSON", about.what_is)))
         }
         (false, _) => (message.to_owned(), None),
     };
     Broken { span, message: format!("not valid TOML: {message}"), help }
 }
 
-/// The value that a byte lies in: all that stands together.
+/// The word at a byte: everything up to the next separator.
 fn word_around(text: &str, at: usize) -> Range<usize> {
     let is_end = |it: char| it.is_whitespace() || ['=', ',', '[', ']', '{', '}', '#'].contains(&it);
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
@@ -185,7 +185,7 @@ mod tests {
                 ("=", "not valid TOML: extra `=`, expected nothing"),
             ],
         );
-        check_broken("a = 1\na = 2\n", &[("a", "`a` is written twice in the same table")]);
+        check_broken("a = 1\na = 2\n", &[("a", "`a` is set twice in the same table")]);
         check_broken("a =\n", &[("", "not valid TOML: a value is missing")]);
         check_broken(
             "a = 99999999999999999999\n",

@@ -196,7 +196,7 @@ async fn a_run_is_cancelled_by_its_owner() {
     let refused = app.intake.trigger(&people(), &key("long"), None, None).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "`long`: the job is running, and `overlap = \"skip\"` lets nothing wait; try again after its run"
+        "`long`: the job is running, and `overlap = \"skip\"` does not queue runs; try again when the run has ended"
     );
     assert_eq!(app.intake.cancel(&people(), run.run).await.unwrap(), Cancelled::Asked);
     let run = ended(&app, "long", 1).await.remove(0);

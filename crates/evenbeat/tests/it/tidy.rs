@@ -252,3 +252,227 @@ fn requirement_ids_are_told_from_other_text() {
     check("`5L` outside of the weekdays, `L5` among them", "");
     check("A C1 control, RFC 9457, UTF-8, p99, T00, L-3, H, PT6H, X100", "");
 }
+
+/// Folders and files whose strings are in plain English. Add a folder once its texts are rewritten.
+const PLAIN_STRINGS: &[&str] = &[
+    "crates/core/src/blackout",
+    "crates/core/src/condition",
+    "crates/core/src/edit",
+    "crates/core/src/explain.rs",
+    "crates/core/src/placement",
+    "crates/core/src/retry.rs",
+    "crates/core/src/schedule",
+    "crates/core/src/spec",
+    "crates/core/src/time",
+    "crates/core/src/unsatisfiable.rs",
+    "crates/core/src/why.rs",
+    "crates/evenbeat/src/cli",
+    "crates/evenbeat/src/config",
+    "crates/evenbeat/src/crontab",
+    "crates/evenbeat/src/demo",
+    "crates/evenbeat/src/jobfile",
+    "crates/evenbeat/src/printable.rs",
+    "crates/evenbeat/src/socket_path.rs",
+    "crates/evenbeat/src/statefile.rs",
+];
+
+/// Folders and files whose doc comments are in plain English too. On the command line they are the help texts.
+const PLAIN_DOC_COMMENTS: &[&str] = &[
+    "crates/evenbeat/src/cli",
+    "crates/evenbeat/src/config",
+    "crates/evenbeat/src/crontab",
+    "crates/evenbeat/src/demo",
+    "crates/evenbeat/src/jobfile",
+    "crates/evenbeat/src/printable.rs",
+    "crates/evenbeat/src/socket_path.rs",
+    "crates/evenbeat/src/statefile.rs",
+];
+
+/// Phrases that no technical writer would use, in lower case. "is no" and "are no" are fine after "there".
+const OLD_PHRASES: &[&str] = &[
+    "afresh",
+    "anew",
+    "any more",
+    "anybody",
+    "are no",
+    "are none",
+    "are told",
+    "by itself",
+    "by themselves",
+    "everybody",
+    "goes by",
+    "if nothing is said",
+    "in vain",
+    "is no",
+    "is none",
+    "is said",
+    "is told",
+    "nobody",
+    "nothing new",
+    "says no",
+    "so large",
+    "so long",
+    "so many",
+    "so much",
+    "somebody",
+    "stand like this",
+    "stands in no",
+    "take it for",
+    "taken for",
+    "was asked for",
+    "was said",
+    "was told",
+    "were asked for",
+    "were told",
+    "whoever",
+];
+
+/// Old phrases in snapshots that quote folders which are not in [`PLAIN_STRINGS`] yet.
+const QUOTED_IN_SNAPSHOTS: &[(&str, &str)] = &[
+    ("it__api__problems__a_problem_has_a_code_a_sentence_and_the_fields_concerned.snap", "is none"),
+    ("it__api__problems__a_problem_has_a_code_a_sentence_and_the_fields_concerned.snap", "was asked for"),
+    ("it__serve__refused__a_folder_that_cannot_be_used.snap", "is no"),
+    ("it__serve__refused__a_folder_that_cannot_be_used.snap", "whoever"),
+    ("it__serve__refused__doors_that_cannot_be_opened.snap", "is no"),
+    ("it__serve__refused__stores_that_cannot_be_used.snap", "is no"),
+    ("it__simulate__bad_add_unreadable.snap", "is no"),
+];
+
+/// Help, errors and output read like those of other command line tools.
+#[test]
+fn no_text_speaks_the_old_dialect() {
+    let mut faults = Vec::new();
+    for folder in PLAIN_STRINGS {
+        for path in rust_files_in(folder) {
+            let has_plain_docs = PLAIN_DOC_COMMENTS.iter().any(|it| path.starts_with(root().join(it)));
+            let source = fs::read_to_string(&path).unwrap();
+            for text in texts_of(&source).iter().filter(|it| !it.is_comment || has_plain_docs) {
+                for phrase in old_phrases_in(&text.text) {
+                    faults.push(format!("{}:{}: `{phrase}`: {}", path.display(), text.line, text.text));
+                }
+            }
+        }
+    }
+    let mut quoted = Vec::new();
+    for path in files_under(&root().join("crates/evenbeat/tests/it"), ".snap") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let snapshot = fs::read_to_string(&path).unwrap();
+        let content = snapshot.splitn(3, "---\n").nth(2).unwrap_or_default();
+        for line in content.lines() {
+            for phrase in old_phrases_in(line) {
+                if QUOTED_IN_SNAPSHOTS.contains(&(name, phrase)) {
+                    quoted.push((name.to_owned(), phrase));
+                } else {
+                    faults.push(format!("{}: `{phrase}`: {line}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "say these in plain English:\n{}", faults.join("\n"));
+    for (name, phrase) in QUOTED_IN_SNAPSHOTS {
+        let is_there = quoted.iter().any(|(file, it)| file == name && it == phrase);
+        assert!(is_there, "{name} no longer has `{phrase}`: remove it from QUOTED_IN_SNAPSHOTS");
+    }
+}
+
+#[test]
+fn the_old_dialect_is_recognised() {
+    let check = |text: &str, expected: &[&str]| assert_eq!(old_phrases_in(text), expected, "{text}");
+    check("`x` is no store; write `sqlite:PATH`", &["is no"]);
+    check("there is no job `x`", &[]);
+    check("Nobody can tell, whoever asks.", &["nobody", "whoever"]);
+    check("nobody", &[]);
+    check("a renewed plan", &[]);
+    let source =
+        "/// Doc.\nlet a = \"one \\\n    text\"; // why\nlet b = ('\"', '\\'', r#\"raw \"x\" y\"#);\n";
+    let found: Vec<(usize, &str)> = texts_of(source).iter().map(|it| (it.line, &*it.text)).collect();
+    assert_eq!(found, [(1, "/// Doc."), (2, "one text"), (4, "raw \"x\" y")]);
+}
+
+/// A string or a doc comment of a source file.
+struct SourceText<'a> {
+    line: usize,
+    text: std::borrow::Cow<'a, str>,
+    is_comment: bool,
+}
+
+/// The strings and doc comments of a file, except for those of its tests.
+fn texts_of(source: &str) -> Vec<SourceText<'_>> {
+    let product = source.split("#[cfg(test)]\nmod ").next().unwrap();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(distance) = product[at..].find(['"', '\'', '/']) {
+        at += distance;
+        let (before, rest) = product.split_at(at);
+        let line = before.matches('\n').count() + 1;
+        at += if rest.starts_with("//") {
+            let comment = rest.lines().next().unwrap();
+            if comment.starts_with("///") || comment.starts_with("//!") {
+                found.push(SourceText { line, text: comment.into(), is_comment: true });
+            }
+            comment.len()
+        } else if rest.starts_with('"') {
+            let is_raw = before.ends_with("r#");
+            let length = if is_raw { rest.find("\"#").unwrap_or(1) } else { string_length(rest) };
+            let text = joined_lines(&rest[1..length]);
+            found.push(SourceText { line, text: text.into(), is_comment: false });
+            length + 1
+        } else if rest.starts_with("'\\") {
+            rest[3..].find('\'').map_or(1, |end| end + 4)
+        } else if rest.starts_with("'\"'") {
+            3
+        } else {
+            1
+        };
+    }
+    found
+}
+
+/// Where a string that begins with a quote has its closing one.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            '"' if !is_escaped => return at,
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    text.len() - 1
+}
+
+/// A string without the line breaks that a backslash removes.
+fn joined_lines(text: &str) -> String {
+    let mut parts = text.split("\\\n");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |joined, part| joined + part.trim_start())
+}
+
+/// A single word is a name, not a text: `nobody` is also a user of Unix.
+fn old_phrases_in(text: &str) -> Vec<&'static str> {
+    let text = text.to_lowercase();
+    if !text.contains(' ') {
+        return Vec::new();
+    }
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+    let has = |phrase: &str| {
+        text.match_indices(phrase).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + phrase.len()..]);
+            let is_whole = !before.ends_with(is_word) && !after.starts_with(is_word);
+            is_whole && !(phrase.ends_with(" no") && before.ends_with("there "))
+        })
+    };
+    OLD_PHRASES.iter().copied().filter(|phrase| has(phrase)).collect()
+}
+
+fn rust_files_in(folder: &str) -> Vec<PathBuf> {
+    let path = root().join(folder);
+    if path.is_file() {
+        return vec![path];
+    }
+    let is_test = |path: &Path| {
+        let inside = path.strip_prefix(&root()).unwrap().to_str().unwrap();
+        ["/tests", "properties.rs", "sample.rs", "any_job.rs"].iter().any(|it| inside.contains(it))
+    };
+    files_under(&path, ".rs").into_iter().filter(|path| !is_test(path)).collect()
+}

@@ -82,7 +82,7 @@ fn a_run_that_does_not_fit_before_a_blackout_says_so() {
         node(4, 0),
         "every 1h",
         |job| blackout(job, "09:50", "10:40"),
-        "It is inside a blackout. (blackout)",
+        "It is in a blackout period. (blackout)",
     );
 }
 
@@ -98,7 +98,7 @@ fn units_that_are_reserved_are_told_apart_from_none_at_all() {
         node(3, 2),
         "every 1h",
         |job| job.place.cost = 2,
-        "Pool `default` has 1 unit free that is not reserved for manual and short runs, and it needs 2. (reserved)",
+        "Pool `default` has 1 unit free outside the reserve for manual and short runs, but the job needs 2. (reserved)",
     );
 }
 
@@ -114,7 +114,7 @@ fn a_job_that_no_node_can_take_names_the_cause() {
         node(4, 0),
         "every 1h",
         |job| job.place.cost = 5,
-        "No node can take it: it needs 5 units, and no living node has more than 4 units in pool `default`. (no_node)",
+        "No node can take it: it needs 5 units, but no living node has more than 4 units in pool `default`. (no_node)",
     );
     check(
         node(4, 0),
@@ -152,7 +152,7 @@ fn a_job_that_is_done_says_so() {
     assert_eq!(explained(&desk.engine, desk.now(), "it"), "It is running. (running)");
     desk.pass_to("10:30");
     desk.ends("it", Outcome::Succeeded);
-    let expected = "It is done; nothing of its schedule is left to run. (done)";
+    let expected = "It is done; its schedule has no more runs. (done)";
     assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
 }
 
@@ -162,7 +162,7 @@ fn a_drained_node_is_named() {
     desk.is_draining = true;
     desk.beat();
     desk.pass_to("10:02");
-    let expected = "Node `n1` is draining and takes nothing new. (draining)";
+    let expected = "Node `n1` is draining and takes no new runs. (draining)";
     assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
 }
 
@@ -183,16 +183,16 @@ fn each_limit_has_a_code_of_its_own() {
     let mut settings = node(4, 0);
     settings.tenants.insert("acme".parse().unwrap(), one);
     let by_tenant = explained_second(settings, |job| job.tenant = Some("acme".parse().unwrap()));
-    assert_eq!(by_tenant, "Tenant `acme` runs as many jobs at once as its quota allows. (quota_concurrency)");
+    assert_eq!(by_tenant, "Tenant `acme` has used up its quota of concurrent jobs. (quota_concurrency)");
     let mut settings = node(4, 0);
     settings.all_runs = one;
     let by_all = explained_second(settings, |_| {});
-    assert_eq!(by_all, "As many jobs run at once as the quota allows. (quota_concurrency)");
+    assert_eq!(by_all, "The quota of concurrent jobs is used up. (quota_concurrency)");
     let by_name = explained_second(node(4, 0), |job| job.max_parallel_of_name = Some(1));
-    assert_eq!(by_name, "As many jobs named `it` run as `max_parallel_of_name` allows. (parallel_of_name)");
+    assert_eq!(by_name, "Jobs named `it` have reached `max_parallel_of_name`. (parallel_of_name)");
     assert_eq!(
         explained_second(node(1, 0), |_| {}),
-        "Pool `default` is full, and it needs 1 unit. (no_slot)"
+        "Pool `default` is full, and the job needs 1 unit. (no_slot)"
     );
 }
 

@@ -96,7 +96,7 @@ fn a_job_that_only_another_node_may_take_waits_for_it_and_for_nobody_else() {
         let binding = desk.engine.explain(desk.now(), &it.key).unwrap().binding;
         format!("{binding} ({})", binding.reason())
     };
-    assert_eq!(explained(&desk), "It waits for node `n2`; this node does not take it. (no_slot)");
+    assert_eq!(explained(&desk), "It is waiting for node `n2`; this node does not take it. (no_slot)");
     let fit = |desk: &Desk| desk.engine.jobs().unwrap().outlook(&it).fit;
     assert_eq!(fit(&desk), NodeFit::Fits);
     // The other node is being restarted: that is no reason to warn.
@@ -104,7 +104,7 @@ fn a_job_that_only_another_node_may_take_waits_for_it_and_for_nobody_else() {
     desk.pass_to("10:01:05");
     desk.watch_sessions(alone(), Vec::new());
     assert_eq!(fit(&desk), NodeFit::Fits);
-    assert_eq!(explained(&desk), "No node that may take it is there at the moment. (no_node)");
+    assert_eq!(explained(&desk), "No node that may take it is available at the moment. (no_node)");
     // It does not come back.
     desk.pass_to("10:01:45");
     desk.watch_sessions(alone(), Vec::new());

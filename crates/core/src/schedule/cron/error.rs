@@ -12,10 +12,10 @@ use crate::time::DurationError;
 #[expect(missing_docs, reason = "the fields are what the message of their case shows, and its place")]
 pub enum CronError {
     /// Nothing was written.
-    #[error("a cron expression is empty (write five fields such as `0 6 * * *`, or `@daily`)")]
+    #[error("the cron expression is empty (write five fields such as `0 6 * * *`, or `@daily`)")]
     Empty { span: Range<usize> },
     /// A hostile or generated text.
-    #[error("a cron expression of {n_bytes} bytes is longer than the 256 allowed (make it two jobs)")]
+    #[error("a cron expression of {n_bytes} bytes is longer than the 256 allowed (split it into two jobs)")]
     TooLong { n_bytes: usize, span: Range<usize> },
     /// Neither five nor six.
     #[error(
@@ -30,7 +30,7 @@ pub enum CronError {
     EmptyItem { field: CronField, span: Range<usize> },
     /// Not to be read as anything.
     #[error(
-        "`{text}` means nothing in the {field} field (write a number from {} to {}, a range `a-b`, a step `*/n` or a list of them)",
+        "`{text}` is not valid in the {field} field (write a number from {} to {}, a range `a-b`, a step `*/n` or a list of them)",
         field.first(), field.last()
     )]
     Malformed { field: CronField, text: String, span: Range<usize> },
@@ -54,7 +54,7 @@ pub enum CronError {
     StepZero { field: CronField, span: Range<usize> },
     /// `*/90` would silently mean once an hour.
     #[error(
-        "step `{text}` is larger than the {field} field, which has {} values (an interval of any length is `@every 90m`)",
+        "step `{text}` is larger than the {field} field, which has {} values (for an interval of any length, write `@every 90m`)",
         field.n_values()
     )]
     StepTooLarge { field: CronField, text: String, span: Range<usize> },
@@ -71,11 +71,11 @@ pub enum CronError {
     BareLast { span: Range<usize> },
     /// `L` where no last day is meant.
     #[error(
-        "`{text}` does not fit here in the {field} field (the last day of the month is `L` in the day-of-month field, the last Friday `FRIL` in the day-of-week field, both without range or step)"
+        "`{text}` cannot be used here in the {field} field (the last day of the month is `L` in the day-of-month field, the last Friday `FRIL` in the day-of-week field, both without range or step)"
     )]
     MisplacedLast { field: CronField, text: String, span: Range<usize> },
     /// `L-0`, `L-31`, `L-x`.
-    #[error("`{text}` is no day before the last of a month (write `L-1` to `L-30`)")]
+    #[error("`{text}` is not a day before the end of the month (write `L-1` to `L-30`)")]
     LastOffset { text: String, span: Range<usize> },
     /// `W` in another field, or with a range.
     #[error(
@@ -108,22 +108,22 @@ pub enum CronError {
     #[error("`{text}` after `{nickname}` has no meaning (a nickname stands alone)")]
     AfterNickname { nickname: String, text: String, span: Range<usize> },
     /// It is not about time.
-    #[error("`@reboot` names no time, and here nothing reboots (for one run at once write `at = \"now\"`)")]
+    #[error("`@reboot` is not supported (for a single run right away, write `at = \"now\"`)")]
     Reboot { span: Range<usize> },
     /// Where only a cron rule will do.
     #[error("`@every` is an interval, not a cron expression (write it as `every = \"15m\"`)")]
     EveryNotCron { span: Range<usize> },
     /// What follows `@every` is no length of time.
-    #[error("`@every` needs a length of time: {error}")]
+    #[error("`@every` needs a duration: {error}")]
     EveryDuration { error: DurationError, span: Range<usize> },
     /// Less than a second.
-    #[error("`@every {text}` is shorter than the shortest allowed, 1s")]
+    #[error("`@every {text}` is shorter than the minimum of 1s")]
     EveryTooShort { text: String, span: Range<usize> },
     /// Where the zone has its own place.
     #[error("`{text}` is not part of a cron expression (write the zone as `tz = \"{zone}\"`)")]
     ZoneNotCron { text: String, zone: String, span: Range<usize> },
     /// `CRON_TZ=` and nothing.
-    #[error("`{text}` names no zone (write `CRON_TZ=Europe/Berlin`)")]
+    #[error("`{text}` has no zone (write `CRON_TZ=Europe/Berlin`)")]
     ZoneMissing { text: String, span: Range<usize> },
 }
 

@@ -73,7 +73,7 @@ fn how_commands_run_is_merged_into_a_command_of_a_jobs_own() {
         shown_faults(&over("name: 'a', manual: true, command: []", "command: {cwd: 1}")),
         [
             "command: `command` is empty (name the program to run)",
-            "defaults: command.cwd: `command.cwd` must be a text, not the number `1` (write `\"1\"`)",
+            "defaults: command.cwd: `command.cwd` must be a string, not the number `1` (write `\"1\"`)",
         ]
     );
 }
@@ -92,7 +92,7 @@ fn a_fault_in_a_default_points_to_the_default() {
             "retry.scale: `retry.scale` must be `true` or `false`, not the number `1`",
             "defaults: pause_after_failures: `pause_after_failures` is 0, but must be at least 1",
             "defaults: max_parallel: `max_parallel` works only with `overlap = \"allow\"`, but this job has `overlap = \"skip\"`",
-            "defaults: labels.a: `labels.a` must be a text, not the number `1` (write `\"1\"`)",
+            "defaults: labels.a: `labels.a` must be a string, not the number `1` (write `\"1\"`)",
         ]
     );
 }
@@ -108,9 +108,9 @@ fn defaults_are_looked_at_even_if_nobody_uses_them() {
     assert_eq!(
         faults("name: 'a', key: 'b', every: '1x'"),
         [
-            "template x: key: `key` belongs to one job and cannot be a default",
-            "template x: name: `name` belongs to one job and cannot be a default",
-            "template x: every: duration `1x` has the unknown unit `x` (the units are w, d, h, m, s, ms)",
+            "template x: key: `key` is specific to one job and cannot be a default",
+            "template x: name: `name` is specific to one job and cannot be a default",
+            "template x: every: duration `1x` has an unknown unit `x` (the units are w, d, h, m, s, ms)",
         ]
     );
 }

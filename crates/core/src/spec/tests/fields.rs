@@ -15,23 +15,22 @@ fn names_are_settled_once() {
             "key<5..10>: configuration `te st` has the character ' '; use letters, digits, `.`, `_`, `:` and `-`",
         ],
     );
-    check_faults(
-        "key: 'shop', name: 'shop'",
-        &["name & key: `name` is written twice: as `key` and as `name`"],
-    );
-    check_faults("name: 7", &["name: `name` must be a text, not the number `7` (write `\"7\"`)"]);
+    check_faults("key: 'shop', name: 'shop'", &["name & key: `name` is set twice: as `key` and as `name`"]);
+    check_faults("name: 7", &["name: `name` must be a string, not the number `7` (write `\"7\"`)"]);
     check_faults(
         "fresh: '1d', scheduling_period: '1d'",
-        &["scheduling_period & fresh: `fresh` is written twice: as `fresh` and as `scheduling_period`"],
+        &["scheduling_period & fresh: `fresh` is set twice: as `fresh` and as `scheduling_period`"],
     );
     check_faults(
         "average_good_duration: '5m'",
-        &["average_good_duration: `average_good_duration` is worked out from good runs and cannot be set"],
+        &[
+            "average_good_duration: `average_good_duration` is computed from successful runs and cannot be set",
+        ],
     );
     check_faults(
         "pause_after_failures: 3, retry: {pause_after_failures: 4}",
         &[
-            "pause_after_failures & retry.pause_after_failures: `pause_after_failures` is written twice: as `retry.pause_after_failures` and as `pause_after_failures`",
+            "pause_after_failures & retry.pause_after_failures: `pause_after_failures` is set twice: as `retry.pause_after_failures` and as `pause_after_failures`",
         ],
     );
     check_faults("pool: 'x', color: 'red'", &["color: unknown field `color`"]);
@@ -45,7 +44,10 @@ fn a_target_is_one_of_three() {
     assert!(target("http: 'https://example.org/run'").contains(r#"url: "https://example.org/run""#));
     assert!(target("queue: 'crawl'").contains(r#"topic: Some("crawl")"#));
     assert!(target("queue: {}").contains("topic: None"));
-    check_faults("command: 'curl x'", &["command: `command` is one text, not a program with its arguments"]);
+    check_faults(
+        "command: 'curl x'",
+        &["command: `command` is a single string, not a program with its arguments"],
+    );
     check_faults(
         "command: {argv: [' '], shell: true}",
         &["command.argv: `command.argv` is empty (name the program to run)"],
@@ -59,20 +61,22 @@ fn a_target_is_one_of_three() {
     );
     check_faults(
         "command: {argv: ['a', 'b'], shell: true}",
-        &["command.argv: with `shell = true`, `command.argv` is one text for the shell to read, not a list"],
+        &[
+            "command.argv: with `shell = true`, `command.argv` must be a single string for the shell, not a list",
+        ],
     );
     check_faults(
         "command: {argv: ['a', 3], env: {A: 1}, envs: {}}",
         &[
             "command.envs: unknown field `envs` in `command`",
-            "command.argv[1]: `command.argv[1]` must be a text, not the number `3` (write `\"3\"`)",
-            "command.env.A: `command.env.A` must be a text, not the number `1` (write `\"1\"`)",
+            "command.argv[1]: `command.argv[1]` must be a string, not the number `3` (write `\"3\"`)",
+            "command.env.A: `command.env.A` must be a string, not the number `1` (write `\"1\"`)",
         ],
     );
     for url in ["ftp://example.org", "example.org", "https://", "https://:80/", "https://a b/", "http:///x"] {
         check_faults(
             &format!("http: {{url: '{url}'}}"),
-            &[&format!("http.url: `{url}` is not an address to post to (write `https://host/path`)")],
+            &[&format!("http.url: `{url}` is not a URL to post to (write `https://host/path`)")],
         );
     }
 }
@@ -87,8 +91,8 @@ fn policies_are_held_against_their_limits() {
             "retry.jitter: `retry.jitter` is 1.5, but must be from 0 to 1 (0.1 is a tenth)",
         ],
     );
-    check_faults("retry: '5m'", &["retry: `retry` must be a table, not the text `5m`"]);
-    check_faults("overlap: 'skp'", &["overlap: `skp` is not a value of `overlap`"]);
+    check_faults("retry: '5m'", &["retry: `retry` must be a table, not the string `5m`"]);
+    check_faults("overlap: 'skp'", &["overlap: `skp` is not a valid value for `overlap`"]);
     check_faults(
         "max_parallel: 3",
         &[
@@ -140,15 +144,15 @@ fn policies_are_held_against_their_limits() {
     check_faults(
         "labels: {team: 3}, run_on_nodes: 'n1'",
         &[
-            "run_on_nodes: `run_on_nodes` must be a list of texts, not the text `n1` (write `[\"n1\"]`)",
-            "labels.team: `labels.team` must be a text, not the number `3` (write `\"3\"`)",
+            "run_on_nodes: `run_on_nodes` must be a list of strings, not the string `n1` (write `[\"n1\"]`)",
+            "labels.team: `labels.team` must be a string, not the number `3` (write `\"3\"`)",
         ],
     );
     check_faults(
         "enabled: 'true', cost: '3'",
         &[
-            "enabled: `enabled` must be `true` or `false`, not the text `true` (write `true` without quotes)",
-            "cost: `cost` must be a whole number, not the text `3` (write `3` without quotes)",
+            "enabled: `enabled` must be `true` or `false`, not the string `true` (write `true` without quotes)",
+            "cost: `cost` must be a whole number, not the string `3` (write `3` without quotes)",
         ],
     );
 }
@@ -206,14 +210,14 @@ fn slips_get_a_hint() {
     check_hint("coldown: '1h'", "did you mean `cooldown`?");
     check_hint(
         "telescope: 1",
-        "put what only the run needs into `params`, and what only people need into `labels` or `description`",
+        "put values for the run into `params`, and notes for people into `labels` or `description`",
     );
     check_hint("queue: {colour: 1}", "the fields of `queue` are `broker`, `topic` and `cloudevents`");
     check_hint(
         "schedule: 'sometimes'",
         "the presets are `manual`, `every_5_min`, `every_15_min`, `hourly`, `every_6_hours`, `daily` and `custom_cron`",
     );
-    check_hint("pool: ''", "write a name, or leave the field out");
+    check_hint("pool: ''", "write a name, or remove the field");
     check_hint("overlap: 'alow'", "did you mean `\"allow\"`?");
     check_hint("exclusive: 'always'", "write `\"strict\"` or `\"best_effort\"`");
     check_hint("schedule: '15m'", "an interval is written as `every = \"15m\"`");

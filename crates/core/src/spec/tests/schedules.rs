@@ -58,7 +58,7 @@ fn a_job_has_exactly_one_schedule() {
         [": the job has no schedule"]
     );
     let two = |first: &str, second: &str| {
-        format!("the job has two schedules, `{first}` and `{second}`, and can have only one")
+        format!("the job has two schedules, `{first}` and `{second}`, but can have only one")
     };
     check_faults("every: '1h', cron: '@daily'", &[&format!("cron & every: {}", two("every", "cron"))]);
     check_faults(
@@ -72,24 +72,24 @@ fn a_job_has_exactly_one_schedule() {
     check_faults("cron: '@every 5m', every: '1h'", &[&format!("cron & every: {}", two("every", "cron"))]);
     check_faults(
         "every: '1h', schedule: {every: '1h'}",
-        &["schedule.every & every: `every` is written twice: as `every` and as `schedule.every`"],
+        &["schedule.every & every: `every` is set twice: as `every` and as `schedule.every`"],
     );
     // Both are looked at, so that whichever stays is right.
     check_faults(
         "every: '1x', fresh: '1h', cooldown: '2m'",
         &[
-            "fresh & every: the job has two schedules, `every` and `fresh`, and can have only one",
-            "every: duration `1x` has the unknown unit `x` (the units are w, d, h, m, s, ms)",
+            "fresh & every: the job has two schedules, `every` and `fresh`, but can have only one",
+            "every: duration `1x` has an unknown unit `x` (the units are w, d, h, m, s, ms)",
         ],
     );
 }
 
 #[test]
 fn a_schedule_that_cannot_be_read_is_not_missing_as_well() {
-    check_faults("schedule: 'hourlyy'", &["schedule: `hourlyy` is not a value of `schedule`"]);
+    check_faults("schedule: 'hourlyy'", &["schedule: `hourlyy` is not a valid value for `schedule`"]);
     check_faults(
         "schedule: 'custom_cron'",
-        &["schedule: `custom_cron` needs the expression (write it as `cron` beside it)"],
+        &["schedule: `custom_cron` needs an expression (add it as `cron`)"],
     );
     check_faults("schedule: {evry: '1h'}", &["schedule.evry: unknown field `evry` in `schedule`"]);
     check_faults(
@@ -98,14 +98,12 @@ fn a_schedule_that_cannot_be_read_is_not_missing_as_well() {
     );
     check_faults(
         "interval_type: 'hours'",
-        &[
-            "interval_type: `interval_type` says in what to count, but not how many (write `interval_minutes` beside it)",
-        ],
+        &["interval_type: `interval_type` needs a number (add it as `interval_minutes`)"],
     );
     check_faults(
         "interval_minutes: 0, interval_type: 'fortnights'",
         &[
-            "interval_type: `fortnights` is not a value of `interval_type`",
+            "interval_type: `fortnights` is not a valid value for `interval_type`",
             "interval_minutes: `interval_minutes` is 0, but must be at least 1",
         ],
     );
@@ -121,11 +119,11 @@ fn schedules_are_held_against_their_rules() {
         "every: 15",
         &["every: `every` must be a duration, not the number `15` (write `\"15s\"`, `\"15m\"` or `\"15h\"`)"],
     );
-    check_faults("every: '500ms'", &["every: `every` is 500ms, shorter than the shortest interval, 1s"]);
-    check_faults("every: '0s'", &["every: duration `0s` is zero; it must be longer than nothing"]);
+    check_faults("every: '500ms'", &["every: `every` is 500ms, shorter than the minimum interval of 1s"]);
+    check_faults("every: '0s'", &["every: duration `0s` must be longer than zero"]);
     check_faults(
         "manual: false",
-        &["manual: `manual` can only be `true` (leave it out, and write another schedule)"],
+        &["manual: `manual` can only be `true` (remove it to use another schedule)"],
     );
     check_faults(
         "every: '1h', cooldown: '1m'",
@@ -140,7 +138,7 @@ fn schedules_are_held_against_their_rules() {
     check_faults(
         "starts_at: '2026-03-01T00:00:00Z', ends_at: '2026-03-01T00:00:00Z'",
         &[
-            "ends_at & starts_at: `ends_at` (2026-03-01T00:00:00Z) is not after `starts_at` (2026-03-01T00:00:00Z), so nothing is ever due",
+            "ends_at & starts_at: `ends_at` (2026-03-01T00:00:00Z) is not after `starts_at` (2026-03-01T00:00:00Z), so the job never runs",
         ],
     );
     check_faults("max_runs: 0", &["max_runs: `max_runs` is 0, but must be at least 1"]);
@@ -163,15 +161,15 @@ fn a_fault_in_a_cron_text_knows_its_bytes() {
     );
     check_faults(
         "cron: 'CRON_TZ=Asia/Tokyo 0 0 30 2 *'",
-        &["cron<19..29>: cron expression `0 0 30 2 *` names no moment of the next 8 years"],
+        &["cron<19..29>: cron expression `0 0 30 2 *` has no occurrence in the next 8 years"],
     );
     check_faults(
         "cron: 'CRON_TZ=Asia/Tokyo 0 6 * * *', tz: 'UTC'",
-        &["cron<8..18> & tz: the expression is in `Asia/Tokyo`, but `tz` says `UTC` (keep one of them)"],
+        &["cron<8..18> & tz: the expression is in `Asia/Tokyo`, but `tz` is `UTC` (keep one of them)"],
     );
     check_faults(
         "cron: 'H H 31 2 *'",
-        &["cron: cron expression `H H 31 2 *` names no moment of the next 8 years"],
+        &["cron: cron expression `H H 31 2 *` has no occurrence in the next 8 years"],
     );
 }
 

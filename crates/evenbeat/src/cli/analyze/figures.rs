@@ -1,4 +1,4 @@
-//! Everything that an analysis shows, as one value. No text, no clock, no files.
+//! The results of an analysis as one value. Does not deal with text, the clock or files.
 
 use evenbeat_core::distribution::{Distribution, SCORE_ACCEPTABLE, WindowHoursError, evenness};
 use evenbeat_core::ids::JobKey;
@@ -13,45 +13,45 @@ use crate::cli::input::{Input, InputKind};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// From this score on, evenness is fair.
+/// Lowest score that counts as fair.
 const SCORE_FAIR: f64 = 0.6;
 
-/// How many of the worst minutes are told.
+/// Number of worst minutes to report.
 const N_COLLISIONS: usize = 5;
 
-/// A difference of scores that is none.
+/// Scores that differ by less than this count as equal.
 pub(super) const SCORE_TOLERANCE: f64 = 1e-9;
 
-/// A schedule now, and as Evenbeat would place it.
+/// A schedule as it is, and as Evenbeat would place it.
 #[derive(Debug)]
 pub(super) struct Figures {
-    /// Whole hours, the first being the one that was asked about.
+    /// Whole hours, starting with the requested one.
     pub(super) window: TimeWindow,
     pub(super) hours: u32,
-    /// The zone that all jobs share, else UTC.
+    /// The zone that all jobs share, or UTC.
     pub(super) zone: Zone,
     pub(super) n_jobs: usize,
-    /// Jobs that never start by themselves: manual, paused, not enabled, ended.
+    /// Jobs that never start on their own: manual, paused, disabled or ended.
     pub(super) n_idle: usize,
     pub(super) as_is: Side,
     pub(super) proposed: Side,
-    /// Jobs that would get another time, in the order of the file.
+    /// Jobs that would get another time, in file order.
     pub(super) changes: Vec<Change>,
-    /// What could be had beyond that by changing a job file.
+    /// What changing the job file could gain beyond that.
     pub(super) with_h: Option<Potential>,
 }
 
-/// What a job file would gain if `cron` minutes that look like a habit were written as `H`.
+/// What a job file would gain if habitual `cron` minutes were written as `H`.
 #[derive(Debug)]
 pub(super) struct Potential {
     pub(super) n_jobs: usize,
-    /// One of them, as it is written and as it could be.
+    /// One example, as written and as it could be.
     pub(super) example: (String, String),
     pub(super) side: Side,
 }
 
 impl Potential {
-    /// Nothing if it would not be better than what is proposed already.
+    /// Returns `None` if it would not improve on the proposal.
     fn of(
         placed: &[Placed],
         proposed: &Side,
@@ -66,7 +66,7 @@ impl Potential {
     }
 }
 
-/// One of the two schedules.
+/// The figures of one of the two schedules.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) distribution: Distribution,
@@ -76,23 +76,23 @@ pub(super) struct Side {
     pub(super) peak_hour: Peak,
     /// Starts in each minute of the hour, over all hours.
     pub(super) by_minute: Vec<u32>,
-    /// The minutes with most starts, if any has more than one; the worst first, then the earliest.
+    /// The minutes with the most starts, worst first, then earliest first. Empty if no minute has more than one start.
     pub(super) collisions: Vec<Collision>,
 }
 
-/// Where most starts are.
+/// The time with the most starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Peak {
     pub(super) at: Timestamp,
     pub(super) n_starts: u32,
 }
 
-/// A minute in which several starts meet.
+/// A minute with several starts.
 #[derive(Debug)]
 pub(super) struct Collision {
     pub(super) at: Timestamp,
     pub(super) n_starts: u32,
-    /// The jobs that start then: first the rarest, which tell this minute from others.
+    /// The jobs that start in it, rarest first: those are what sets this minute apart.
     pub(super) jobs: Vec<JobKey>,
 }
 
@@ -104,10 +104,10 @@ pub(super) struct Change {
     pub(super) what: Changed,
 }
 
-/// What would change about it, and nothing else.
+/// What would change.
 #[derive(Debug)]
 pub(super) enum Changed {
-    /// A cron expression, with nothing left to choose.
+    /// A cron expression without `H`.
     Expression { old: String, new: String },
     /// The phase of an interval.
     Phase { interval: Duration, old: Timestamp, new: Timestamp },
@@ -144,7 +144,7 @@ impl Figures {
         })
     }
 
-    /// Whether the proposal leaves every hour with what it had.
+    /// Whether the proposal keeps the number of starts in every hour.
     pub(super) fn keeps_hours(&self) -> bool {
         self.as_is.distribution.hours == self.proposed.distribution.hours
     }
@@ -187,12 +187,12 @@ impl Side {
         self.score + SCORE_TOLERANCE < other.score || other.peak_minute.n_starts < self.peak_minute.n_starts
     }
 
-    /// How even it is minute by minute: finer than the score, which is about quarters of an hour.
+    /// Evenness by minute, which is finer than the score by quarter hour.
     pub(super) fn minute_evenness(&self) -> f64 {
         evenness(&self.distribution.minutes)
     }
 
-    /// Whether it is uneven because some hours have more to do than others.
+    /// Whether it is uneven because some hours have more starts than others.
     pub(super) fn is_held_back_by_hours(&self) -> bool {
         self.score < SCORE_ACCEPTABLE && evenness(&self.distribution.hours) <= self.score + SCORE_TOLERANCE
     }
@@ -201,13 +201,13 @@ impl Side {
         ScoreWord::of(self.score)
     }
 
-    /// The score with two digits, cut off: what is shown as 0.80 is good.
+    /// The score with two digits, rounded down, so that a score shown as 0.80 is good.
     pub(super) fn shown_score(&self) -> String {
         shown(self.score)
     }
 }
 
-/// A score in a word.
+/// A score as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum ScoreWord {
     Good,
@@ -237,11 +237,11 @@ fn shown(score: f64) -> String {
     format!("{:.2}", ((score + SCORE_TOLERANCE) * 100.0).floor() / 100.0)
 }
 
-/// When the hour began that the clocks of a zone show, so that hours are what people call them.
+/// The start of the current hour in local time, so that hours match the clock.
 fn hour_start(zone: &Zone, at: Timestamp) -> Timestamp {
     let into_hour = i64::from(zone.local(at).second_of_day % 3_600);
     let start = Timestamp::from_second(at.as_second()) - Duration::from_secs(into_hour);
-    // A zone may be off by an odd number of minutes, long ago; slots are not.
+    // Historic offsets can be odd numbers of minutes, but slots cannot.
     Slot::of(start, SlotWidth::DEFAULT).start(SlotWidth::DEFAULT)
 }
 

@@ -1,15 +1,15 @@
-//! Times in a crontab that look like a habit rather than a wish.
+//! Finds times in a crontab that look like habit rather than intent.
 //!
-//! Nobody who writes `0 3 * * *` needs the very first minute of the hour; somebody who writes
-//! `7 3 * * *` may. So a fixed minute of 0, 15, 30 or 45, and a step through the whole hour, are left
-//! to placement. Hours, days and everything else stay as they are.
+//! `0 3 * * *` rarely needs the very first minute of the hour; `7 3 * * *` may well need the seventh. So placement may
+//! choose a fixed minute of 0, 15, 30 or 45, and a step through the whole hour. Hours, days and everything else stay the
+//! same.
 //!
-//! One thing differs on the two days a year when clocks change: cron takes `*/15 2 * * *` for elapsed
-//! time, because its minute begins with `*`, and `7-59/15 2 * * *` for the clock on the wall.
+//! This makes a difference on the two days a year when clocks change: cron runs `*/15 2 * * *` by elapsed time, because
+//! its minute begins with `*`, but `7-59/15 2 * * *` by local time.
 
 use evenbeat_core::schedule::cron::CronExpr;
 
-/// What cron's nicknames stand for.
+/// The expressions behind cron's nicknames.
 const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -25,12 +25,12 @@ const NICKNAMES: [(&str, &str); 7] = [
 pub(super) struct Habit {
     /// The expression with `H` for its minute.
     pub(super) open: CronExpr,
-    /// The choice that gives the minute as it was written.
+    /// The choice that keeps the minute as written.
     pub(super) choice: u8,
 }
 
 impl Habit {
-    /// The habit that an expression shows, if it does.
+    /// The habit in an expression, if there is one.
     pub(super) fn of(expr: &CronExpr) -> Option<Habit> {
         let written = expr.as_str();
         let nickname = NICKNAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(written));
@@ -38,7 +38,7 @@ impl Habit {
         let (open, choice) = match minute.strip_prefix("*/") {
             Some(step) => match step.parse::<u8>().ok()? {
                 60 => ("H".to_owned(), 0),
-                // A step that does not divide the hour has more starts from some minutes than from
+                // A step that does not divide the hour yields more starts from some minutes than from
                 // others, and with `*/1` there is nothing to choose.
                 step if 1 < step && 60 % step == 0 => (format!("H/{step}"), 0),
                 _ => return None,
@@ -46,7 +46,7 @@ impl Habit {
             None => ("H".to_owned(), minute.parse::<u8>().ok().filter(|it| it % 15 == 0)?),
         };
         let open = CronExpr::parse(&format!("{open} {rest}")).ok()?;
-        // With seconds the first field is no minute; with another `H` placement has its say already.
+        // With seconds, the first field is not the minute. With another `H`, placement already chooses.
         let is_about_minute = rest.split(' ').count() == 4 && open.hashed_terms().len() == 1;
         is_about_minute.then_some(Habit { open, choice })
     }

@@ -1,4 +1,4 @@
-//! An analysis for machines: one document.
+//! An analysis as one JSON document.
 
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;

@@ -1,7 +1,7 @@
-//! `evenbeat analyze`: how even is a schedule now, and what would Evenbeat make of it?
+//! `evenbeat analyze`: how evenly a schedule is spread, and what Evenbeat would change.
 //!
-//! Reads a job file or a crontab, computes everything as one value (`figures`) and shows it as text
-//! or JSON. Nothing is written, nothing is adopted.
+//! Reads a job file or a crontab, computes the results as one value (`figures`) and prints it as text or JSON. Nothing is
+//! modified.
 
 mod figures;
 mod habit;
@@ -23,26 +23,26 @@ pub use super::input::InputKind;
 use super::{Exit, input};
 use crate::jobfile::SourceText;
 
-/// The narrowest output.
+/// Minimum output width.
 pub const WIDTH_MIN: u16 = 40;
 
-/// The widest output.
+/// Maximum output width.
 pub const WIDTH_MAX: u16 = 200;
 
-/// What was asked for.
+/// The options of the command.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// What the file is; by its name and content if nothing is said.
+    /// The format of the file. Detected from its name and content if `None`.
     pub kind: Option<InputKind>,
-    /// From the hour that this lies in.
+    /// The analysis starts with the hour of this instant.
     pub at: Timestamp,
-    /// So many hours.
+    /// Number of hours.
     pub hours: u32,
-    /// One JSON document instead of text.
+    /// Whether to print JSON instead of text.
     pub json: bool,
-    /// Every change, not only the first.
+    /// Whether to list every change, not just the first ones.
     pub plan: bool,
-    /// How wide text may be.
+    /// Maximum width of the text.
     pub width: u16,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn run(
     }
 }
 
-/// Analyses a file that was read.
+/// Analyzes the content of a file.
 pub fn analyze(
     source: &SourceText,
     wanted: &Wanted,
@@ -88,6 +88,6 @@ pub fn analyze(
         let width = wanted.width.clamp(WIDTH_MIN, WIDTH_MAX);
         write!(out, "{}", text::render(&input, &figures, width.into(), wanted.plan))?;
     }
-    // What could be read is analysed; that some of it could not is an answer of its own.
+    // Analyze what could be read, and use the exit code to report that some lines could not.
     Ok(if input.bad_lines.is_none() { Exit::Ok } else { Exit::Failed })
 }

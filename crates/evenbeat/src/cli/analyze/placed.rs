@@ -1,4 +1,4 @@
-//! Jobs on the time line: as they are, and as Evenbeat would place them.
+//! Places jobs on the time line: as they are, and as Evenbeat would.
 
 use std::cmp::Reverse;
 
@@ -13,13 +13,13 @@ use super::habit::Habit;
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// A job set down on the time line.
+/// A job with its place on the time line.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
-    /// With the schedule that was placed, which has an `H` where a habit was opened.
+    /// The job with the schedule that was placed, which has an `H` where a habit was opened.
     pub(super) job: Job,
     pub(super) placement: Placement,
-    /// What it puts there; nothing if it is paused, not enabled or only triggered.
+    /// Its occurrences. `None` if it is paused, disabled or manual.
     pub(super) load: Option<JobLoad>,
 }
 
@@ -29,7 +29,7 @@ impl Placed {
         Placed { job, placement, load }
     }
 
-    /// Its cron expression with `H` for the minute, if that looks like a habit.
+    /// Its cron expression with `H` for the minute, if the minute looks like a habit.
     pub(super) fn opened_habit(&self) -> Option<(String, String)> {
         match &self.job.schedule {
             Schedule::Cron(cron) if !cron.is_hashed() && self.load.is_some() => {
@@ -49,7 +49,7 @@ impl Placed {
         self.load.as_ref().map_or(0, |load| load.rhythm().count_in(window))
     }
 
-    /// The cron expression with nothing left to choose, where there is one.
+    /// The cron expression without `H`, if there is one.
     pub(super) fn expression(&self) -> Option<String> {
         match &self.job.schedule {
             Schedule::Cron(cron) => cron.expr().resolved_text(&self.placement.choices),
@@ -58,13 +58,13 @@ impl Placed {
     }
 }
 
-/// A job as a plain cron-like scheduler fires it: an interval counts from whole multiples of itself,
-/// `H` follows from the name, and a `fresh` job comes when it may.
+/// Places a job as a plain cron-like scheduler would: an interval counts from whole multiples of itself, `H` follows from
+/// the name, and a `fresh` job runs as early as it may.
 pub(super) fn as_it_is(job: &Job, window: TimeWindow) -> Placed {
     let start = job.bounds.starts_at.map_or(window.start(), |starts_at| starts_at.max(window.start()));
     let placement = match &job.schedule {
         Schedule::Every { interval, .. } => {
-            // Another scheduler's rhythm is kept by both sides.
+            // Both sides keep the rhythm of another scheduler.
             let grid = job.next_run_hint.unwrap_or(Timestamp::UNIX_EPOCH);
             Placement::at(next_multiple(grid, *interval, start), start)
         }
@@ -78,9 +78,8 @@ pub(super) fn as_it_is(job: &Job, window: TimeWindow) -> Placed {
     Placed::new(job.clone(), placement, window)
 }
 
-/// Where Evenbeat would place the same jobs, in the same order: first those whose time was chosen on
-/// purpose, then the others, most frequent first. `may_open` says of a job whether its cron minute may move if it looks
-/// like a habit.
+/// Places the jobs as Evenbeat would, and returns them in the same order. Places jobs with a fixed time first, then the
+/// others, most frequent first. `may_open` tells whether the cron minute of a job may move if it looks like a habit.
 pub(super) fn proposed(
     as_is: &[Placed],
     may_open: impl Fn(usize) -> bool,
@@ -99,7 +98,7 @@ pub(super) fn proposed(
     }
     movable.sort_by(|one, other| (one.0, &one.1.key).cmp(&(other.0, &other.1.key)));
     for (_, job, idx) in movable {
-        // "Strictly later" than the last moment before the window: its first instant may be chosen.
+        // Placement chooses strictly later times, so start just before the window to include its first instant.
         let found = ledger.place(&job, &state_of(&job, start), start - TICK);
         let Some((placement, _)) = found else { continue };
         put(&mut ledger, &job, &placement, start);
@@ -111,8 +110,8 @@ pub(super) fn proposed(
     placed
 }
 
-/// The job as placement may choose its time; none if its time was chosen on purpose. A minute that looks like a habit may
-/// be opened where the caller says so.
+/// The job with the freedom that placement has. `None` if its time is fixed. A minute that looks like a habit is opened
+/// if the caller allows it.
 fn opened(job: &Job, may_open: bool) -> Option<Job> {
     match &job.schedule {
         Schedule::Every { .. } => job.next_run_hint.is_none().then(|| job.clone()),
@@ -127,7 +126,7 @@ fn opened(job: &Job, may_open: bool) -> Option<Job> {
     }
 }
 
-/// Whether a place is another than the one that the job has.
+/// Whether a placement differs from the job's current one.
 fn is_moved(was: &Placed, job: &Job, placement: &Placement) -> bool {
     match (&was.job.schedule, &job.schedule) {
         (Schedule::Cron(cron), Schedule::Cron(_)) if !cron.is_hashed() => {
@@ -138,7 +137,7 @@ fn is_moved(was: &Placed, job: &Job, placement: &Placement) -> bool {
     }
 }
 
-/// The first instant from `start` on that lies whole intervals before or after another.
+/// The first instant at or after `start` that is a whole number of intervals away from another.
 fn next_multiple(of: Timestamp, interval: Duration, start: Timestamp) -> Timestamp {
     let over = (start - of).as_millis().rem_euclid(interval.as_millis());
     if over == 0 { start } else { start + interval - Duration::from_millis(over) }

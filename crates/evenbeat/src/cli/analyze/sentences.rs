@@ -1,4 +1,4 @@
-//! What an analysis says in sentences: the verdict, and the notes at the end.
+//! The sentences of an analysis: the verdict, and the notes at the end.
 
 use super::figures::{Figures, Peak, Potential, ScoreWord};
 use crate::cli::chart::{counted, thousands, to_u64};
@@ -6,13 +6,13 @@ use crate::cli::input::Input;
 use crate::cli::show::clock;
 use crate::crontab::LeftOutReason;
 
-/// How many line numbers a note names.
+/// Number of line numbers in a note.
 const N_LINES: usize = 8;
 
-/// A blank at which no line ends: a word stays with its score.
+/// A non-breaking blank, which keeps a word and its score together.
 pub(super) const GLUE: char = '\u{a0}';
 
-/// How it stands and what could be, in one breath.
+/// The verdict on the current schedule and on the proposal.
 pub(super) fn verdict(figures: &Figures) -> String {
     let (before, after) = (&figures.as_is, &figures.proposed);
     let jobs = counted(to_u64(figures.n_jobs), "job");
@@ -20,7 +20,7 @@ pub(super) fn verdict(figures: &Figures) -> String {
         return "No jobs, so nothing to spread.".to_owned();
     }
     if before.distribution.n_runs == 0 {
-        return format!("{jobs}, no start in {} h.", figures.hours);
+        return format!("{jobs}, no starts in {} h.", figures.hours);
     }
     let starts = counted(before.distribution.n_runs, "start");
     let (word, score) = (before.word(), before.shown_score());
@@ -28,9 +28,11 @@ pub(super) fn verdict(figures: &Figures) -> String {
     let busiest = thousands(before.peak_minute.n_starts.into());
     if figures.changes.is_empty() {
         return match word {
-            ScoreWord::Good => format!("{now}, busiest minute {busiest}. Evenbeat would leave it as it is."),
+            ScoreWord::Good => {
+                format!("{now}, busiest minute {busiest}. Evenbeat would not change anything.")
+            }
             _ if figures.with_h.is_some() => format!("{now}, busiest minute {busiest}. Its times are fixed."),
-            _ => format!("{now}, busiest minute {busiest}. Other times would not help."),
+            _ => format!("{now}, busiest minute {busiest}. Moving jobs would not help."),
         };
     }
     let still = if after.word() == word && word != ScoreWord::Good { "still " } else { "" };
@@ -42,7 +44,7 @@ pub(super) fn verdict(figures: &Figures) -> String {
     )
 }
 
-/// What else is worth knowing.
+/// The notes below the figures.
 pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(Potential { n_jobs, example: (old, new), side }) = &figures.with_h {
@@ -61,8 +63,8 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
         let total = figures.proposed.distribution.n_runs;
         let hour = clock(&figures.zone, at);
         notes.push(format!(
-            "What keeps it {} now are the hours: the one from {hour} has {} of {}. Let jobs that need no \
-             hour of their own choose it too: `H H(1-5) * * *` in a job file is \"some time at night\".",
+            "It is still {} because of the hours: the one from {hour} has {} of {}. If a job does not need a fixed \
+             hour, let Evenbeat choose that too: in a job file, `H H(1-5) * * *` means \"some time at night\".",
             figures.proposed.word().as_str(),
             thousands(n_starts.into()),
             counted(total, "start"),
@@ -77,30 +79,30 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
     note(before.n_overdue, "should have started by now.", "should have started by now.");
     note(
         before.n_beyond,
-        &format!("starts only after these {hours} h."),
-        &format!("start only after these {hours} h."),
+        &format!("first starts after these {hours} h."),
+        &format!("first start after these {hours} h."),
     );
     note(
         figures.n_idle,
-        "never starts by itself: manual, paused, not enabled or over.",
-        "never start by themselves: manual, paused, not enabled or over.",
+        "never starts on its own: manual, paused, disabled or ended.",
+        "never start on their own: manual, paused, disabled or ended.",
     );
     for (why, what) in [
-        (LeftOutReason::Reboot, "`@reboot` names no time"),
+        (LeftOutReason::Reboot, "`@reboot` has no time"),
         (LeftOutReason::NoSuchDate, "the date does not exist, so it never runs"),
     ] {
         let lines: Vec<usize> = input.left_out.iter().filter(|it| it.why == why).map(|it| it.line).collect();
         if !lines.is_empty() {
-            notes.push(format!("{} left out: {what}.", numbered(&lines)));
+            notes.push(format!("{} skipped: {what}.", numbered(&lines)));
         }
     }
     if let Some(bad_lines) = &input.bad_lines {
         let n = counted(to_u64(bad_lines.n_lines()), "line");
-        notes.push(format!("{n} left out that cron would not understand either (see the errors)."));
+        notes.push(format!("{n} skipped that cron would not understand either (see the errors)."));
     }
     if input.assumes_utc && !input.jobs.is_empty() {
         notes.push(
-            "Times are taken for UTC; a line `CRON_TZ=Europe/Berlin` at the top says otherwise.".to_owned(),
+            "Times are assumed to be UTC; to change that, add a line such as `CRON_TZ=Europe/Berlin` at the top.".to_owned(),
         );
     }
     notes

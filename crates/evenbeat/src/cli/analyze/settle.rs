@@ -1,4 +1,4 @@
-//! From a placement of all jobs to a proposal: never worse than what there is, and no move in vain.
+//! Turns a placement of all jobs into a proposal that is never worse than the current schedule and has no useless moves.
 
 use evenbeat_core::distribution::WindowHoursError;
 
@@ -6,10 +6,10 @@ use super::figures::{SCORE_TOLERANCE, Side, changed};
 use super::placed::Placed;
 use crate::cli::input::InputKind;
 
-/// How many starts may be counted while moves are tried one by one; beyond, all stand or fall together.
+/// Budget of starts to count while trying moves one by one. Beyond it, all moves are accepted or rejected together.
 const STARTS_MAX: u64 = 20_000_000;
 
-/// What is proposed of a placement of all jobs.
+/// Chooses which moves of a placement to propose.
 pub(super) fn settled(
     as_is: &[Placed],
     placed: Vec<Placed>,
@@ -20,15 +20,15 @@ pub(super) fn settled(
     if trial.side.is_worse_than(now) {
         trial = trial.adopted(as_is, now)?;
     }
-    // Who keeps a crontab changes it by hand, and wants to know of every line what for. The times of
-    // a job file are chosen by Evenbeat anyway.
+    // A crontab is changed by hand, so every changed line must be worth it. The times of a job file are chosen by
+    // Evenbeat anyway.
     if kind != InputKind::Jobs {
         trial.take_back(as_is)?;
     }
     Ok(trial.placed)
 }
 
-/// Jobs on the time line, one of which may be moved to see what that does.
+/// Jobs on the time line, with the option to move one and see the effect.
 struct Trial<'a> {
     placed: Vec<Placed>,
     side: Side,
@@ -43,12 +43,10 @@ impl<'a> Trial<'a> {
         Ok(Trial { placed, side, now, n_steps_left })
     }
 
-    /// What remains if, beginning with what there is, each job moves only where that makes nothing
-    /// worse.
+    /// Starts from the current schedule and moves each job only if that makes nothing worse.
     ///
-    /// Jobs are placed one by one, over a week, by the smallest peak first; the score is about
-    /// deviation, over these hours. Of a hundred small crontabs, for one the two disagree in the
-    /// third digit.
+    /// Placement minimises the peak over a week, job by job, while the score measures the deviation over these hours. The
+    /// two disagree for about one in a hundred small crontabs, in the third digit.
     fn adopted(self, as_is: &[Placed], now: &'a Side) -> Result<Trial<'a>, WindowHoursError> {
         let mut adopting = Trial::of(as_is.to_vec(), now)?;
         for (idx, new) in self.placed.iter().enumerate() {
@@ -57,8 +55,8 @@ impl<'a> Trial<'a> {
         Ok(adopting)
     }
 
-    /// Takes back each move that nobody would miss. About jobs that do not start in these hours
-    /// nothing can be said, and they keep the place that a look at the week gave them.
+    /// Reverts each move that has no effect. Jobs that do not start within these hours cannot be judged, so they keep the
+    /// place that was chosen for the week.
     fn take_back(&mut self, as_is: &[Placed]) -> Result<(), WindowHoursError> {
         let hours = self.now.distribution.window;
         for (idx, old) in as_is.iter().enumerate().filter(|(_, old)| 0 < old.n_starts(hours)) {
@@ -70,7 +68,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Sets one job down elsewhere, if what comes of it is accepted.
+    /// Moves one job if the result is accepted.
     fn try_at(
         &mut self,
         idx: usize,
@@ -93,7 +91,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The same hours as another side.
+/// The figures after the moves.
 fn side_of(placed: &[Placed], like: &Side) -> Result<Side, WindowHoursError> {
     let hours = u32::try_from(like.distribution.hours.len()).unwrap_or(u32::MAX);
     Side::of(like.distribution.window.start(), hours, placed)

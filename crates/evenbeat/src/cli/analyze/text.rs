@@ -1,4 +1,4 @@
-//! An analysis for people: the verdict first, then the pictures, then what to do.
+//! An analysis as text: the verdict first, then the charts, then the changes.
 
 use std::fmt::Write as _;
 
@@ -16,22 +16,22 @@ use crate::cli::input::{Input, InputKind};
 use crate::cli::sheet::Sheet;
 use crate::cli::show::{DIM, clock, local};
 
-/// How many changes are shown unless all are wanted.
+/// Number of changes shown without `--plan`.
 const N_CHANGES: usize = 10;
 
-/// How many jobs of a busy minute are named.
+/// Number of jobs named for a busy minute.
 const N_NAMES: usize = 4;
 
-/// The words for the two sides, everywhere.
+/// The names of the two sides.
 const AS_IS: &str = "as it is";
 const PROPOSED: &str = "proposed";
 
-/// What has a place by itself: bars, columns.
+/// The colour of bars and columns.
 const CALM: Style = AnsiColor::Cyan.on_default();
-/// The most of its kind.
+/// The colour of the highest value.
 const PEAK: Style = AnsiColor::Red.on_default().bold();
 
-/// Everything, in lines of at most this width.
+/// The whole analysis, in lines of at most this width.
 pub(super) fn render(input: &Input, figures: &Figures, width: usize, all_changes: bool) -> String {
     let mut page = Page { figures, sheet: Sheet::new(width) };
     page.heading(input);
@@ -103,7 +103,7 @@ impl Page<'_> {
         }
     }
 
-    /// Starts by minute of the hour: where habits show.
+    /// Starts by minute of the hour, which shows habits.
     fn minutes(&mut self) {
         const LABEL: usize = 10;
         let n_columns = if LABEL + 60 <= self.sheet.width { 60 } else { 30 };
@@ -140,7 +140,7 @@ impl Page<'_> {
             self.sides().into_iter().map(|(name, side)| (name, by_hour(side))).collect();
         let days = if 24 < self.figures.hours { "all days together" } else { "" };
         if self.figures.keeps_hours() {
-            // Nothing leaves its hour, so one picture is both.
+            // No job leaves its hour, so one chart serves both sides.
             sides.truncate(1);
             let same = ["the same on both sides", days].join(if days.is_empty() { "" } else { ", " });
             self.sheet.title("Starts by hour", &same);
@@ -153,7 +153,7 @@ impl Page<'_> {
             && 1 < counts.len()
             && counts.iter().all(|n| *n == most)
         {
-            // Two dozen equal bars would say nothing more.
+            // Two dozen equal bars would add nothing.
             self.sheet.line(&format!("{} in every hour", thousands(most.into())));
             return;
         }
@@ -200,7 +200,7 @@ impl Page<'_> {
             lines
         });
         if 24 < self.figures.hours {
-            self.sheet.title("Heat by day and hour", "of each hour its busiest quarter");
+            self.sheet.title("Heat by day and hour", "busiest quarter of each hour");
         } else {
             self.sheet.title("Heat by quarter hour", "");
         }
@@ -218,7 +218,7 @@ impl Page<'_> {
         }
     }
 
-    /// What the shades mean, in as many words as there is room for.
+    /// The legend of the shades, as long as there is room for.
     fn legend(&self, most: u32, indent: usize) -> String {
         let levels = legend(most);
         let shown = |n_shades: usize, gap: &str| {
@@ -239,7 +239,7 @@ impl Page<'_> {
         format!("{:indent$}{DIM}up to {} starts{DIM:#}", "", thousands(most.into()))
     }
 
-    /// The hours under a heat map, every third.
+    /// The axis under a heat map, with every third hour.
     fn axis(&self, label: usize, cell: usize, n_columns: usize) -> String {
         let mut axis = String::new();
         for idx in (0..n_columns).step_by(3) {
@@ -287,11 +287,9 @@ impl Page<'_> {
         );
         self.sheet.title(&title, "");
         let stays = match kind {
-            InputKind::Jobs => {
-                "Each gets a moment of its own. Intervals and everything else stay as they are."
-            }
+            InputKind::Jobs => "Each gets its own start time. Intervals and everything else stay the same.",
             InputKind::Crontab | InputKind::SystemCrontab => {
-                "Only the minute. Hours, days and everything else stay as they are."
+                "Only the minute changes. Hours, days and everything else stay the same."
             }
         };
         for line in wrapped(stays, self.sheet.width) {
@@ -307,7 +305,7 @@ impl Page<'_> {
         let (old, new) = (width(2), width(3));
         let room = self.sheet.width.saturating_sub(rule + old + new + 7);
         let name = width(0).min(room);
-        // A name that is cut to a stub says less than a line of its own.
+        // A long name gets its own line instead of being cut to a stub.
         let has_own_line = room < width(0).min(16);
         for [job, every, from, to] in &shown {
             if has_own_line {
@@ -340,7 +338,7 @@ impl Page<'_> {
         }
     }
 
-    /// `03:00`, with its day where several are looked at.
+    /// `03:00`, with the day if there are several.
     fn moment(&self, at: Timestamp) -> String {
         let zone = &self.figures.zone;
         if self.figures.hours <= 24 {
@@ -351,7 +349,7 @@ impl Page<'_> {
     }
 }
 
-/// The job, its interval if it has one, its time now, its time then.
+/// The job, its interval if it has one, its current time and its proposed time.
 fn change_cells(change: &Change, zone: &Zone) -> [String; 4] {
     let job = change.job.to_string();
     match &change.what {
@@ -362,7 +360,7 @@ fn change_cells(change: &Change, zone: &Zone) -> [String; 4] {
     }
 }
 
-/// As many names as fit, at most [`N_NAMES`], and how many there are besides.
+/// As many names as fit, at most [`N_NAMES`], and the number of others.
 fn names_in(names: &[&str], room: usize) -> String {
     let more = |n: usize| if n < names.len() { format!(" +{} more", names.len() - n) } else { String::new() };
     for n in (1..=names.len().min(N_NAMES)).rev() {
@@ -397,8 +395,8 @@ fn heat_cell(n: u32, most: u32, width: usize) -> String {
     format!("{style}{shade}{style:#}")
 }
 
-/// Over a day, a row for each quarter of the hour; over more, one for each day, in which an hour
-/// counts by its busiest quarter.
+/// The rows of the heat map: for one day, one per quarter of the hour. For more, one per day, with the busiest quarter of
+/// each hour.
 fn heat_rows(side: &Side, zone: &Zone) -> Vec<(String, Vec<u32>)> {
     let it = &side.distribution;
     let n_an_hour = it.width.n_an_hour();
@@ -422,7 +420,7 @@ fn heat_rows(side: &Side, zone: &Zone) -> Vec<(String, Vec<u32>)> {
         .collect()
 }
 
-/// A line of the verdict with the words of scores in their colours.
+/// A line of the verdict, with score words in colour.
 fn coloured_words(line: &str) -> String {
     let coloured = [ScoreWord::Good, ScoreWord::Fair, ScoreWord::Poor].into_iter().fold(
         line.to_owned(),

@@ -1,37 +1,37 @@
-//! A question for a server.
+//! A request to the server.
 
 use std::fmt::Display;
 
 use hyper::Method;
 use serde::Serialize;
 
-/// A question.
+/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     pub(super) method: Method,
-    /// Path and parameters, ready for the wire.
+    /// Path and query, percent-encoded.
     pub(super) target: String,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Option<Vec<u8>>,
 }
 
 impl Ask {
-    /// To look at what these segments below `/api/v1` name.
+    /// A GET request for these path segments below `/api/v1`.
     pub(crate) fn get(segments: &[&str]) -> Ask {
         Ask::of(Method::GET, segments)
     }
 
-    /// To do something.
+    /// A POST request.
     pub(crate) fn post(segments: &[&str]) -> Ask {
         Ask::of(Method::POST, segments)
     }
 
-    /// To put something there.
+    /// A PUT request.
     pub(crate) fn put(segments: &[&str]) -> Ask {
         Ask::of(Method::PUT, segments)
     }
 
-    /// To remove it.
+    /// A DELETE request.
     pub(crate) fn delete(segments: &[&str]) -> Ask {
         Ask::of(Method::DELETE, segments)
     }
@@ -45,7 +45,7 @@ impl Ask {
         Ask { method, target, headers: Vec::new(), body: None }
     }
 
-    /// With a parameter, if there is something to say.
+    /// Adds a query parameter if it has a value.
     #[must_use]
     pub(crate) fn with(mut self, name: &str, value: Option<impl Display>) -> Ask {
         if let Some(value) = value {
@@ -57,14 +57,14 @@ impl Ask {
         self
     }
 
-    /// With a header, if there is something to say.
+    /// Adds a header if it has a value.
     #[must_use]
     pub(crate) fn header(mut self, name: &'static str, value: Option<impl Display>) -> Ask {
         self.headers.extend(value.map(|it| (name, it.to_string())));
         self
     }
 
-    /// With a body.
+    /// Sets a JSON body.
     #[must_use]
     pub(crate) fn json(mut self, body: &impl Serialize) -> Ask {
         self.body = serde_json::to_vec(body).ok();
@@ -72,7 +72,7 @@ impl Ask {
     }
 }
 
-/// Everything that has no meaning of its own in an address stays; the rest is written by its bytes.
+/// Percent-encodes everything except unreserved characters.
 fn encode(text: &str, into: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

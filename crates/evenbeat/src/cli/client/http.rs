@@ -1,4 +1,4 @@
-//! Question and answer over HTTP.
+//! Sends requests over HTTP.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -21,23 +21,23 @@ use super::{Ask, Place, Trouble};
 use crate::api::model::ProblemBody;
 use crate::socket_path::SocketPath;
 
-/// So long a connection may take.
+/// Time limit for connecting.
 const CONNECT_WITHIN: Length = Length::from_secs(5);
 
-/// So long an answer may take: longer than the server gives itself.
+/// Time limit for the answer. Longer than the server's own limit.
 const ANSWER_WITHIN: Length = Length::from_mins(1);
 
-/// So large an answer may be.
+/// Largest answer we accept, in bytes.
 const ANSWER_MAX: usize = 256 << 20;
 
-/// Someone who asks a server.
+/// A client for one server.
 #[derive(Debug)]
 pub(crate) struct Client {
     place: Place,
     runtime: Runtime,
 }
 
-/// A good answer.
+/// A successful answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
@@ -51,19 +51,19 @@ impl Client {
         Ok(Client { place, runtime })
     }
 
-    /// Who is asked.
+    /// The address of the server.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub(crate) fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
         self.runtime.block_on(self.ask_there(ask))
     }
 
-    /// Lets a moment pass.
+    /// Waits.
     pub(crate) fn rest(&self, length: Length) {
-        // The timer is made inside: only there is a clock that it can go by.
+        // The timer must be created inside the runtime.
         self.runtime.block_on(async { tokio::time::sleep(length).await });
     }
 
@@ -93,7 +93,7 @@ impl Client {
             }
         });
         answered.await.unwrap_or_else(|_| {
-            let why = format!("nothing came within {} s", ANSWER_WITHIN.as_secs());
+            let why = format!("no answer within {} s", ANSWER_WITHIN.as_secs());
             Err(Trouble::NoAnswer { place: self.place.clone(), why })
         })
     }
@@ -107,7 +107,7 @@ impl Client {
             |error: &dyn Error| Trouble::NoAnswer { place: self.place.clone(), why: with_causes(error) };
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
-        // It lives as long as the question.
+        // The connection task ends with the request.
         tokio::spawn(connection);
         let request = self.request(ask).map_err(|error| broken(&error))?;
         let answer = sender.send_request(request).await.map_err(|error| broken(&error))?;
@@ -137,13 +137,13 @@ enum Stream {
 }
 
 impl Answer {
-    /// The answer, understood.
+    /// Parses the body.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
         serde_json::from_slice(&self.body)
             .map_err(|error| Trouble::NotOurs { place: self.place.clone(), why: error.to_string() })
     }
 
-    /// A header, as text.
+    /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|it| it.to_str().ok())
     }
@@ -151,7 +151,7 @@ impl Answer {
     fn problem(self, status: StatusCode) -> Trouble {
         match serde_json::from_slice::<ProblemBody>(&self.body) {
             Ok(problem) => Trouble::Problem(Box::new(problem)),
-            Err(_) => Trouble::NotOurs { place: self.place, why: format!("it says {status}") },
+            Err(_) => Trouble::NotOurs { place: self.place, why: format!("it answered {status}") },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A client of the API, for the command line: one question, one answer, over TCP or a Unix socket.
+//! The API client of the command line: one request and one answer, over TCP or a Unix socket.
 
 mod ask;
 mod http;

@@ -1,35 +1,35 @@
-//! Where a server is: `http://HOST:PORT` or `unix:PATH`.
+//! The address of a server: `http://HOST:PORT` or `unix:PATH`.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a server listens unless something else is said.
+/// Default port of a server.
 const PORT: u16 = 8060;
 
-/// The name of its socket.
+/// File name of the socket.
 const SOCKET: &str = "evenbeat.sock";
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A host, an address included, as it is named in a URL; and a port.
+    /// A host name or IP address as written in a URL, and a port.
     Tcp { host: String, port: u16 },
-    /// A socket of this machine.
+    /// A Unix socket on this machine.
     Unix(PathBuf),
 }
 
-/// What is written is no place of a server.
+/// Why a text is not the address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PlaceError {
-    #[error("`{0}` is no server; write `http://HOST:PORT` or `unix:PATH`")]
+    #[error("`{0}` is not a server address; write `http://HOST:PORT` or `unix:PATH`")]
     Unknown(String),
-    #[error("`unix:` names no socket; write `unix:PATH`")]
+    #[error("`unix:` has no path; write `unix:PATH`")]
     NoPath,
-    #[error("`{0}`: TLS is not spoken here; go through an SSH tunnel, and write `http://localhost:PORT`")]
+    #[error("`{0}`: TLS is not supported; use an SSH tunnel and `http://localhost:PORT`")]
     Tls(String),
-    #[error("`{0}` has a path; the address of a server ends after its port")]
+    #[error("`{0}` has a path; a server address ends after the port")]
     HasPath(String),
 }
 
@@ -63,7 +63,7 @@ impl FromStr for Place {
     }
 }
 
-/// What was written, without what may be a password: before an `@`, or among parameters.
+/// The text without what may be a password: whatever comes before an `@`, and the query.
 fn shown(text: &str) -> String {
     let (scheme, rest) =
         text.split_once("://").map_or(("", text), |(_, rest)| text.split_at(text.len() - rest.len()));
@@ -75,7 +75,7 @@ fn shown(text: &str) -> String {
 }
 
 impl Place {
-    /// Where a server of this user would be: the socket in its data directory if there is one, else the usual port.
+    /// The default address: the socket in the user's data directory if it exists, otherwise the default port.
     pub(crate) fn usual(variable: impl Fn(&str) -> Option<OsString>) -> Place {
         let from = |name: &str| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
         let data = from("STATE_DIRECTORY")
@@ -87,7 +87,7 @@ impl Place {
         }
     }
 
-    /// What stands in the header `Host`.
+    /// The value of the `Host` header.
     pub(super) fn host(&self) -> String {
         match self {
             Place::Tcp { host, port } => format!("{host}:{port}"),
@@ -128,24 +128,24 @@ mod tests {
     #[test]
     fn what_is_no_place_is_told() {
         let unknown = |text: &str| {
-            check(text, &format!("`{text}` is no server; write `http://HOST:PORT` or `unix:PATH`"));
+            check(
+                text,
+                &format!("`{text}` is not a server address; write `http://HOST:PORT` or `unix:PATH`"),
+            );
         };
         for text in ["", "localhost:8060", "http://", "http://:8060", "http://a:b", "http://::1:80"] {
             unknown(text);
         }
         check(
             "http://ann:secret@h:1",
-            "`http://…@h:1` is no server; write `http://HOST:PORT` or `unix:PATH`",
+            "`http://…@h:1` is not a server address; write `http://HOST:PORT` or `unix:PATH`",
         );
-        check(
-            "http://h:1?token=secret@x",
-            "`http://h:1?…` has a path; the address of a server ends after its port",
-        );
-        check("unix:", "`unix:` names no socket; write `unix:PATH`");
-        check("http://h:1/api", "`http://h:1/api` has a path; the address of a server ends after its port");
+        check("http://h:1?token=secret@x", "`http://h:1?…` has a path; a server address ends after the port");
+        check("unix:", "`unix:` has no path; write `unix:PATH`");
+        check("http://h:1/api", "`http://h:1/api` has a path; a server address ends after the port");
         check(
             "https://h:1",
-            "`https://h:1`: TLS is not spoken here; go through an SSH tunnel, and write `http://localhost:PORT`",
+            "`https://h:1`: TLS is not supported; use an SSH tunnel and `http://localhost:PORT`",
         );
     }
 

@@ -1,4 +1,4 @@
-//! Why there is no good answer.
+//! Why a request failed.
 
 use std::fmt;
 use std::io;
@@ -7,29 +7,29 @@ use super::Place;
 use crate::api::model::ProblemBody;
 use crate::cli::Exit;
 
-/// Why there is no good answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// Nobody is there.
+    /// Nothing listens there.
     NoServer { place: Place, why: String },
-    /// The door may not be opened by whoever asks.
+    /// The user is not allowed to connect to the socket.
     Closed { place: Place, why: String },
-    /// Someone is there, and the answer broke off or did not come.
+    /// The server was reached, but its answer did not arrive or broke off.
     NoAnswer { place: Place, why: String },
-    /// The answer is not one of Evenbeat.
+    /// The answer does not come from Evenbeat.
     NotOurs { place: Place, why: String },
-    /// The server says no.
+    /// The server refused the request.
     Problem(Box<ProblemBody>),
-    /// The command itself is wrong.
+    /// The command line is invalid.
     Usage(String),
-    /// What was found is bad.
+    /// The command failed for another reason.
     Bad(String),
-    /// Our own output cannot be written.
+    /// Writing our output failed.
     Output(io::Error),
 }
 
 impl Trouble {
-    /// How a command ends with it.
+    /// The exit code for this failure.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Trouble::NoServer { .. } => Exit::NoServer,
@@ -57,17 +57,17 @@ impl fmt::Display for Trouble {
         match self {
             Trouble::NoServer { place, why } => write!(
                 f,
-                "no server at {place} ({why}); start one with `evenbeat serve`, or name another with `--server` or \
+                "no server at {place} ({why}); start one with `evenbeat serve`, or pass another address with `--server` or \
                  EVENBEAT_SERVER"
             ),
             Trouble::Closed { place, why } => write!(
                 f,
-                "you may not open {place} ({why}); ask as the user that runs the server, or over its port with \
-                 `--server http://HOST:PORT`"
+                "no permission to connect to {place} ({why}); run as the user that runs the server, or connect to its port \
+                 with `--server http://HOST:PORT`"
             ),
             Trouble::NoAnswer { place, why } => write!(f, "no answer from {place}: {why}"),
             Trouble::NotOurs { place, why } => {
-                write!(f, "what listens at {place} does not answer like Evenbeat: {why}")
+                write!(f, "{place} does not answer like an Evenbeat server: {why}")
             }
             Trouble::Problem(problem) => {
                 let [_, _, ..] = problem.errors.as_slice() else { return f.write_str(&problem.detail) };

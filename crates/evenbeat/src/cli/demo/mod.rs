@@ -20,21 +20,21 @@ use crate::config::machine;
 use crate::demo::{self, Ends, Picture, TempFolder, View};
 use crate::serve::{ServeError, Server};
 
-/// What it is asked with.
+/// Arguments of `evenbeat demo`.
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Where to serve the API. By default 127.0.0.1:8060, or any free port.
+    /// Address and port of the API [default: 127.0.0.1:8060, or any free port].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// End after this many seconds.
+    /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
-    /// Only print the job file of the fleet.
+    /// Print the fleet's job file and exit.
     #[arg(long)]
     print_jobs: bool,
 }
 
-/// Shows it.
+/// Runs the demo.
 pub(super) fn run(
     args: &DemoArgs,
     clock: &Clock,
@@ -70,23 +70,26 @@ pub(super) fn run(
         demo::run(server, ends, seconds, |picture| screen.draw(picture)).await
     });
     drop(runtime);
-    // Whatever is told now belongs on the screen that stays.
+    // What follows must stay readable, so it goes to the main screen.
     let _ = screen.close();
     match shown {
         Ok(Stopped::Clean) => {
             let path = folder.path().display().to_string();
             if let Err(error) = folder.remove() {
-                writeln!(err, "error: the demo is over, but its folder {path} cannot be removed: {error}")?;
+                writeln!(
+                    err,
+                    "error: the demo has ended, but its directory {path} cannot be removed: {error}"
+                )?;
                 return Ok(Exit::Failed);
             }
-            writeln!(screen.out, "The demo is over; nothing of it is left.")?;
+            writeln!(screen.out, "The demo has ended and left nothing behind.")?;
             Ok(Exit::Ok)
         }
         Ok(Stopped::LetGo) => {
             let path = folder.keep().display().to_string();
             writeln!(
                 err,
-                "error: some runs of the demo could not be ended, and go on; their files are in {path}"
+                "error: some runs of the demo could not be stopped and are still running; their files are in {path}"
             )?;
             Ok(Exit::Failed)
         }
@@ -97,7 +100,7 @@ pub(super) fn run(
     }
 }
 
-/// The usual one, unless another server has it.
+/// The default address, or any free port if it is taken.
 fn free_address() -> String {
     const USUAL: &str = "127.0.0.1:8060";
     match std::net::TcpListener::bind(USUAL) {
@@ -106,10 +109,10 @@ fn free_address() -> String {
     }
 }
 
-/// Where pictures go: over each other on a terminal, as a line now and then elsewhere.
+/// Draws the frames: in place on a terminal, elsewhere as a line now and then.
 struct Screen<'a> {
     is_live: bool,
-    /// Whether the terminal shows the other screen, which leaves no trace in what can be scrolled back to.
+    /// Whether the terminal shows its alternate screen, which leaves no trace in the scrollback.
     is_open: bool,
     n_frames: u32,
     doors: Doors,
@@ -117,10 +120,10 @@ struct Screen<'a> {
     out: &'a mut dyn Write,
 }
 
-/// Without a terminal, one of so many pictures becomes a line.
+/// Without a terminal, one frame in this many becomes a line.
 const LINE_EVERY: u32 = 10;
 
-/// The other screen, without a cursor; and back.
+/// Escape sequences that enter the alternate screen and hide the cursor, and undo both.
 const OPEN: &str = "\x1b[?1049h\x1b[?25l";
 const CLOSE: &str = "\x1b[?25h\x1b[?1049l";
 
@@ -131,7 +134,7 @@ impl Screen<'_> {
             Picture::Fleet(view) => self.draw_line(view)?,
             Picture::Ending if self.is_live => {
                 self.close()?;
-                writeln!(self.out, "Ending the demo: its runs are being stopped.")?;
+                writeln!(self.out, "Stopping the demo and its runs.")?;
             }
             Picture::Ending => {}
         }
@@ -146,7 +149,7 @@ impl Screen<'_> {
         let (columns, rows) = terminal::size();
         let size = Size { columns: columns.into(), rows: rows.into() };
         let lines = frame(view, &self.doors, &self.zone, size);
-        // No line break after the last row: it would scroll.
+        // A line break after the last row would scroll the screen.
         for (idx, line) in lines.iter().enumerate() {
             control(if idx == 0 { "\x1b[H" } else { "\n" })?;
             self.out.write_all(line.as_bytes())?;
@@ -177,17 +180,17 @@ impl Screen<'_> {
 
 impl Drop for Screen<'_> {
     fn drop(&mut self) {
-        // Also when a demo fails, its terminal is left as it was found.
+        // Restore the terminal even when a demo fails.
         let _ = self.close().and_then(|()| io::stdout().flush());
     }
 }
 
-/// What moves the cursor goes past the stream that takes colours out: without colours it is needed all the same.
+/// Writes cursor movements directly: they are needed even where colours are stripped.
 fn control(sequence: &str) -> io::Result<()> {
     io::stdout().write_all(sequence.as_bytes())
 }
 
-/// All in one line.
+/// The whole fleet in one line.
 fn line(view: &View) -> String {
     let n = |condition| view.conditions.get(&condition).copied().unwrap_or(0);
     format!(

@@ -1,4 +1,4 @@
-//! The picture of a demo, fitted to the terminal: as many lines as it has rows, each within its columns.
+//! Renders the demo for the size of the terminal.
 
 use std::fmt::Write as _;
 
@@ -12,35 +12,35 @@ use super::super::chart::{column, counted, cut, heat, heat_style, to_u64};
 use super::super::show::{self, BOLD, DIM};
 use crate::demo::View;
 
-/// How large the terminal is, in characters.
+/// The size of the terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
-/// How other commands reach the demo: the socket, and the address for terminals that are too narrow for its path.
+/// How to reach the demo: its socket, or its address if the terminal is too narrow for the socket's path.
 #[derive(Clone, Debug)]
 pub(super) struct Doors {
     pub(super) socket: String,
     pub(super) address: String,
 }
 
-/// The most lines that a list gets, however tall the terminal is.
+/// Largest number of lines of a list, however tall the terminal is.
 const LIST_MAX: usize = 12;
 
-/// A list of the picture: its title, a note beside it, and its lines.
+/// A list with its title, a note beside the title, and its lines.
 struct List {
     title: &'static str,
     note: String,
     lines: Vec<Line>,
 }
 
-/// The whole picture.
+/// Renders a frame.
 pub(super) fn frame(view: &View, doors: &Doors, zone: &Zone, size: Size) -> Vec<String> {
     let top = head(view, size);
     let bottom = foot(doors, size);
-    // The order in which lists get their room; they are shown in the order of time.
+    // The order in which lists get room. They are shown in order of time.
     let lists = [running(view), worst(view, size), ended(view), next(view, zone)];
     let room = size.rows.saturating_sub(top.len() + bottom.len());
     let (heights, is_spaced) = share(&lists, room);
@@ -57,19 +57,19 @@ pub(super) fn frame(view: &View, doors: &Doors, zone: &Zone, size: Size) -> Vec<
         lines.push(Line::default().with(list.title, BOLD).with(&note, DIM));
         lines.extend(list.lines.iter().take(height - 1).cloned());
     }
-    // What needs no room leaves it empty, so that the last lines do not jump.
+    // Fill unused rows, so that the last lines do not jump.
     lines.resize(size.rows.saturating_sub(bottom.len()).max(lines.len()), Line::default());
     lines.extend(bottom);
     lines.truncate(size.rows);
     lines.iter().map(|line| line.render(size.columns)).collect()
 }
 
-/// How many rows each list gets, with its title, and whether there is room for blank lines between them.
+/// The number of rows of each list including its title, and whether there is room for blank lines between them.
 fn share(lists: &[List; 4], room: usize) -> ([usize; 4], bool) {
     let wanted = lists.each_ref().map(|list| 1 + list.lines.len().clamp(1, LIST_MAX));
     let mut heights = [0; 4];
     let mut left = room;
-    // A title without a line below it says little.
+    // A title without any lines is useless.
     for height in &mut heights {
         if 2 <= left {
             *height = 2;
@@ -124,11 +124,11 @@ fn head(view: &View, size: Size) -> Vec<Line> {
     lines
 }
 
-/// Starts by minute of the hour, over the next day: where a crontab shows, and what a rebalance takes away.
+/// Starts by minute of the hour over the next day, with the peaks of a crontab that a rebalance removes.
 fn minutes(minutes: &[u32], size: Size) -> Line {
     let n_together = if 60 <= size.columns { 1 } else { 2 };
     let counts: Vec<u32> = minutes.chunks(n_together).map(|minutes| minutes.iter().sum()).collect();
-    // Twice the mean is the least that a full column stands for: a level fleet is half full, not all red.
+    // A full column is at least twice the mean, so that an even fleet is half full and not all red.
     let mean = counts.iter().sum::<u32>().div_ceil(u32::try_from(counts.len().max(1)).unwrap_or(1));
     let full = counts.iter().copied().max().unwrap_or(0).max(2 * mean);
     let mut line = Line::default();
@@ -142,20 +142,20 @@ fn foot(doors: &Doors, size: Size) -> Vec<Line> {
     let mut lines = Vec::new();
     let export = |door: &str| format!("export EVENBEAT_SERVER={door}");
     let doors = [export(&doors.socket), export(&doors.address)];
-    // A line that wraps cannot be copied with a double click.
+    // A wrapped line cannot be selected with a double click.
     if let Some(export) =
         doors.iter().find(|it| it.chars().count() <= size.columns).filter(|_| 12 <= size.rows)
     {
         lines.push(Line::default().with(export, Style::new()));
-        let hint = "then: evenbeat status | job list | explain hanging-export | rebalance";
+        let hint = "then try: evenbeat status | job list | explain hanging-export | rebalance";
         if hint.len() <= size.columns && 16 <= size.rows {
             lines.push(Line::default().with(hint, DIM));
         }
     }
     let end = if size.columns < 56 {
-        "Ctrl-C ends the demo."
+        "Ctrl-C stops the demo."
     } else {
-        "Ctrl-C ends the demo and removes everything."
+        "Ctrl-C stops the demo and removes everything."
     };
     lines.push(Line::default().with(end, DIM));
     lines
@@ -206,7 +206,7 @@ fn next(view: &View, zone: &Zone) -> List {
     List { title: "Next", note: String::new(), lines: view.next.iter().map(line).collect() }
 }
 
-/// So much of a job's key is shown.
+/// Number of characters shown of a job's key.
 const NAME: usize = 20;
 
 fn name(key: &str) -> String {
@@ -222,7 +222,7 @@ fn outcome_style(outcome: Outcome) -> Style {
     show::style_of(condition)
 }
 
-/// A line of styled parts, which can be cut to a width.
+/// A line of styled parts that can be cut to a width.
 #[derive(Clone, Debug, Default)]
 struct Line(Vec<(String, Style)>);
 
@@ -232,7 +232,7 @@ impl Line {
         self
     }
 
-    /// The text for a terminal, at most this wide; what was cut is marked.
+    /// The text for a terminal, cut to this width with an ellipsis.
     fn render(&self, width: usize) -> String {
         let n_chars: usize = self.0.iter().map(|(text, _)| text.chars().count()).sum();
         let mut left = if width < n_chars { width.saturating_sub(1) } else { n_chars };

@@ -10,41 +10,41 @@ use super::super::live::{Desk, Done};
 use super::super::show::NOTICE;
 use crate::api::model::{JobDefinition, JobPut};
 
-/// The job.
+/// Arguments of `evenbeat job add`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("when").args(["every", "fresh", "cron", "at", "manual"]))]
 pub(crate) struct AddArgs {
-    /// Its key: a name, or `name@configuration`.
+    /// Job key: a name, or `name@configuration`.
     key: JobKey,
-    /// Run at this interval: `6h`.
+    /// Run at this interval, such as `6h`.
     #[arg(long, value_name = "LENGTH")]
     every: Option<String>,
-    /// Run as often as needed to keep the data younger than this: `24h`.
+    /// Run as often as needed to keep the data younger than this, such as `24h`.
     #[arg(long, value_name = "LENGTH")]
     fresh: Option<String>,
-    /// Run by a cron expression: `"0 9 * * MON-FRI"`.
+    /// Run on a cron schedule, such as `"0 9 * * MON-FRI"`.
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
-    /// Run once, at this instant; `now` is as soon as possible.
+    /// Run once at this instant (`now` for as soon as possible).
     #[arg(long, value_name = "INSTANT")]
     at: Option<String>,
     /// Run only when triggered.
     #[arg(long)]
     manual: bool,
-    /// The time zone of its cron expression and blackouts.
+    /// Time zone of the cron expression and of blackouts.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
-    /// A label. Can be given several times.
+    /// Label to set. Can be repeated.
     #[arg(short, long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
-    /// Any other field of a job file: `--set pool=browsers --set cost=2 --set 'retry.delays=["5m"]'`. Can be given
-    /// several times.
+    /// Set any other job file field, as in `--set pool=browsers --set cost=2 --set 'retry.delays=["5m"]'`. Can be
+    /// repeated.
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     fields: Vec<String>,
-    /// Replace the definition of a job that exists, instead of refusing.
+    /// Replace the job if it already exists.
     #[arg(long)]
     replace: bool,
-    /// The program and its arguments, after `--`.
+    /// Program and arguments, after `--`.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -82,7 +82,7 @@ fn definition(args: &AddArgs) -> Result<JobDefinition, String> {
     let mut labels = Map::new();
     for label in &args.labels {
         let (name, value) =
-            label.split_once('=').ok_or_else(|| format!("--label `{label}` is not a name and a value"))?;
+            label.split_once('=').ok_or_else(|| format!("--label `{label}` is not NAME=VALUE"))?;
         labels.insert(name.to_owned(), Json::String(value.to_owned()));
     }
     if !labels.is_empty() {
@@ -112,7 +112,7 @@ fn definition(args: &AddArgs) -> Result<JobDefinition, String> {
     Ok(JobDefinition(fields))
 }
 
-/// Fields of which a job has one: when it runs, and what.
+/// Fields of which a job has exactly one: its schedule and its target.
 const SCHEDULES: [&str; 10] = [
     "every",
     "fresh",
@@ -127,14 +127,14 @@ const SCHEDULES: [&str; 10] = [
 ];
 const TARGETS: [&str; 3] = ["command", "http", "queue"];
 
-/// A field and its value as in a job file. Text needs no quotes of its own: `pool=browsers`, `estimate=5m`.
+/// Parses a field and its value as in a job file. Strings need no quotes: `pool=browsers`, `estimate=5m`.
 fn set_field(field: &str) -> Result<toml::Table, String> {
-    let fault = |why: &str| format!("--set `{field}` is not a field with its value: {why}");
+    let fault = |why: &str| format!("--set `{field}` is not FIELD=VALUE: {why}");
     let (name, value) =
-        field.split_once('=').ok_or_else(|| fault("write FIELD=VALUE, such as `pool=browsers`"))?;
+        field.split_once('=').ok_or_else(|| fault("write a field and its value, such as `pool=browsers`"))?;
     match field.parse::<toml::Table>() {
         Ok(table) => Ok(table),
-        // Whoever writes a list, a table or quotes means TOML.
+        // A list, a table or quotes are meant as TOML.
         Err(error) if value.trim_start().starts_with(['[', '{', '"', '\'']) => Err(fault(error.message())),
         Err(_) => {
             let text = toml::Value::String(value.to_owned());
@@ -143,7 +143,7 @@ fn set_field(field: &str) -> Result<toml::Table, String> {
     }
 }
 
-/// `retry.delays` and `retry.max` of two flags are two fields of one table.
+/// Merges `retry.delays` and `retry.max` of two flags into one table.
 fn merge(fields: &mut Map<String, Json>, name: String, value: Json) {
     match (fields.get_mut(&name), value) {
         (Some(Json::Object(there)), Json::Object(more)) => {
@@ -163,7 +163,7 @@ fn json_of(value: toml::Value) -> Json {
         toml::Value::Integer(number) => number.into(),
         toml::Value::Float(number) => number.into(),
         toml::Value::Boolean(truth) => truth.into(),
-        // On the wire an instant is a text.
+        // JSON has no instants, so they are strings.
         toml::Value::Datetime(at) => Json::String(at.to_string()),
         toml::Value::Array(items) => items.into_iter().map(json_of).collect(),
         toml::Value::Table(table) => table.into_iter().map(|(name, value)| (name, json_of(value))).collect(),
@@ -230,14 +230,14 @@ mod tests {
             &["--manual", "--every", "6h"],
             "an argument cannot be used with one or more of the other specified arguments",
         );
-        check(&["--manual", "-l", "team"], "--label `team` is not a name and a value");
+        check(&["--manual", "-l", "team"], "--label `team` is not NAME=VALUE");
         check(
             &["--manual", "--set", "pool"],
-            "--set `pool` is not a field with its value: write FIELD=VALUE, such as `pool=browsers`",
+            "--set `pool` is not FIELD=VALUE: write a field and its value, such as `pool=browsers`",
         );
         check(
             &["--manual", "--set", "env=[1", "--", "ls"],
-            "--set `env=[1` is not a field with its value: unclosed array, expected `]`",
+            "--set `env=[1` is not FIELD=VALUE: unclosed array, expected `]`",
         );
         check(
             &["--", "ls"],

@@ -9,19 +9,19 @@ use super::super::table::{Cell, Fit, words};
 use super::super::{Exit, chart};
 use crate::api::model::{Instant, JobView, Page};
 
-/// Which jobs.
+/// Filters of `evenbeat job list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only jobs whose key contains this text, ignoring case.
     #[arg(short = 'q', long = "query", value_name = "TEXT")]
     query: Option<String>,
-    /// Only jobs whose key begins with this text.
+    /// Only jobs whose key starts with this text.
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Only jobs with this label. Can be given several times.
+    /// Only jobs with this label. Can be repeated.
     #[arg(short, long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
-    /// Only jobs of this pool.
+    /// Only jobs in this pool.
     #[arg(long)]
     pool: Option<String>,
     /// Only jobs of this site.
@@ -36,7 +36,7 @@ pub(crate) struct ListArgs {
     /// Only jobs with this status.
     #[arg(long, value_parser = ["pending", "scheduled", "running", "paused", "disabled", "done"])]
     status: Option<String>,
-    /// Show at most this many.
+    /// Show at most this many jobs.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
 }

@@ -14,7 +14,7 @@ use super::live::{Desk, Done};
 use super::show::{BOLD, relative};
 use crate::api::model::{JobView, PauseRequest, TriggerRequest, Triggered};
 
-/// What is done with jobs.
+/// Arguments of `evenbeat job`.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
     #[command(subcommand)]
@@ -23,45 +23,45 @@ pub(crate) struct JobArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List jobs, by key.
+    /// List jobs, sorted by key.
     List(list::ListArgs),
-    /// Show everything about a job.
+    /// Show the details of a job.
     Show {
-        /// Its key.
+        /// Job key.
         key: JobKey,
     },
-    /// Add a job that runs a command: `evenbeat job add shop --every 6h -- scrapy crawl shop`.
+    /// Add a job that runs a command, as in `evenbeat job add shop --every 6h -- scrapy crawl shop`.
     Add(Box<add::AddArgs>),
-    /// Pause a job. Runs in progress may finish.
+    /// Pause a job. Runs in progress are allowed to finish.
     Pause {
-        /// Its key.
+        /// Job key.
         key: JobKey,
-        /// Why, for other people to read.
+        /// Reason to show to other people.
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Resume a paused job, with a newly chosen time.
+    /// Resume a paused job and choose a new time for it.
     Resume {
-        /// Its key.
+        /// Job key.
         key: JobKey,
     },
     /// Run a job now.
     Trigger {
-        /// Its key.
+        /// Job key.
         key: JobKey,
-        /// Handed to the run, over the job's own: a JSON object.
+        /// Parameters for this run, as a JSON object; they override the job's own.
         #[arg(long, value_name = "JSON")]
         params: Option<String>,
-        /// A text of your choice: asked again with the same one, nothing more is run.
+        /// Idempotency key: repeating the request with the same key starts no second run.
         #[arg(long, value_name = "TEXT")]
         idempotency_key: Option<String>,
-        /// Print what the run writes until it is over, and end with its exit code.
+        /// Print the run's output until it ends, and exit with its exit code.
         #[arg(short, long)]
         follow: bool,
     },
-    /// Delete a job. Runs in progress may finish.
+    /// Delete a job. Runs in progress are allowed to finish.
     Delete {
-        /// Its key.
+        /// Job key.
         key: JobKey,
     },
 }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
         Action::Pause { key, reason } => {
             let ask = Ask::post(&["jobs", key.as_str(), "pause"]).json(&PauseRequest { reason });
             desk.ask_and_show::<JobView>(ask, |job, desk| {
-                writeln!(desk.out, "{BOLD}{}{BOLD:#} is paused", job.key)?;
+                writeln!(desk.out, "{BOLD}{}{BOLD:#} paused", job.key)?;
                 Ok(())
             })?;
             Ok(Exit::Ok)
@@ -91,11 +91,11 @@ pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
                 .json(&TriggerRequest { params });
             if follow {
                 let triggered: Triggered = desk.ask(ask)?.read()?;
-                writeln!(desk.err, "run {} of {} requested", triggered.id, triggered.job)?;
+                writeln!(desk.err, "requested run {} of {}", triggered.id, triggered.job)?;
                 return super::run::follow_request(&triggered.id, desk);
             }
             desk.ask_and_show::<Triggered>(ask, |it, desk| {
-                writeln!(desk.out, "run {} of {BOLD}{}{BOLD:#} requested", it.id, it.job)?;
+                writeln!(desk.out, "requested run {} of {BOLD}{}{BOLD:#}", it.id, it.job)?;
                 Ok(())
             })?;
             Ok(Exit::Ok)
@@ -105,7 +105,7 @@ pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
             if desk.json {
                 super::show::json(desk.out, &serde_json::json!({ "job": key.as_str(), "deleted": true }))?;
             } else {
-                writeln!(desk.out, "{BOLD}{key}{BOLD:#} is deleted")?;
+                writeln!(desk.out, "{BOLD}{key}{BOLD:#} deleted")?;
             }
             Ok(Exit::Ok)
         }
@@ -117,7 +117,7 @@ fn read_params(text: &str) -> Result<Map<String, Json>, Trouble> {
         .map_err(|error| Trouble::Usage(format!("--params is not a JSON object: {error}")))
 }
 
-/// When a job runs next.
+/// Prints when a job runs next.
 fn tell_next(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     match job.next_run_at {
         Some(at) => {

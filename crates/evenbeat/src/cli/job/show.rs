@@ -73,7 +73,7 @@ fn print(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// A field as in a job file, a line for each of its parts.
+/// Prints a field as in a job file, with one line for each of its parts.
 fn define(name: &str, value: &Json, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     match value {
         Json::Object(fields) if !fields.is_empty() => {
@@ -86,13 +86,13 @@ fn define(name: &str, value: &Json, desk: &mut Desk<'_>) -> Result<(), Trouble> 
     Ok(())
 }
 
-/// A key of TOML: bare where it can be.
+/// A TOML key, without quotes where possible.
 fn key_text(key: &str) -> String {
     let is_bare = !key.is_empty() && key.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
     if is_bare { key.to_owned() } else { value_text(&Json::String(key.to_owned())) }
 }
 
-/// A value of TOML in one line.
+/// A TOML value in one line.
 fn value_text(value: &Json) -> String {
     match value {
         Json::Array(items) => format!("[{}]", items.iter().map(value_text).collect::<Vec<_>>().join(", ")),
@@ -105,7 +105,7 @@ fn value_text(value: &Json) -> String {
     }
 }
 
-/// Facts below each other, those that are there.
+/// Prints labelled values one per line, and skips missing ones.
 struct Facts<'a, 'b> {
     desk: &'a mut Desk<'b>,
 }

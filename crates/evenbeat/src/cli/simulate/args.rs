@@ -1,4 +1,4 @@
-//! What can be typed after `evenbeat simulate`.
+//! Arguments of `evenbeat simulate`.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use evenbeat_sim::whatif::{AddedJobs, node_names};
 
 use crate::cli::analyze::{WIDTH_MAX, WIDTH_MIN};
 
-/// The longest story, in days.
+/// Longest simulation, in days.
 pub const DAYS_MAX: i64 = 366;
 
-/// As many nodes as are told apart here.
+/// Largest number of nodes.
 const NODES_MAX: usize = 100;
 
-/// Everything after `evenbeat simulate`.
+/// Arguments of `evenbeat simulate`.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option that people type")]
 #[command(after_help = "\
@@ -28,161 +28,163 @@ Examples:
   evenbeat simulate fleet.toml --add \"400 every 6h taking 2m pool crawl\"
   evenbeat simulate --capacity crawl=12
 
-Runs take their `estimate`, else their `max_expected_duration`, else 30 s,
-more or less (--spread).
+A run takes its job's `estimate`, or else its `max_expected_duration`, or
+else 30 s, varied by --spread.
 
-Without a FILE the fleet is that of a server: its jobs keep their times
-(--balance chooses new ones), runs take as long as they were measured, and
-nodes, capacity and limits are its own, unless the set-up says otherwise.
+Without a FILE, the fleet comes from a server. Its jobs keep their times
+unless --balance chooses new ones, and runs take as long as measured. Nodes,
+capacity and limits are the server's own unless a setup option changes them.
 
-Ends with 1 if no capacity reaches the target.")]
+Exits with 1 if no capacity reaches the target.")]
 pub struct SimulateArgs {
-    /// A job file or a crontab; `-` is standard input. If there is none, the fleet of a server, as it is.
+    /// Job file or crontab (`-` for standard input) [default: the current fleet of a server].
     pub file: Option<PathBuf>,
-    /// It is a crontab, whatever it looks like.
+    /// Treat the file as a crontab [default: detect the format].
     #[arg(long, conflicts_with = "jobs", requires = "file")]
     pub crontab: bool,
-    /// It is a crontab with a user before each command, such as `/etc/crontab`.
+    /// Treat the file as a system crontab, with a user before each command (`/etc/crontab`).
     #[arg(long, conflicts_with = "jobs", requires = "file")]
     pub system: bool,
-    /// It is a job file, whatever it looks like.
+    /// Treat the file as a job file.
     #[arg(long, requires = "file")]
     pub jobs: bool,
-    /// The server whose fleet it is: `http://HOST:PORT` or `unix:PATH`. By default the socket of your own server if
-    /// there is one, else `http://127.0.0.1:8060`.
-    #[arg(long, env = "EVENBEAT_SERVER", hide_env_values = true, value_name = "PLACE")]
+    /// Server address: `http://HOST:PORT` or `unix:PATH` [default: the socket of your own server if it exists, otherwise
+    /// `http://127.0.0.1:8060`].
+    #[arg(
+        long,
+        env = "EVENBEAT_SERVER",
+        hide_env_values = true,
+        value_name = "ADDRESS",
+        help_heading = "Server options"
+    )]
     pub server: Option<String>,
-    /// How many days to live through.
+    /// Number of days to simulate.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(i64).range(1..=DAYS_MAX))]
     pub days: i64,
-    /// Begin at this instant (RFC 3339). Default: the next quarter of an hour.
+    /// Start at this instant (RFC 3339) [default: the next quarter hour].
     #[arg(long, value_name = "INSTANT")]
     pub from: Option<Timestamp>,
-    /// What carries the fleet.
+    /// The nodes and limits to simulate.
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Another set-up side by side: the options under "Set-up" that differ, in one text, such as
-    /// `--compare "--capacity 12"`. Can be repeated.
+    /// Compare with another setup, given as the setup options that differ, such as `--compare "--capacity 12"`. Can be
+    /// repeated.
     #[arg(
         long,
         value_name = "OPTIONS",
         allow_hyphen_values = true,
         conflicts_with = "add",
-        help_heading = "Questions"
+        help_heading = "What-if options"
     )]
     pub compare: Vec<String>,
-    /// Find the smallest capacity a node that keeps data fresh for this share of time, such as
-    /// `99.9%`. With --add: what must still hold [there: 99%].
-    #[arg(long, value_name = "PERCENT", value_parser = target, allow_negative_numbers = true, help_heading = "Questions")]
+    /// Find the smallest capacity per node that keeps data fresh for this share of the time, such as `99.9%`. With --add,
+    /// the freshness that the fleet must keep [default with --add: 99%].
+    #[arg(long, value_name = "PERCENT", value_parser = target, allow_negative_numbers = true, help_heading = "What-if options")]
     pub target: Option<f64>,
-    /// Add made-up jobs, such as `--add "400 every 6h taking 2m"` (also `pool P`, `site S`, `cost N`),
-    /// and say what breaks first and how many could be added before. Can be repeated.
-    #[arg(long, value_name = "JOBS", help_heading = "Questions")]
+    /// Add made-up jobs, such as `--add "400 every 6h taking 2m"` (also `pool P`, `site S`, `cost N`), and show what breaks
+    /// first and how many could be added. Can be repeated.
+    #[arg(long, value_name = "JOBS", help_heading = "What-if options")]
     pub add: Vec<AddedJobs>,
-    /// How wide the text may be. Default: the width of the terminal, or 80.
-    #[arg(long, value_name = "COLS", value_parser = clap::value_parser!(u16).range(i64::from(WIDTH_MIN)..=i64::from(WIDTH_MAX)), help_heading = "Output")]
+    /// Maximum width of the output [default: width of the terminal, or 80].
+    #[arg(long, value_name = "COLS", value_parser = clap::value_parser!(u16).range(i64::from(WIDTH_MIN)..=i64::from(WIDTH_MAX)), help_heading = "Output options")]
     pub width: Option<u16>,
     /// Print one JSON document instead of text.
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output options")]
     pub json: bool,
-    /// Show no progress. There is none anyway where standard error is no terminal.
-    #[arg(short, long, help_heading = "Output")]
+    /// Do not show progress. It is only shown if standard error is a terminal.
+    #[arg(short, long, help_heading = "Output options")]
     pub quiet: bool,
 }
 
-/// What carries a fleet. Everything may be left out.
+/// Nodes, capacity and limits. Every option has a default.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Set-up")]
+#[command(next_help_heading = "Setup options")]
 pub struct SetupArgs {
-    /// Units a node: of every pool (`40`) or of one (`crawl=12`). Can be repeated [default: what the
-    /// fleet needs, so that about 70% is used].
+    /// Capacity per node in units: of every pool (`40`) or of one (`crawl=12`). Can be repeated [default: what the fleet
+    /// needs at about 70% use].
     #[arg(long, value_name = "[POOL=]N", value_parser = capacity)]
     pub capacity: Vec<CapacityArg>,
-    /// How many nodes, or their names (`n1,gpu-1`) where jobs are bound to some [default: 1].
+    /// Number of nodes, or their names (`n1,gpu-1`) if jobs are bound to some [default: 1].
     #[arg(long, value_name = "N|NAMES", value_parser = nodes)]
     pub nodes: Option<NodesArg>,
-    /// Largest number of runs of this site at once, across nodes. Can be repeated [default: no limit].
+    /// Maximum number of concurrent runs of a site, across nodes. Can be repeated [default: no limit].
     #[arg(long, value_name = "NAME=N", value_parser = site)]
     pub site: Vec<SiteArg>,
-    /// How far lengths of runs lie from what is expected: 0.3 is about a third up or down [default: 0.3].
+    /// How much run times vary around the expected value: 0.3 is about a third up or down [default: 0.3].
     #[arg(long, value_name = "X", value_parser = spread, allow_negative_numbers = true)]
     pub spread: Option<f64>,
-    /// How many of 100 runs fail [default: 0].
+    /// Percentage of runs that fail [default: 0].
     #[arg(long, value_name = "PERCENT", value_parser = failing, allow_negative_numbers = true)]
     pub failing: Option<f64>,
-    /// Nothing runs from START after the beginning for LENGTH, such as `2d4h+2h`. Can be repeated
+    /// Simulate an outage that begins START after the start and lasts LENGTH, such as `2d4h+2h`. Can be repeated
     /// [default: none].
     #[arg(long, value_name = "START+LENGTH", value_parser = outage)]
     pub outage: Vec<OutageArg>,
-    /// Another draw of lengths and failures [default: 1].
+    /// Random seed for run times and failures [default: 1].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Who goes first when not all can start [default: latest-start].
+    /// Which job goes first when not all can start [default: latest-start].
     #[arg(long, value_enum)]
     pub order: Option<OrderArg>,
-    /// Keep no room for what will soon need it more.
+    /// Do not hold room for jobs that will soon need it more.
     #[arg(long)]
     pub no_lookahead: bool,
-    /// How intervals get their phase [default: phase].
+    /// How to choose the start times of interval jobs [default: phase].
     #[arg(long, value_enum)]
     pub balance: Option<BalanceArg>,
 }
 
-/// Who goes first.
+/// The order in which waiting jobs start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OrderArg {
-    /// Who is nearest to missing its deadline.
+    /// The job that is closest to missing its deadline.
     LatestStart,
-    /// Who became due first.
+    /// The job that became due first.
     FirstCome,
-    /// Minute by minute, and within a minute by name, as a crontab does.
+    /// By minute, and by name within a minute, like cron.
     ByMinute,
 }
 
 /// How jobs are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BalanceArg {
-    /// Where all their occurrences meet the least load.
+    /// Where all occurrences together meet the least load.
     Phase,
-    /// In the emptiest slot of the next day.
+    /// In the least loaded slot of the next day.
     LeastLoaded,
-    /// Not at all: equal intervals start together.
+    /// No balancing: jobs with equal intervals start together.
     None,
 }
 
-/// Units of all pools, or of one.
+/// A `--capacity` value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityArg {
-    /// Of which pool; of every one if none is named.
+    /// The pool. `None` means every pool.
     pub pool: Option<Pool>,
-    /// So many.
     pub units: u32,
 }
 
-/// The names of nodes.
+/// A `--nodes` value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodesArg(pub Vec<NodeName>);
 
-/// A limit of a site.
+/// A `--site` value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteArg {
-    /// Which.
     pub site: Site,
-    /// Runs at once.
     pub max_at_once: u32,
 }
 
-/// When nothing runs.
+/// An `--outage` value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutageArg {
-    /// From the beginning.
+    /// Time from the start of the simulation.
     pub start: Duration,
-    /// For so long.
     pub length: Duration,
 }
 
 impl SetupArgs {
-    /// The same with what another set-up says differently.
+    /// This setup, with every option that `other` sets replaced.
     #[must_use]
     pub(super) fn but(&self, other: &SetupArgs) -> SetupArgs {
         fn either<T: Clone>(this: &[T], other: &[T]) -> Vec<T> {
@@ -211,20 +213,20 @@ struct CompareArgs {
     setup: SetupArgs,
 }
 
-/// Reads the text of a `--compare`.
+/// Parses the text of a `--compare`.
 pub(super) fn compared(text: &str) -> Result<SetupArgs, String> {
     let example = "write it as `--compare \"--capacity 12\"`";
     if text.trim().is_empty() {
-        return Err(format!("says nothing that differs ({example})"));
+        return Err(format!("no options given ({example})"));
     }
     let words = text.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
     CompareArgs::try_parse_from(words).map(|it| it.setup).map_err(|error| compare_fault(&error, example))
 }
 
-/// Options that hold for all set-ups.
+/// Options that are the same for all setups.
 const OUTSIDE: [&str; 8] = ["days", "from", "target", "add", "json", "quiet", "compare", "width"];
 
-/// A fault of a `--compare` in one line: clap's own text tells a whole usage.
+/// The error of a `--compare` in one line. Clap's own text has a usage line that makes no sense here.
 fn compare_fault(error: &clap::Error, example: &str) -> String {
     let context = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -235,12 +237,16 @@ fn compare_fault(error: &clap::Error, example: &str) -> String {
     if error.kind() == ErrorKind::UnknownArgument {
         let name = option.trim_start_matches('-');
         if OUTSIDE.contains(&name) {
-            return format!("`{option}` is the same for all set-ups (write it outside of --compare)");
+            return format!("`{option}` is the same for all setups (write it outside of --compare)");
         }
         return match context(ContextKind::SuggestedArg) {
             Some(near) => format!("unknown option `{option}` (did you mean `{near}`?)"),
-            None if !option.starts_with('-') => format!("`{option}` belongs to no option ({example})"),
-            None => format!("unknown option `{option}` (those under \"Set-up\" in --help are known)"),
+            None if !option.starts_with('-') => {
+                format!("`{option}` does not belong to an option ({example})")
+            }
+            None => {
+                format!("unknown option `{option}` (see \"Setup options\" in `evenbeat simulate --help`)")
+            }
         };
     }
     let text = error.to_string();
@@ -255,7 +261,7 @@ fn capacity(text: &str) -> Result<CapacityArg, String> {
     };
     let units = number.trim().parse().ok().filter(|units| 0 < *units && *units <= 1_000_000);
     let units = units.ok_or_else(|| {
-        format!("`{}` is no capacity (write units from 1 to 1000000: `40` or `crawl=12`)", shortened(number))
+        format!("`{}` is not a capacity (write 1 to 1000000 units: `40` or `crawl=12`)", shortened(number))
     })?;
     Ok(CapacityArg { pool, units })
 }
@@ -264,7 +270,9 @@ fn nodes(text: &str) -> Result<NodesArg, String> {
     let way_out = format!("write a number from 1 to {NODES_MAX}, or names: `n1,gpu-1`");
     if text.chars().all(|it| it.is_ascii_digit()) {
         let n = text.parse().ok().filter(|n| (1..=NODES_MAX).contains(n));
-        return n.map(|n| NodesArg(node_names(n))).ok_or_else(|| format!("no number of nodes ({way_out})"));
+        return n
+            .map(|n| NodesArg(node_names(n)))
+            .ok_or_else(|| format!("not a number of nodes ({way_out})"));
     }
     let names = text.split(',').map(|name| name.trim().parse::<NodeName>());
     let names = names.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
@@ -272,37 +280,36 @@ fn nodes(text: &str) -> Result<NodesArg, String> {
     sorted.sort();
     sorted.dedup();
     match names.len() {
-        n if n != sorted.len() => Err("a node is named twice (each name once)".to_owned()),
+        n if n != sorted.len() => Err("a node is named twice (write each name once)".to_owned()),
         n if NODES_MAX < n => Err(format!("too many nodes ({way_out})")),
         _ => Ok(NodesArg(names)),
     }
 }
 
 fn site(text: &str) -> Result<SiteArg, String> {
-    let way_out = "write its name and how many runs at once: `shop.example=2`";
-    let (name, number) = text.split_once('=').ok_or_else(|| format!("no limit is said ({way_out})"))?;
+    let way_out = "write a site and its maximum of concurrent runs: `shop.example=2`";
+    let (name, number) = text.split_once('=').ok_or_else(|| format!("the limit is missing ({way_out})"))?;
     let max_at_once = number.trim().parse().ok().filter(|most| 0 < *most);
     Ok(SiteArg {
         site: name.trim().parse().map_err(|error: evenbeat_core::ids::NameError| error.to_string())?,
-        max_at_once: max_at_once.ok_or_else(|| format!("`{}` is no limit ({way_out})", shortened(number)))?,
+        max_at_once: max_at_once
+            .ok_or_else(|| format!("`{}` is not a limit ({way_out})", shortened(number)))?,
     })
 }
 
 fn spread(text: &str) -> Result<f64, String> {
     let spread = text.trim().parse().ok().filter(|spread| (0.0..=2.0).contains(spread));
-    spread.ok_or_else(|| "a spread is a number from 0 to 2 (0.3 is about a third up or down)".to_owned())
+    spread.ok_or_else(|| "not a number from 0 to 2 (0.3 is about a third up or down)".to_owned())
 }
 
 fn failing(text: &str) -> Result<f64, String> {
     let share = percent(text).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "so many of 100 runs fail: a number from 0 to 100, such as `5` or `0.5%`".to_owned())
+    share.ok_or_else(|| "not a percentage from 0 to 100 (write `5` or `0.5%`)".to_owned())
 }
 
 fn target(text: &str) -> Result<f64, String> {
     let share = percent(text).filter(|share| 0.0 < *share && *share <= 1.0);
-    share.ok_or_else(|| {
-        "data can be fresh for more than 0 and at most 100 percent of the time (write `99.9%`)".to_owned()
-    })
+    share.ok_or_else(|| "not a percentage above 0 and up to 100 (write `99.9%`)".to_owned())
 }
 
 /// `99.9%` and `99.9` are 0.999.
@@ -312,11 +319,11 @@ fn percent(text: &str) -> Option<f64> {
 
 fn outage(text: &str) -> Result<OutageArg, String> {
     let (start, length) = text.split_once('+').ok_or_else(|| {
-        "an outage has a beginning and a length (write `2d4h+2h`: two hours, after two days and four hours)"
+        "an outage needs a start and a length (write `2d4h+2h`: two hours, after two days and four hours)"
             .to_owned()
     })?;
     let read = |text: &str| text.parse::<Duration>().map_err(|error| error.to_string());
-    // The very beginning is no length, but a place.
+    // Zero is not a valid duration, but it is a valid start.
     let start = if start.trim().trim_end_matches(['s', 'm', 'h', 'd']) == "0" {
         Duration::ZERO
     } else {
@@ -337,13 +344,13 @@ mod tests {
 
     #[test]
     fn a_comparison_is_told_what_is_wrong_with_it() {
-        check("", "says nothing that differs (write it as `--compare \"--capacity 12\"`)");
+        check("", "no options given (write it as `--compare \"--capacity 12\"`)");
         check("--capcity 12", "unknown option `--capcity` (did you mean `--capacity`?)");
-        check("--days 3", "`--days` is the same for all set-ups (write it outside of --compare)");
-        check("12", "`12` belongs to no option (write it as `--compare \"--capacity 12\"`)");
-        check("--xyz", "unknown option `--xyz` (those under \"Set-up\" in --help are known)");
+        check("--days 3", "`--days` is the same for all setups (write it outside of --compare)");
+        check("12", "`12` does not belong to an option (write it as `--compare \"--capacity 12\"`)");
+        check("--xyz", "unknown option `--xyz` (see \"Setup options\" in `evenbeat simulate --help`)");
         let said = compared("--capacity 0").unwrap_err();
-        assert!(said.contains("`0` is no capacity"), "{said}");
+        assert!(said.contains("`0` is not a capacity"), "{said}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! From what was typed to the figures: set-ups, questions, simulations.
+//! Turns the arguments into setups, runs the simulations and collects the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
 use super::figures::{Added, Figures, Lived, Origin};
 use crate::cli::progress::Progress;
 
-/// Simulations that go on at once.
+/// Number of simulations to run at once.
 const N_THREADS: usize = 2;
-/// The same, of what a search tries.
+/// Number of simulations to run at once during a search.
 const N_TRIES: u32 = 2;
 
-/// What must hold when jobs are added and nobody says anything else.
+/// Default freshness to keep when jobs are added.
 const LEAST: f64 = 0.99;
 
-/// A fleet, where it is from, and what carries it unless something else is said.
+/// A fleet, its origin, and its default setup.
 #[derive(Debug)]
 pub(super) struct Subject {
     /// The name of the file, or the address of the server.
@@ -35,25 +35,25 @@ pub(super) struct Subject {
     pub(super) origin: Origin,
     pub(super) jobs: Vec<Job>,
     pub(super) base: Setup,
-    /// The zone that all jobs share, else UTC.
+    /// The zone that all jobs share, or UTC.
     pub(super) zone: Zone,
     pub(super) n_left_out: usize,
-    /// Jobs that were left out already, and why.
+    /// Why some jobs were already skipped.
     pub(super) warnings: Vec<String>,
     pub(super) assumes_utc: bool,
 }
 
-/// What was asked, ready to be lived through.
+/// The scenarios to simulate.
 struct Question<'a> {
     args: &'a SimulateArgs,
     fleet: Fleet,
     window: TimeWindow,
-    /// As given, then what it is compared with.
+    /// The given setup, then those to compare with.
     setups: Vec<(Option<String>, Setup)>,
     progress: &'a Progress,
 }
 
-/// The figures, or what stands against them.
+/// Runs everything. The error is a message for the user.
 pub(super) fn answer(
     args: &SimulateArgs,
     subject: Subject,
@@ -64,14 +64,16 @@ pub(super) fn answer(
     let window = TimeWindow::starting_at(start, Duration::from_days(args.days));
     let Subject { name, origin, jobs, mut base, zone, n_left_out, mut warnings, assumes_utc } = subject;
     if args.target.is_some() && args.add.is_empty() && !args.setup.capacity.is_empty() {
-        return Err("--capacity: that is what --target looks for (leave one of them out)".to_owned());
+        return Err(
+            "--capacity cannot be used with --target, which searches for it (remove one of them)".to_owned()
+        );
     }
     if args.target.is_some() && args.add.is_empty() {
         base.capacity.clear();
     }
     let n_added = args.add.iter().map(|it| it.n).fold(0, u32::saturating_add);
     if ADDED_MAX < n_added {
-        return Err(format!("--add: {n_added} jobs are more than can be made up (at most {ADDED_MAX})"));
+        return Err(format!("--add: {n_added} jobs are too many (at most {ADDED_MAX})"));
     }
     let added = whatif::share_out(&args.add, n_added, n_added);
     let mut fleet = Fleet { jobs, added };
@@ -80,7 +82,10 @@ pub(super) fn answer(
         let named = |message: String| format!("--compare `{text}`: {message}");
         let other = compared(text).map_err(named)?;
         if args.target.is_some() && !other.capacity.is_empty() {
-            return Err(named("the capacity is what --target looks for (leave one of them out)".to_owned()));
+            return Err(named(
+                "a capacity cannot be used with --target, which searches for it (remove one of them)"
+                    .to_owned(),
+            ));
         }
         let setup = setup_of(&args.setup.but(&other), &base, &fleet, window).map_err(named)?;
         setups.push((Some(text.split_whitespace().collect::<Vec<_>>().join(" ")), setup));
@@ -114,8 +119,8 @@ pub(super) fn answer(
     })
 }
 
-/// Leaves out the jobs that can never run in one of the set-ups, so that all of them live through the same, and returns
-/// why. An error if nothing is left.
+/// Skips jobs that can never run in one of the setups, so that all setups simulate the same fleet, and returns the reasons.
+/// Fails if no job is left.
 fn leave_out(
     fleet: &mut Fleet,
     setups: &[(Option<String>, Setup)],
@@ -130,7 +135,7 @@ fn leave_out(
             if fleet.jobs.iter().all(is_idle) && fleet.added.is_empty() {
                 return Err(why);
             }
-            warnings.push(format!("left out: {why}"));
+            warnings.push(format!("skipped: {why}"));
         }
     }
     Ok(warnings)
@@ -170,8 +175,8 @@ impl Question<'_> {
     }
 
     fn add(&self) -> Result<(Lived, Added), String> {
-        let Some((_, setup)) = self.setups.first() else { unreachable!("what was given is always there") };
-        // Capacity is what the fleet has now; only a pool that is new gets what is added to it.
+        let Some((_, setup)) = self.setups.first() else { unreachable!("the given setup always exists") };
+        // Keep the capacity of the current fleet. Only a new pool gets capacity for the added jobs.
         let settled = setup
             .with_capacity_for(&self.fleet.jobs, self.window)
             .with_capacity_for(&self.fleet.added, self.window);
@@ -247,14 +252,14 @@ fn setup_of(args: &SetupArgs, base: &Setup, fleet: &Fleet, window: TimeWindow) -
         let Some(pool) = &capacity.pool else { continue };
         if !pools.contains(pool) {
             let known = pools.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(format!("--capacity: no job draws on pool `{pool}` (the pools are {known})"));
+            return Err(format!("--capacity: no job uses pool `{pool}` (the pools are {known})"));
         }
         setup.capacity.insert(pool.clone(), capacity.units);
     }
     for limit in &args.site {
         if !fleet.jobs.iter().chain(&fleet.added).any(|job| job.site.as_ref() == Some(&limit.site)) {
             return Err(format!(
-                "--site: no job names site `{}` (jobs do so with `site = \"…\"`)",
+                "--site: no job has site `{}` (jobs set it with `site = \"…\"`)",
                 limit.site
             ));
         }
@@ -263,7 +268,7 @@ fn setup_of(args: &SetupArgs, base: &Setup, fleet: &Fleet, window: TimeWindow) -
     for outage in &args.outage {
         if window.length() <= outage.start {
             return Err(format!(
-                "--outage: it begins after {}, when all is over (raise --days, or let it begin earlier)",
+                "--outage: it starts after {}, when the simulation has ended (raise --days, or start it earlier)",
                 outage.start
             ));
         }
@@ -281,7 +286,7 @@ fn setup_of(args: &SetupArgs, base: &Setup, fleet: &Fleet, window: TimeWindow) -
     };
     setup.dispatch.lookahead = !args.no_lookahead;
     if args.balance.is_some() {
-        // Whoever asks how else jobs could be placed wants none of them to stay where it is.
+        // To compare balancing strategies, all jobs must be placed again.
         setup.placements = Arc::default();
     }
     setup.strategy = match args.balance {
@@ -292,7 +297,7 @@ fn setup_of(args: &SetupArgs, base: &Setup, fleet: &Fleet, window: TimeWindow) -
     Ok(setup)
 }
 
-/// Whether it never starts by itself.
+/// Whether a job never starts on its own.
 fn is_idle(job: &Job) -> bool {
     !job.enabled || job.paused.is_some() || matches!(job.schedule, Schedule::Manual)
 }

@@ -1,4 +1,4 @@
-//! Everything that a simulation shows, as one value. No text, no files, no terminal.
+//! The results of a simulation as one value. Does not deal with text, files or the terminal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use evenbeat_sim::whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
 
 use crate::cli::input::InputKind;
 
-/// Where a fleet is from.
+/// The origin of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// A file.
@@ -18,17 +18,17 @@ pub(super) enum Origin {
     Server(Servers),
 }
 
-/// What there is to know about the fleet of a server.
+/// Facts about the fleet of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Servers {
-    /// Jobs whose runs were measured.
+    /// Number of jobs whose run times were measured.
     pub(super) n_measured: usize,
-    /// Whether its nodes carry the same.
+    /// Whether its nodes have equal capacity.
     pub(super) are_alike: bool,
 }
 
 impl Origin {
-    /// For people.
+    /// The name in text output.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Origin::File(kind) => kind.as_str(),
@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// For machines.
+    /// The name in JSON output.
     pub(super) fn code(self) -> &'static str {
         match self {
             Origin::File(kind) => kind.code(),
@@ -45,49 +45,49 @@ impl Origin {
     }
 }
 
-/// What was asked about a fleet, and what came of it.
+/// What was simulated, and the results.
 #[derive(Debug)]
 pub(super) struct Figures {
     /// The name of the file, or the address of the server.
     pub(super) file: String,
     pub(super) origin: Origin,
-    /// The zone that all jobs share, else UTC.
+    /// The zone that all jobs share, or UTC.
     pub(super) zone: Zone,
     pub(super) window: TimeWindow,
     pub(super) days: i64,
     pub(super) seed: u64,
-    /// Jobs of the file that never start by themselves: manual, paused, not enabled.
+    /// Number of jobs that never start on their own: manual, paused or disabled.
     pub(super) n_idle: usize,
-    /// Jobs whose length nobody said.
+    /// Number of jobs without a known run time.
     pub(super) n_unknown_length: usize,
-    /// Lines of a crontab that name no time.
+    /// Number of skipped crontab lines.
     pub(super) n_left_out: usize,
-    /// Jobs that can never run, and were left out: a sentence for each reason.
+    /// Why some jobs were skipped, with a sentence for each reason.
     pub(super) warnings: Vec<String>,
-    /// Whether its times are in UTC only because nothing was said about a zone.
+    /// Whether times are taken as UTC only because the file names no zone.
     pub(super) assumes_utc: bool,
-    /// As given, then what it is compared with.
+    /// The given setup, then those it is compared with.
     pub(super) setups: Vec<Lived>,
-    /// What was added to the first.
+    /// The jobs that were added to the given setup.
     pub(super) added: Option<Added>,
 }
 
-/// A set-up, and what it came to.
+/// A setup and its results.
 #[derive(Debug)]
 pub(super) struct Lived {
-    /// How it differs from what was given; nothing for what was given itself.
+    /// How it differs from the given setup. `None` for the given setup itself.
     pub(super) differs: Option<String>,
     pub(super) n_nodes: usize,
-    /// Units a node.
+    /// Units per node.
     pub(super) capacity: BTreeMap<Pool, u32>,
-    /// The pools whose capacity nobody said.
+    /// The pools without a given capacity.
     pub(super) assumed: BTreeSet<Pool>,
     pub(super) report: Report,
-    /// What --target found.
+    /// The result of --target.
     pub(super) smallest: Option<Smallest>,
 }
 
-/// What adding jobs does.
+/// The effect of added jobs.
 #[derive(Debug)]
 pub(super) struct Added {
     pub(super) kinds: Vec<AddedJobs>,
@@ -98,12 +98,12 @@ pub(super) struct Added {
 }
 
 impl Figures {
-    /// What was given.
+    /// The given setup.
     pub(super) fn given(&self) -> Option<&Lived> {
         self.setups.first()
     }
 
-    /// Whether every target that was wanted can be reached.
+    /// Whether every target can be reached.
     pub(super) fn is_reached(&self) -> bool {
         self.setups.iter().filter_map(|it| it.smallest.as_ref()).all(Smallest::is_reached)
     }

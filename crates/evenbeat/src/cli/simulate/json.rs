@@ -1,4 +1,4 @@
-//! A simulation for machines: one document. Lengths of time in seconds, shares from 0 to 1.
+//! A simulation as one JSON document. Durations are in seconds, shares from 0 to 1.
 
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_sim::whatif::{Break, BreakKind, Group, GroupName, POINT, PoolAnswer, Report, Smallest, Tried};
@@ -140,7 +140,7 @@ fn group(group: &Group) -> Json {
     })
 }
 
-/// With six digits: a second of a job's week.
+/// A share with six digits, enough to show one second of a job's week.
 fn share(share: f64) -> f64 {
     (share * 1_000_000.0).round() / 1_000_000.0
 }
@@ -149,7 +149,7 @@ fn tenth(n: f64) -> f64 {
     (n * 10.0).round() / 10.0
 }
 
-/// Whole seconds as a whole number.
+/// Seconds, as an integer if possible.
 fn seconds(length: Duration) -> Json {
     match length.as_millis() {
         millis if millis % 1_000 == 0 => json!(millis / 1_000),

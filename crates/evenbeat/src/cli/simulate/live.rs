@@ -1,5 +1,5 @@
-//! The fleet of a server as what a simulation begins with: its jobs where they are, runs as long as they were, the nodes
-//! and limits that carry them.
+//! Loads the fleet of a server for a simulation: its jobs with their times and measured run times, its nodes and its
+//! limits.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -22,27 +22,27 @@ use crate::cli::client::{Ask, Trouble};
 use crate::cli::live::Desk;
 use crate::value_json::from_json;
 
-/// So many jobs of a server are simulated at once.
+/// Largest fleet to simulate.
 const JOBS_MAX: usize = 200_000;
 
-/// What a server holds.
+/// The fleet of a server.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) origin: Origin,
     pub(super) jobs: Vec<Job>,
-    /// What carries them now, and where they are.
+    /// The server's nodes and limits, and the places of its jobs.
     pub(super) setup: Setup,
-    /// Jobs that were left out, and why.
+    /// Why some jobs were skipped.
     pub(super) warnings: Vec<String>,
 }
 
-/// Asks for all of it.
+/// Loads the fleet from the server.
 pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
     let fleet = desk.ask_all::<FleetJob>(&Ask::get(&["scheduler", "fleet"]), "after", JOBS_MAX)?;
     if fleet.next.is_some() {
         return Err(Trouble::Bad(format!(
-            "the fleet has more than {JOBS_MAX} jobs, too many to live through at once; write a part of it to a file \
-             with `evenbeat export`, and simulate that"
+            "the fleet has more than {JOBS_MAX} jobs, too many to simulate at once; write some of them to a file \
+             with `evenbeat export` and simulate that"
         )));
     }
     let limits: LimitsView = desk.ask(Ask::get(&["scheduler", "limits"]))?.read()?;
@@ -51,7 +51,7 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
     let (mut jobs, mut placements, mut n_measured) = (Vec::new(), BTreeMap::new(), 0);
     let mut zones = Zones::new();
     let mut warnings = Vec::new();
-    // What is over never starts again.
+    // Jobs that are done never start again.
     for one in fleet.items.into_iter().filter(|it| it.status != "done") {
         n_measured += usize::from(one.measured.is_some());
         let placement = one.placement.clone().map(Placement::from);
@@ -59,14 +59,14 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
         let mut job = match job_of(one, &mut zones) {
             Ok(job) => job,
             Err(why) => {
-                warnings.push(format!("left out: {why}"));
+                warnings.push(format!("skipped: {why}"));
                 continue;
             }
         };
-        // What the server does not let go on for longer ends here too.
+        // Apply the server's limits on run time here too.
         job.limits.max_allowed = run_time.longest(&job.terms);
         if let Some(mut placement) = placement {
-            // The rhythm of a `fresh` job is set by its runs.
+            // The times of a `fresh` job follow from its runs.
             if let (Schedule::Fresh { .. }, Some(at)) = (&job.schedule, next_run_at) {
                 placement.anchor_at = at;
             }
@@ -83,25 +83,25 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
     Ok(Held { origin, jobs, setup, warnings })
 }
 
-/// A job as it is now: whether it is paused, and how long it takes, is what happened and not what was written.
+/// The current job: whether it is paused and how long it takes come from its state, not from its definition.
 fn job_of(one: FleetJob, zones: &mut Zones) -> Result<Job, String> {
     let FleetJob { definition, status, measured, .. } = one;
     let table: Table = definition.0.into_iter().map(|(name, value)| (name, from_json(value))).collect();
     let name = table.get("name").and_then(|it| it.as_text()).unwrap_or_default().to_owned();
     let mut job = JobSpec::read(&table).restore(zones).map_err(|faults| {
         let why = faults.first().map_or(String::new(), |fault| format!(": {}", fault.error));
-        format!("the server's job `{name}` cannot be understood{why}")
+        format!("cannot read the server's job `{name}`{why}")
     })?;
     job.paused = (status == "paused").then_some(Pause { by: PausedBy::Operator, reason: None });
     if let Some(measured) = measured {
-        // A run takes some time, however little.
+        // A run takes at least a millisecond.
         job.estimate = Some(measured.mean.0.max(Duration::from_millis(1)));
     }
     Ok(job)
 }
 
-/// The nodes that take new runs, and what each carries of the pools that jobs draw on; whether they are all alike. Where
-/// they are not, each is taken to carry what they carry on average.
+/// The nodes that take new runs, the capacity of each in the pools that jobs use, and whether all nodes have the same. If
+/// they differ, each is assumed to have the average.
 fn carriers(nodes: &[NodeView], jobs: &[Job], setup: &mut Setup) -> bool {
     let mut carried: BTreeMap<NodeName, BTreeMap<Pool, u32>> = BTreeMap::new();
     for node in nodes.iter().filter(|it| it.kind == "node" && it.state == "living") {
@@ -112,7 +112,7 @@ fn carriers(nodes: &[NodeView], jobs: &[Job], setup: &mut Setup) -> bool {
             *all = all.saturating_add(*units);
         }
     }
-    // Nobody takes anything just now: what the fleet needs is assumed, as of a file.
+    // No node takes new runs at the moment, so assume what the fleet needs, as for a file.
     let Ok(n_nodes @ 1..) = u32::try_from(carried.len()) else { return true };
     let mut are_alike = true;
     for pool in jobs.iter().map(|job| &job.place.pool) {
@@ -132,7 +132,7 @@ fn named<K: Ord + FromStr>(limits: &BTreeMap<String, LimitView>) -> BTreeMap<K, 
     limits.iter().filter_map(|(name, it)| Some((name.parse().ok()?, (*it).into()))).collect()
 }
 
-/// Of every tenant that has jobs: what its plan says, else what holds for all others.
+/// The limits of every tenant that has jobs: those of its plan, or the default.
 fn tenants_of(limits: &LimitsView, jobs: &[Job]) -> BTreeMap<Tenant, CounterLimit> {
     let mut tenants: BTreeMap<Tenant, CounterLimit> = named(&limits.tenants);
     for tenant in jobs.iter().filter_map(|job| job.tenant.as_ref()) {

@@ -1,8 +1,7 @@
 //! `evenbeat simulate`: the real engine on virtual time, as a tool for people (W1).
 //!
-//! Takes a job file, a crontab or the fleet of a server, lives through days of it in one or several set-ups, and shows what
-//! came of it: computed as one value (`figures`), shown as text or JSON. Nothing is run, nothing is
-//! written.
+//! Takes a job file, a crontab or the fleet of a server and simulates days of it in one or several setups. The results are
+//! computed as one value (`figures`) and printed as text or JSON. No job is executed, and nothing is modified.
 
 mod args;
 mod ask;
@@ -48,7 +47,7 @@ pub(crate) fn run(
         Err(exit) => return Ok(exit),
     };
     let figures = {
-        // Gone from the terminal before anything is written to it.
+        // Clear the progress line before anything else is written.
         let progress = Progress::new(!args.quiet);
         ask::answer(args, subject, now, &progress)
     };
@@ -70,7 +69,7 @@ pub(crate) fn run(
     Ok(if figures.is_reached() { Exit::Ok } else { Exit::Failed })
 }
 
-/// The jobs of a file, carried by whatever they need.
+/// The jobs of a file, with the capacity they need.
 fn of_file(
     file: &Path,
     args: &SimulateArgs,
@@ -101,7 +100,7 @@ fn of_file(
     }))
 }
 
-/// The jobs of a server, carried by its nodes.
+/// The jobs of a server, with its nodes.
 fn of_server(
     args: &SimulateArgs,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! What a simulation says in sentences: the headline, what was found, and the notes at the end.
+//! The sentences of a simulation: the headline, the answers, and the notes at the end.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::figures::{Added, Figures, Lived, Origin, Servers};
 use crate::cli::chart::{counted, thousands, to_u64};
 use crate::cli::show::local;
 
-/// A share in percent, cut off: what is shown as 99.9% is at least that. As many digits as tell it from 100%.
+/// A share in percent, rounded down so that a value shown as 99.9% is at least that. Has enough digits to differ from 100%.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let digits = if percent < 10.0 || (99.0..100.0).contains(&percent) { 2 } else { 1 };
@@ -22,7 +22,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{shown}%")
 }
 
-/// A length of time in at most two units; nothing is `0s`.
+/// A length of time in at most two units; zero is `0s`.
 pub(super) fn length(length: Duration) -> String {
     let millis = length.as_millis();
     if millis == 0 {
@@ -63,7 +63,7 @@ pub(super) fn carried_by(lived: &Lived) -> String {
     }
 }
 
-/// How it went, in one breath.
+/// The result in one sentence.
 pub(super) fn headline(figures: &Figures, lived: &Lived) -> String {
     let all = &lived.report.all;
     let days = counted(u64::try_from(figures.days).unwrap_or(0), "day");
@@ -82,7 +82,7 @@ pub(super) fn headline(figures: &Figures, lived: &Lived) -> String {
     format!("{jobs}, {days}, {carried}: {} fresh, {late}.", percent(all.freshness))
 }
 
-/// How capacity was chosen where nobody said it.
+/// How the capacity was chosen if none was given.
 pub(super) fn assumed(lived: &Lived) -> Option<String> {
     if lived.assumed.is_empty() || lived.smallest.is_some() {
         return None;
@@ -94,13 +94,13 @@ pub(super) fn assumed(lived: &Lived) -> Option<String> {
         format!("Capacity of {}", listed(&pools))
     };
     Some(format!(
-        "{whose} is what the fleet needs on average, rounded up to about 70% use; --capacity says otherwise."
+        "{whose} is what the fleet needs on average, rounded up to about 70% use; use --capacity to set it."
     ))
 }
 
-/// What --target found, a sentence for each pool.
+/// The result of --target, with one sentence per pool.
 pub(super) fn found(smallest: &Smallest, n_nodes: usize) -> Vec<String> {
-    let a_node = if 1 < n_nodes { " a node" } else { "" };
+    let a_node = if 1 < n_nodes { " per node" } else { "" };
     let is_only = smallest.pools.len() == 1;
     let of = |pool: &Pool| if is_only { String::new() } else { format!("{pool}: ") };
     let target = percent(smallest.target);
@@ -110,19 +110,19 @@ pub(super) fn found(smallest: &Smallest, n_nodes: usize) -> Vec<String> {
             let verb = if enough.capacity == 1 { "reaches" } else { "reach" };
             let below = match below {
                 Some(below) => format!(
-                    "{} {} {}",
+                    "{} {} only {}",
                     thousands(below.capacity.into()),
                     if below.capacity == 1 { "reaches" } else { "reach" },
                     percent(below.freshness)
                 ),
-                None => "fewer cannot run its costliest job".to_owned(),
+                None => "and fewer cannot run its costliest job".to_owned(),
             };
-            let below = if enough.capacity == 1 { "and it takes no more".to_owned() } else { below };
+            let below = if enough.capacity == 1 { "which is the minimum".to_owned() } else { below };
             format!("{}{units}{a_node} {verb} {}, {below}.", of(pool), percent(enough.freshness))
         }
         PoolAnswer::OutOfReach(most) => format!(
-            "{}no capacity reaches {target}: with room for every run at once ({}{a_node}) it is {}. Look at \
-             the worst jobs: limits of sites, failures or runs that are too long for their deadline.",
+            "{}no capacity reaches {target}: even with room for every run at once ({}{a_node}) it is {}. Check \
+             the worst jobs for site limits, failures and runs that are too long for their deadline.",
             of(pool),
             counted(most.capacity.into(), "unit"),
             percent(most.freshness),
@@ -131,7 +131,7 @@ pub(super) fn found(smallest: &Smallest, n_nodes: usize) -> Vec<String> {
     smallest.pools.iter().map(sentence).collect()
 }
 
-/// What adding jobs does: what breaks, and how many could be added.
+/// The effect of --add: what breaks, and how many jobs could be added.
 pub(super) fn added(figures: &Figures, added: &Added) -> Vec<String> {
     let kinds: Vec<String> = added.kinds.iter().map(kind).collect();
     let kinds = listed(&kinds);
@@ -139,19 +139,19 @@ pub(super) fn added(figures: &Figures, added: &Added) -> Vec<String> {
     said.push(match &added.first_break {
         None => format!("Adding {kinds} breaks nothing."),
         Some(it) => {
-            let who = match &it.group {
-                GroupName::Pool(pool) => format!("pool {pool}"),
-                GroupName::Site(site) => format!("site {site}"),
-                GroupName::Schedule(schedule) => format!("jobs {}", schedule_name(schedule)),
+            let (who, breaks) = match &it.group {
+                GroupName::Pool(pool) => (format!("pool {pool}"), "breaks"),
+                GroupName::Site(site) => (format!("site {site}"), "breaks"),
+                GroupName::Schedule(schedule) => (format!("jobs {}", schedule_name(schedule)), "break"),
             };
             let after = length(it.at - figures.window.start());
             let when = match after.as_str() {
-                "0s" => "in the first quarter of an hour".to_owned(),
+                "0s" => "in the first quarter hour".to_owned(),
                 after => format!("after {after} ({})", local(&figures.zone, it.at)),
             };
             match it.what {
                 BreakKind::Freshness { before, after } => format!(
-                    "Adding {kinds}: first breaks {who}, {when}: {} fresh → {}.",
+                    "Adding {kinds}: {who} {breaks} first, {when}: {} fresh → {}.",
                     percent(before),
                     percent(after)
                 ),
@@ -167,18 +167,19 @@ pub(super) fn added(figures: &Figures, added: &Added) -> Vec<String> {
     let asked: u32 = added.kinds.iter().map(|it| it.n).sum();
     let was_below = added.before.all.freshness < added.most.least;
     let mut room = match (holds, breaks) {
-        (_, None) => format!("Even {} stay above {least}.", counted(holds.into(), "such job")),
+        (_, None) => format!("Even {} {} above {least}.", counted(holds.into(), "such job"), stay(holds)),
         (0, Some(_)) => format!("Not even one such job can be added without falling below {least}."),
         (holds, Some(breaks)) => {
             let more = if asked < holds {
-                format!(" ({} more than asked)", thousands((holds - asked).into()))
+                format!(" ({} more than requested)", thousands((holds - asked).into()))
             } else {
                 String::new()
             };
             format!(
-                "Up to {}{} stay above {least}{more}; {} do not.",
+                "Up to {}{} {} above {least}{more}; {} do not.",
                 if 1 < breaks - holds { "about " } else { "" },
                 counted(holds.into(), "such job"),
+                stay(holds),
                 thousands(breaks.into())
             )
         }
@@ -186,12 +187,16 @@ pub(super) fn added(figures: &Figures, added: &Added) -> Vec<String> {
     if was_below {
         let _ = write!(
             room,
-            " The fleet is below that already ({}), which must not fall further.",
+            " The fleet is already below that ({}) and must not fall further.",
             percent(added.before.all.freshness)
         );
     }
     said.push(room);
     said
+}
+
+fn stay(n_jobs: u32) -> &'static str {
+    if n_jobs == 1 { "stays" } else { "stay" }
 }
 
 fn kind(it: &AddedJobs) -> String {
@@ -210,13 +215,13 @@ fn kind(it: &AddedJobs) -> String {
 
 fn schedule_name(schedule: &str) -> String {
     match schedule {
-        "cron" => "by cron".to_owned(),
+        "cron" => "on cron schedules".to_owned(),
         "once" => "that run once".to_owned(),
         other => other.to_owned(),
     }
 }
 
-/// What else is worth knowing.
+/// The notes below the figures.
 pub(super) fn notes(figures: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |n: usize, one: &str, many: &str| {
@@ -226,32 +231,32 @@ pub(super) fn notes(figures: &Figures) -> Vec<String> {
     };
     note(
         figures.n_idle,
-        "never starts by itself: manual, paused or not enabled.",
-        "never start by themselves: manual, paused or not enabled.",
+        "never starts on its own: manual, paused or disabled.",
+        "never start on their own: manual, paused or disabled.",
     );
     let usual = length(LENGTH);
     if let Origin::Server(servers) = figures.origin {
         note(
             servers.n_measured,
-            "takes as long as it took, as far as it was measured.",
-            "take as long as they took, as far as they were measured.",
+            "takes as long as its measured runs.",
+            "take as long as their measured runs.",
         );
     }
     note(
         figures.n_unknown_length,
-        &format!("does not say how long it takes: {usual} is assumed (`estimate` says it)."),
-        &format!("do not say how long they take: {usual} is assumed (`estimate` says it)."),
+        &format!("does not say how long it takes; {usual} is assumed (set `estimate`)."),
+        &format!("do not say how long they take; {usual} is assumed (set `estimate`)."),
     );
     if let Origin::Server(Servers { are_alike: false, .. }) = figures.origin {
-        notes.push("The nodes are not alike: each is taken to carry what they carry on average.".to_owned());
+        notes.push("The nodes differ in capacity; each is assumed to have the average.".to_owned());
     }
     if 0 < figures.n_left_out {
-        let lines = counted(to_u64(figures.n_left_out), "line");
-        notes.push(format!("{lines} of the crontab left out: `@reboot`, no such date, or not understood."));
+        let lines = counted(to_u64(figures.n_left_out), "crontab line");
+        notes.push(format!("{lines} skipped: `@reboot`, a date that does not exist, or not understood."));
     }
     if figures.assumes_utc {
         notes.push(
-            "Times are taken for UTC; a line `CRON_TZ=Europe/Berlin` at the top says otherwise.".to_owned(),
+            "Times are assumed to be UTC; to change that, add a line such as `CRON_TZ=Europe/Berlin` at the top.".to_owned(),
         );
     }
     notes

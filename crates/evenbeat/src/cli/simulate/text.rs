@@ -1,4 +1,4 @@
-//! A simulation for people: the headline first, then figures, pictures, tables.
+//! A simulation as text: the headline first, then figures, charts and tables.
 
 use anstyle::{AnsiColor, Style};
 use evenbeat_core::time::Duration;
@@ -16,18 +16,18 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const CALM: Style = AnsiColor::Cyan.on_default();
 
-/// From this width on, figures that belong together share a line.
+/// Minimum width at which related figures share a line.
 const NARROW: usize = 68;
 
-/// How many rows of a table are shown.
+/// Number of rows shown of a table.
 const N_ROWS: usize = 12;
 
-/// From this freshness on it is well.
+/// Lowest freshness that counts as good.
 const FRESH: f64 = 0.999;
-/// From this on it is fair.
+/// Lowest freshness that counts as fair.
 const FAIR: f64 = 0.99;
 
-/// Everything, in lines of at most this width.
+/// The whole report, in lines of at most this width.
 pub(super) fn render(figures: &Figures, width: usize) -> String {
     let mut page = Page { figures, sheet: Sheet::new(width) };
     page.heading();
@@ -62,7 +62,7 @@ impl Page<'_> {
         self.sheet.heading(&figures.file, &about);
     }
 
-    /// What was asked is answered first.
+    /// The answers to --target and --add, then the headline.
     fn answers(&mut self, given: &Lived) {
         let figures = self.figures;
         for lived in &figures.setups {
@@ -117,13 +117,13 @@ impl Page<'_> {
             setups.iter().map(|it| it.differs.clone().unwrap_or_else(|| "as given".to_owned())).collect();
         let reports: Vec<&Report> = setups.iter().map(|it| &it.report).collect();
         let rows = rows(&reports, Some(setups), false);
-        self.sheet.title("Side by side", "* the best of them");
+        self.sheet.title("Side by side", "* best");
         for line in side_by_side(&names, &rows, self.sheet.width) {
             self.sheet.line(&line);
         }
     }
 
-    /// Use, queue and late jobs, each in a line.
+    /// The timelines of use, queue and late jobs.
     fn timelines(&mut self, given: &Lived) {
         const LABEL: usize = 7;
         const LEGEND: usize = 18;
@@ -139,7 +139,7 @@ impl Page<'_> {
         let title = if 1 < self.figures.setups.len() { "Over time, as given" } else { "Over time" };
         self.sheet.title(
             title,
-            &format!("a column is {}, as high as its busiest quarter of an hour", length(in_use.step)),
+            &format!("each column is {} and shows its busiest quarter hour", length(in_use.step)),
         );
         let used = percent(in_use.highest() / capacity);
         let mut row = |name: &str, it: &Timeline, most: f64, style: Style, legend: String| {
@@ -148,7 +148,7 @@ impl Page<'_> {
         };
         row("use", &in_use, capacity, CALM, format!("up to {used}"));
         let waiting = match queue.highest() {
-            highest if highest < 0.05 => "nobody waits".to_owned(),
+            highest if highest < 0.05 => "none wait".to_owned(),
             highest if highest < 99.95 => format!("up to {highest:.1} wait"),
             highest => format!("up to {} wait", thousands(whole(highest))),
         };
@@ -161,7 +161,7 @@ impl Page<'_> {
         self.sheet.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
     }
 
-    /// Days under the columns, or hours if there are few days: as many as there is room for.
+    /// The axis: days, or hours if there are few days, as many as there is room for.
     fn axis(&self, timeline: &Timeline) -> String {
         let zone = &self.figures.zone;
         let n_columns = timeline.columns.len();
@@ -182,7 +182,7 @@ impl Page<'_> {
         let marks: Vec<usize> = (0..n_columns).filter(|idx| is_mark(*idx)).collect();
         let distance =
             marks.windows(2).filter_map(|it| Some(it.last()? - it.first()?)).min().unwrap_or(n_columns);
-        // `Wed 04`, else `Wed`, else only some of them.
+        // Use `Wed 04` if it fits, else `Wed`, else only some of the days.
         let n_letters = if (4..7).contains(&distance) && !is_by_hour { 3 } else { 6 };
         let mut axis = String::new();
         for idx in marks {
@@ -216,7 +216,7 @@ impl Page<'_> {
 
     fn groups(&mut self, title: &str, groups: &[(String, &Group)]) {
         let mut worst_first: Vec<&(String, &Group)> = groups.iter().collect();
-        // By name where all is well.
+        // Equally fresh groups stay sorted by name.
         worst_first.sort_by(|one, other| one.1.freshness.total_cmp(&other.1.freshness));
         let has_capacity = worst_first.iter().any(|it| it.1.utilisation.is_some());
         let mut heading = vec!["", "fresh", "late", "runs", "jobs"];
@@ -246,13 +246,15 @@ impl Page<'_> {
         };
         let rows: Vec<Vec<Cell>> = worst_first.iter().take(N_ROWS).map(|it| row(it)).collect();
         let n_more = groups.len().saturating_sub(N_ROWS);
-        self.sheet.title(title, if 0 < n_more { "the least fresh first" } else { "" });
+        self.sheet.title(title, if 0 < n_more { "least fresh first" } else { "" });
         for line in list(&heading, &rows, self.sheet.width) {
             self.sheet.line(&line);
         }
         if 0 < n_more {
-            self.sheet
-                .line(&format!("{DIM}… and {} more; --json has them all{DIM:#}", thousands(to_u64(n_more))));
+            self.sheet.line(&format!(
+                "{DIM}… and {} more; --json lists them all{DIM:#}",
+                thousands(to_u64(n_more))
+            ));
         }
     }
 
@@ -293,7 +295,7 @@ impl Page<'_> {
     }
 }
 
-/// What is better: more, less, or neither.
+/// Which values are better.
 #[derive(Clone, Copy)]
 enum Better {
     More,
@@ -301,11 +303,11 @@ enum Better {
     Neither,
 }
 
-/// The figures that everybody looks at, a row each, a cell for each report; where there is room, some share one.
+/// The main figures: one row per figure, one cell per report. Related figures share a row if there is room.
 fn rows(reports: &[&Report], setups: Option<&[Lived]>, has_room: bool) -> Vec<(&'static str, Vec<Cell>)> {
     let mut rows: Vec<(&'static str, Vec<Cell>)> = Vec::new();
     if let Some(setups) = setups {
-        rows.push(("carried by", setups.iter().map(|it| Cell::plain(short_carried_by(it))).collect()));
+        rows.push(("runs on", setups.iter().map(|it| Cell::plain(short_carried_by(it))).collect()));
     }
     let mut row = |name, better: Better, value: &dyn Fn(&Group) -> (f64, String, Style)| {
         let values: Vec<(f64, String, Style)> = reports.iter().map(|it| value(&it.all)).collect();
@@ -365,7 +367,7 @@ fn rows(reports: &[&Report], setups: Option<&[Lived]>, has_room: bool) -> Vec<(&
     }
     #[expect(clippy::cast_precision_loss, reason = "compared, not counted with")]
     if has_room {
-        row("on record", Better::Neither, &|it| {
+        row("not run", Better::Neither, &|it| {
             (0.0, format!("{} skipped, {} missed", thousands(it.n_skipped), thousands(it.n_missed)), plain)
         });
     } else {
@@ -375,7 +377,7 @@ fn rows(reports: &[&Report], setups: Option<&[Lived]>, has_room: bool) -> Vec<(&
     rows
 }
 
-/// In few words: `2 nodes, 40 units`, `1 node, 4 + 2`.
+/// A short form of the setup: `2 nodes, 40 units`, `1 node, 4 + 2`.
 fn short_carried_by(lived: &Lived) -> String {
     match lived.capacity.len() {
         0 | 1 => carried_by(lived).replace(" with ", ", ").replace(" each", ""),

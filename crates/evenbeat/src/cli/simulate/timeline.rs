@@ -1,24 +1,24 @@
-//! What happened when, in one line of columns.
+//! A timeline drawn as one line of columns.
 
 use evenbeat_core::time::Duration;
 use evenbeat_sim::whatif::POINT;
 
 use crate::cli::chart::column;
 
-/// Values over time, as wide as there is room for, each column the highest of its stretch.
+/// Values over time. Each column is the highest value of its stretch.
 #[derive(Debug, PartialEq)]
 pub(super) struct Timeline {
     pub(super) columns: Vec<f64>,
-    /// How long one column is.
+    /// The time that one column covers.
     pub(super) step: Duration,
 }
 
-/// Lengths that a column may have, in points of a quarter of an hour, so that days begin with one; beyond these,
-/// whole days.
+/// Possible lengths of a column in points of a quarter hour, chosen so that days start with a new column. Longer columns
+/// are whole days.
 const STEPS: [usize; 10] = [1, 2, 4, 8, 12, 16, 24, 48, 96, 192];
 
 impl Timeline {
-    /// The values of all [`POINT`]s in at most this many columns.
+    /// Fits the values of all [`POINT`]s into at most this many columns.
     pub(super) fn of(values: &[f64], width: usize) -> Timeline {
         let n_needed = values.len().div_ceil(width.max(1)).max(1);
         let n_points =
@@ -34,7 +34,7 @@ impl Timeline {
         self.columns.iter().copied().fold(0.0, f64::max)
     }
 
-    /// One character a column; `most` is a full one.
+    /// One character per column; `most` is a full one.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a full column")]
     pub(super) fn drawn(&self, most: f64) -> String {
         const FULL: f64 = 800.0;

@@ -173,7 +173,7 @@ fn plain_variables_that_count_for_nothing_are_told_and_refuse_nothing() {
             "`SCHEDULER_INTERVAL` is ignored: `SCHEDULER_INTERVAL` is 1ms, but must be at least 100ms",
             "`JOB_START_QUEUE` is ignored: it has no effect in this version",
             "`MAX_PAGES_PER_RUN` is ignored: it has no effect in this version",
-            "`MAX_CONCURRENT_JOBS` is ignored: `MAX_CONCURRENT_JOBS` must be a whole number, not the text `many`",
+            "`MAX_CONCURRENT_JOBS` is ignored: `MAX_CONCURRENT_JOBS` must be a whole number, not the string `many`",
             "`MAX_RUN_TIME_MS` is ignored: `10m` is not a number of milliseconds",
         ]
     );

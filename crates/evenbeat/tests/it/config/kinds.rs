@@ -23,7 +23,7 @@ fn check(line: &str, expected: &str) {
 #[test]
 fn durations() {
     check("scheduler_interval = '1500ms'", "\"1s500ms\"");
-    check("retention.runs = 'P7D'", "\"1w\"");
+    check("retention.runs = 'P7D'", "\"7d\"");
     check("dispatch.short = 'none'", "null");
     check(
         "scheduler_interval = 5",
@@ -31,7 +31,7 @@ fn durations() {
     );
     check("scheduler_interval = '5'", "duration `5` has no unit (write `5s`, `5m` or `5h`); -");
     check("scheduler_interval = '50ms'", "`scheduler_interval` is 50ms, but must be at least 100ms; -");
-    check("agenda.lookahead = '32d'", "`agenda.lookahead` is 4w4d, but must be at most 4w3d; -");
+    check("agenda.lookahead = '32d'", "`agenda.lookahead` is 32d, but must be at most 31d; -");
     check("commands.grace = 'none'", "`none` is not a duration (write `15m`, `1h30m`, `2d` or `PT15M`); -");
 }
 
@@ -47,7 +47,7 @@ fn numbers() {
     );
     check(
         "dispatch.batch = '7'",
-        "`dispatch.batch` must be a whole number, not the text `7` (write `7` without quotes); -",
+        "`dispatch.batch` must be a whole number, not the string `7` (write `7` without quotes); -",
     );
     check("alerts.score_below = 60", "`alerts.score_below` is 60, but must be from 0 to 1; -");
     check("alerts.score_below = nan", "`alerts.score_below` is NaN, but must be from 0 to 1; -");
@@ -72,16 +72,16 @@ fn words_and_truths() {
     check("balance.by = 'work'", "\"work\"");
     check(
         "balance.strategy = 'phases'",
-        "`phases` is not a value of `balance.strategy`; did you mean `\"phase\"`?",
+        "`phases` is not a valid value for `balance.strategy`; did you mean `\"phase\"`?",
     );
     check(
         "log.format = 'xml'",
-        "`xml` is not a value of `log.format`; write `\"auto\"`, `\"human\"` or `\"json\"`",
+        "`xml` is not a valid value for `log.format`; write `\"auto\"`, `\"human\"` or `\"json\"`",
     );
     check("dispatch.lookahead = false", "false");
     check(
         "dispatch.lookahead = 'no'",
-        "`dispatch.lookahead` must be `true` or `false`, not the text `no` (write `false`); -",
+        "`dispatch.lookahead` must be `true` or `false`, not the string `no` (write `false`); -",
     );
 }
 
@@ -120,7 +120,7 @@ fn lists() {
     check("jobs = ['a.toml', 'fleet/']", "[\"a.toml\",\"fleet/\"]");
     check(
         "jobs = 'a.toml'",
-        "`jobs` must be a list of texts, not the text `a.toml` (write `[\"a.toml\"]`); -",
+        "`jobs` must be a list of strings, not the string `a.toml` (write `[\"a.toml\"]`); -",
     );
     check("jobs = ['a', 3]", "`jobs[1]` must be a path, not the number `3`; -");
     check(

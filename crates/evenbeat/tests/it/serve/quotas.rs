@@ -61,7 +61,7 @@ fn quotas_and_plans_hold() {
         (explained["binding"] == "quota_concurrency").then_some(explained)
     });
     let why = explained["binding_sentence"].as_str().unwrap();
-    assert!(why == "As many jobs run at once as the quota allows.", "{why}");
+    assert!(why == "The quota of concurrent jobs is used up.", "{why}");
     std::fs::write(node.path("go-on"), "").unwrap();
     for job in ["first", "second"] {
         assert_eq!(ended(&node, job)["outcome"], "succeeded", "{job}");

@@ -48,7 +48,7 @@ fn a_job_that_no_node_can_take_warns_at_apply_and_names_the_cause_everywhere() {
     let no_pool = "no living node has pool `chrome`";
     for cause in [
         no_pool,
-        "it needs 100000 units, and no living node has more than ",
+        "it needs 100000 units, but no living node has more than ",
         "no node that it may run on is alive (`nowhere`)",
         "site `apii` has no limits, while other sites have some",
     ] {
@@ -128,6 +128,6 @@ fn a_job_that_is_done_is_explained_as_done() {
         let explained = node.json(&["explain", "once"]);
         (explained["binding"] == "done").then_some(explained)
     });
-    assert_eq!(explained["binding_sentence"], "It is done; nothing of its schedule is left to run.");
+    assert_eq!(explained["binding_sentence"], "It is done; its schedule has no more runs.");
     node.stop();
 }

@@ -144,7 +144,7 @@ fn a_folder_that_cannot_be_used() {
     story.mode("data/token.key", 0o644);
     story.told("a key that others can read", &["--data-dir", "data"]);
     story.mode("data/token.key", 0o600);
-    story.told("a key that is none", &["--data-dir", "data"]);
+    story.told("a file that is not a key", &["--data-dir", "data"]);
     fs::create_dir(story.folder.path().join("planted")).unwrap();
     std::os::unix::fs::symlink("/etc", story.folder.path().join("planted/logs")).unwrap();
     story.told("a link planted in it", &["--data-dir", "planted"]);
@@ -178,7 +178,7 @@ fn doors_that_cannot_be_opened() {
     story.told("said twice", &["--data-dir", "data", "--listen", "127.0.0.1:0", "--set", &twice]);
     story.told("an address of another machine", &["--data-dir", "data", "--listen", "192.0.2.1:0"]);
     story.file("sock", "precious");
-    story.told("a socket that is none", &["--data-dir", "data", "--set", "socket=sock"]);
+    story.told("a file in place of the socket", &["--data-dir", "data", "--set", "socket=sock"]);
     assert_eq!(fs::read_to_string(story.folder.path().join("sock")).unwrap(), "precious");
     let listening = UnixListener::bind(story.folder.path().join("taken.sock")).unwrap();
     story.told("a socket that is taken", &["--data-dir", "data", "--set", "socket=taken.sock"]);
@@ -257,7 +257,7 @@ fn a_socket_that_is_not_for_everybody() {
     story.mode("theirs.sock", 0o000);
     let mut ask = bound(&program());
     ask.args(["status", "--server", "unix:theirs.sock"]).current_dir(story.folder.path());
-    story.note("of somebody else", &ask.output().unwrap());
+    story.note("of another user", &ask.output().unwrap());
     drop(listening);
     insta::assert_snapshot!(story.text);
 }

@@ -25,7 +25,7 @@ fn check_as(parse: impl Fn(&str) -> Result<(), CronError>, marked: &str, expecte
 
 #[test]
 fn the_number_of_fields() {
-    let empty = "a cron expression is empty (write five fields such as `0 6 * * *`, or `@daily`)";
+    let empty = "the cron expression is empty (write five fields such as `0 6 * * *`, or `@daily`)";
     check("<>", empty);
     check("TZ=UTC<>", empty);
     let count = |n: usize| {
@@ -42,7 +42,7 @@ fn the_number_of_fields() {
         "a year field is not supported (leave it out and limit the job with `starts_at` and `ends_at`)",
     );
     let long = format!("<{} * * * *>", "1,".repeat(125));
-    check(&long, "a cron expression of 258 bytes is longer than the 256 allowed (make it two jobs)");
+    check(&long, "a cron expression of 258 bytes is longer than the 256 allowed (split it into two jobs)");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn numbers_and_names() {
     check("0 0 * * <Thursday>", "`Thursday` is not a day-of-week (did you mean `THU`?)");
     let malformed = |text: &str, field: &str, last: u8| {
         format!(
-            "`{text}` means nothing in the {field} field (write a number from 0 to {last}, a range `a-b`, a step `*/n` or a list of them)"
+            "`{text}` is not valid in the {field} field (write a number from 0 to {last}, a range `a-b`, a step `*/n` or a list of them)"
         )
     };
     check("<x> * * * *", &malformed("x", "minute", 59));
@@ -106,15 +106,15 @@ fn ranges_and_steps() {
     );
     check(
         "*/<90> * * * *",
-        "step `90` is larger than the minute field, which has 60 values (an interval of any length is `@every 90m`)",
+        "step `90` is larger than the minute field, which has 60 values (for an interval of any length, write `@every 90m`)",
     );
     check(
         "0 0 * * */<8>",
-        "step `8` is larger than the day-of-week field, which has 7 values (an interval of any length is `@every 90m`)",
+        "step `8` is larger than the day-of-week field, which has 7 values (for an interval of any length, write `@every 90m`)",
     );
     check(
         "*/<99999999999> * * * *",
-        "step `99999999999` is larger than the minute field, which has 60 values (an interval of any length is `@every 90m`)",
+        "step `99999999999` is larger than the minute field, which has 60 values (for an interval of any length, write `@every 90m`)",
     );
 }
 
@@ -140,7 +140,7 @@ fn last_days_workdays_and_counted_weekdays() {
     );
     let last = |text: &str, field: &str| {
         format!(
-            "`{text}` does not fit here in the {field} field (the last day of the month is `L` in the day-of-month field, the last Friday `FRIL` in the day-of-week field, both without range or step)"
+            "`{text}` cannot be used here in the {field} field (the last day of the month is `L` in the day-of-month field, the last Friday `FRIL` in the day-of-week field, both without range or step)"
         )
     };
     check("<L> * * * *", &last("L", "minute"));
@@ -150,7 +150,7 @@ fn last_days_workdays_and_counted_weekdays() {
     for offset in ["L-0", "L-31", "L-", "L-x", "L-3W"] {
         check(
             &format!("0 0 <{offset}> * *"),
-            &format!("`{offset}` is no day before the last of a month (write `L-1` to `L-30`)"),
+            &format!("`{offset}` is not a day before the end of the month (write `L-1` to `L-30`)"),
         );
     }
     let workday = |text: &str, field: &str| {
@@ -197,7 +197,7 @@ fn hashed_terms() {
     );
     check(
         "0 H/<25> * * *",
-        "step `25` is larger than the hour field, which has 24 values (an interval of any length is `@every 90m`)",
+        "step `25` is larger than the hour field, which has 24 values (for an interval of any length, write `@every 90m`)",
     );
     check(
         "H,H,H,H,H H,H,H,<H> * * *",
@@ -213,16 +213,13 @@ fn nicknames_and_intervals() {
         "`@whenever` is not a nickname (there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually and `@every 15m`)",
     );
     check("@daily <5> 3", "`5` after `@daily` has no meaning (a nickname stands alone)");
-    check(
-        "<@reboot>",
-        "`@reboot` names no time, and here nothing reboots (for one run at once write `at = \"now\"`)",
-    );
-    check("<@every>", "`@every` needs a length of time: a duration is empty (write `15m`, `2h` or `1d`)");
+    check("<@reboot>", "`@reboot` is not supported (for a single run right away, write `at = \"now\"`)");
+    check("<@every>", "`@every` needs a duration: the duration is empty (write `15m`, `2h` or `1d`)");
     check(
         "TZ=UTC @every <15>",
-        "`@every` needs a length of time: duration `15` has no unit (write `15s`, `15m` or `15h`)",
+        "`@every` needs a duration: duration `15` has no unit (write `15s`, `15m` or `15h`)",
     );
-    check("@every <500ms>", "`@every 500ms` is shorter than the shortest allowed, 1s");
+    check("@every <500ms>", "`@every 500ms` is shorter than the minimum of 1s");
     check_expr(
         " <@every 15m>",
         "`@every` is an interval, not a cron expression (write it as `every = \"15m\"`)",
@@ -231,8 +228,8 @@ fn nicknames_and_intervals() {
 
 #[test]
 fn zones() {
-    check("<CRON_TZ=> * * * * *", "`CRON_TZ=` names no zone (write `CRON_TZ=Europe/Berlin`)");
-    check("<TZ=> * * * * *", "`TZ=` names no zone (write `CRON_TZ=Europe/Berlin`)");
+    check("<CRON_TZ=> * * * * *", "`CRON_TZ=` has no zone (write `CRON_TZ=Europe/Berlin`)");
+    check("<TZ=> * * * * *", "`TZ=` has no zone (write `CRON_TZ=Europe/Berlin`)");
     check_expr(
         "<TZ=Europe/Berlin> 0 0 * * *",
         "`TZ=Europe/Berlin` is not part of a cron expression (write the zone as `tz = \"Europe/Berlin\"`)",
