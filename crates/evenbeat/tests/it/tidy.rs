@@ -385,7 +385,8 @@ fn the_old_dialect_is_recognised() {
     check("a renewed plan", &[]);
     let source =
         "/// Doc.\nlet a = \"one \\\n    text\"; // why\nlet b = ('\"', '\\'', r#\"raw \"x\" y\"#);\n";
-    let found: Vec<(usize, &str)> = texts_of(source).iter().map(|it| (it.line, &*it.text)).collect();
+    let texts = texts_of(source);
+    let found: Vec<(usize, &str)> = texts.iter().map(|it| (it.line, &*it.text)).collect();
     assert_eq!(found, [(1, "/// Doc."), (2, "one text"), (4, "raw \"x\" y")]);
 }
 
