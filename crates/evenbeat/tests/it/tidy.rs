@@ -472,7 +472,7 @@ fn rust_files_in(folder: &str) -> Vec<PathBuf> {
         return vec![path];
     }
     let is_test = |path: &Path| {
-        let inside = path.strip_prefix(&root()).unwrap().to_str().unwrap();
+        let inside = path.strip_prefix(root()).unwrap().to_str().unwrap();
         ["/tests", "properties.rs", "sample.rs", "any_job.rs"].iter().any(|it| inside.contains(it))
     };
     files_under(&path, ".rs").into_iter().filter(|path| !is_test(path)).collect()
