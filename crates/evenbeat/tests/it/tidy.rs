@@ -270,7 +270,8 @@ fn the_old_dialect_is_recognised() {
     check("a renewed plan", &[]);
     let source =
         "/// Doc.\nlet a = \"one \\\n    text\"; // why\nlet b = ('\"', '\\'', r#\"raw \"x\" y\"#);\n";
-    let found: Vec<(usize, &str)> = texts_of(source).iter().map(|it| (it.line, &*it.text)).collect();
+    let texts = texts_of(source);
+    let found: Vec<(usize, &str)> = texts.iter().map(|it| (it.line, &*it.text)).collect();
     assert_eq!(found, [(1, "/// Doc."), (2, "one text"), (4, "raw \"x\" y")]);
 }
 
@@ -356,7 +357,7 @@ fn rust_files_in(folder: &str) -> Vec<PathBuf> {
         return vec![path];
     }
     let is_test = |path: &Path| {
-        let inside = path.strip_prefix(&root()).unwrap().to_str().unwrap();
+        let inside = path.strip_prefix(root()).unwrap().to_str().unwrap();
         ["/tests", "properties.rs", "sample.rs", "any_job.rs"].iter().any(|it| inside.contains(it))
     };
     files_under(&path, ".rs").into_iter().filter(|path| !is_test(path)).collect()
