@@ -228,7 +228,7 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("exit code", run.exit_code.map(|it| it.to_string())),
         ("frozen for", run.frozen_for.filter(|it| Duration::ZERO < it.0).map(|it| length(it.0))),
         ("reported", Some(safe(&reported.join(" "))).filter(|it| !it.is_empty())),
-        ("cancel requested", run.cancel_asked.then(|| "yes".to_owned())),
+        ("cancel", run.cancel_asked.then(|| "requested".to_owned())),
         ("late result", run.late.as_ref().map(|it| format!("{} at {}", it.outcome, clock.at(it.ended_at.0)))),
         ("retry at", at(run.retry_at)),
         ("fence", run.fence.map(|it| it.to_string())),

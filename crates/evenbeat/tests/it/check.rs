@@ -55,9 +55,7 @@ fn a_crontab_is_sent_to_the_command_that_reads_it() {
     let Checked { exit, err, .. } = checked(&[crontab], false, false);
     assert_eq!(exit, Exit::Usage);
     assert!(
-        err.contains(
-            "crontab.txt looks like a crontab, not like a job file (run `evenbeat analyze crontab.txt`)"
-        ),
+        err.contains("crontab.txt looks like a crontab, not a job file (try `evenbeat analyze crontab.txt`)"),
         "{err}"
     );
 }

@@ -48,11 +48,11 @@ fn check(folder: &Folder, args: &[&str], expected: &str) {
 fn a_store_is_made_checked_and_copied() {
     let folder = Folder::new("copied");
     let a = ["--store", "sqlite:a.db"];
-    check(&folder, &[&["migrate"][..], &a].concat(), "the tables are those of this program\nexit 0");
-    check(&folder, &[&["check"][..], &a].concat(), "0 jobs, 0 open runs: all is well\nexit 0");
-    let copied = "copied to b.db; before it is used in place of the original, run `evenbeat db new-epoch` on it\nexit 0";
+    check(&folder, &[&["migrate"][..], &a].concat(), "the store is up to date\nexit 0");
+    check(&folder, &[&["check"][..], &a].concat(), "0 jobs, 0 open runs: no problems\nexit 0");
+    let copied = "copied to b.db; before you use the copy in place of the original, run `evenbeat db new-epoch` on it\nexit 0";
     check(&folder, &[&["backup", "b.db"][..], &a].concat(), copied);
-    check(&folder, &["new-epoch", "--store", "sqlite:b.db"], "epoch 2 has begun\nexit 0");
+    check(&folder, &["new-epoch", "--store", "sqlite:b.db"], "started epoch 2\nexit 0");
     let json = folder.db(&["check", "--json", "--store", "sqlite:b.db"]);
     assert!(json.contains("\"findings\": []"), "{json}");
 }
@@ -61,7 +61,7 @@ fn a_store_is_made_checked_and_copied() {
 fn a_store_in_use_can_be_checked_and_copied_and_not_be_taken() {
     let folder = Folder::new("in-use");
     let store = SqliteStore::open(folder.file("a.db"), Options::default()).unwrap();
-    check(&folder, &["check", "--store", "sqlite:a.db"], "0 jobs, 0 open runs: all is well\nexit 0");
+    check(&folder, &["check", "--store", "sqlite:a.db"], "0 jobs, 0 open runs: no problems\nexit 0");
     assert!(folder.db(&["backup", "b.db", "--store", "sqlite:a.db"]).starts_with("copied to b.db"));
     for action in ["migrate", "new-epoch"] {
         let said = folder.db(&[action, "--store", "sqlite:a.db"]);
@@ -69,7 +69,7 @@ fn a_store_in_use_can_be_checked_and_copied_and_not_be_taken() {
         assert!(said.ends_with("exit 1"), "{said}");
     }
     store.close().unwrap();
-    check(&folder, &["migrate", "--store", "sqlite:a.db"], "the tables are those of this program\nexit 0");
+    check(&folder, &["migrate", "--store", "sqlite:a.db"], "the store is up to date\nexit 0");
 }
 
 #[test]

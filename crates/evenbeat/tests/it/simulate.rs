@@ -325,8 +325,8 @@ fn a_job_that_can_never_run_is_left_out_with_a_warning() {
     let output = output_on(fleet, &args);
     assert!(output.status.success(), "{}", shown(&output));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("warning: left out: `bound` can never run: it runs only on gpu-1"), "{said}");
-    assert!(said.contains("warning: left out: `costly` can never run: it costs 9 units"), "{said}");
+    assert!(said.contains("warning: skipped: `bound` can never run: it runs only on gpu-1"), "{said}");
+    assert!(said.contains("warning: skipped: `costly` can never run: it costs 9 units"), "{said}");
     let output = output_on(fleet, &[&args[..], &["--json"]].concat());
     let document: Json = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["warnings"].as_array().map(Vec::len), Some(2));

@@ -220,5 +220,5 @@ fn no_secret_is_ever_shown() {
     for said in [origins.toml(), origins.json().to_string(), format!("{config:?} {origins:?} {good:?}")] {
         assert!(!said.contains("hunter2"), "{said}");
     }
-    assert!(origins.toml().contains("store = \"postgres://db/beat\"  # evenbeat.toml:1, in part hidden\n"));
+    assert!(origins.toml().contains("store = \"postgres://db/beat\"  # evenbeat.toml:1, partly hidden\n"));
 }

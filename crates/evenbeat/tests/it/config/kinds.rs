@@ -90,17 +90,17 @@ fn addresses_and_names() {
     check("listen = '[::1]:9000'", "\"[::1]:9000\"");
     check(
         "listen = 'localhost:9000'",
-        "`localhost:9000` is not an address and a port; write `127.0.0.1:9000`, or `[::1]:9000`: numbers, not names",
+        "`localhost:9000` is not an address and a port; write an IP address and a port, such as `127.0.0.1:9000` or `[::1]:9000`",
     );
     check(
         "listen = '*:80'",
-        "`*:80` is not an address and a port; to be reached from other machines, write `0.0.0.0:80`",
+        "`*:80` is not an address and a port; to listen on all interfaces, write `0.0.0.0:80`",
     );
     check(
         "node.name = 'a b'",
         "node name `a b` has the character ' '; use letters, digits, `.`, `_`, `:` and `-`; -",
     );
-    check("queue.topic = ' '", "`queue.topic` is empty (write a value, or leave the key out); -");
+    check("queue.topic = ' '", "`queue.topic` is empty (write a value, or remove the key); -");
 }
 
 #[test]
@@ -109,10 +109,7 @@ fn stores_and_paths() {
     check("store = 'postgres://ann@db/beat'", "\"postgres://ann@db/beat\"");
     check("store = 'postgres://ann:pw@db/beat?x=y'", "\"postgres://db/beat\"");
     check("store = 'a.db'", "`a.db` is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`; -");
-    check(
-        "data_dir = '~/beat'",
-        "`data_dir` begins with `~`; only a shell knows what `~` is: write the whole path",
-    );
+    check("data_dir = '~/beat'", "`data_dir` starts with `~`; `~` is not expanded here; write the full path");
 }
 
 #[test]
@@ -125,6 +122,6 @@ fn lists() {
     check("jobs = ['a', 3]", "`jobs[1]` must be a path, not the number `3`; -");
     check(
         "commands.env_pass = ['A=b']",
-        "`A=b` is no name of a variable; write the name alone: its value is taken from the node's own environment",
+        "`A=b` is not the name of a variable; write only the name; the value comes from the node's environment",
     );
 }

@@ -75,7 +75,7 @@ fn only_this_machine_is_served() {
     }
     for address in ["0.0.0.0:1", "10.0.0.1:1", "[::]:1", "[::ffff:127.0.0.1]:1"] {
         let file = format!("listen = '{address}'");
-        assert!(refused(&file, &[], &[]).contains("this version has no tokens"), "{address}");
+        assert!(refused(&file, &[], &[]).contains("this version has no authentication"), "{address}");
     }
 }
 

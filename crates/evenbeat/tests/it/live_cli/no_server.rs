@@ -28,7 +28,7 @@ fn no_server_is_told_with_the_way_out() {
         let text = said(&[args, &["--server", &place]].concat());
         let expected = format!(
             "--- stderr\nerror: no server at {place} (Connection refused (os error 111)); start one with `evenbeat \
-             serve`, or name another with `--server` or EVENBEAT_SERVER\n--- exit 6\n"
+             serve`, or pass another address with `--server` or EVENBEAT_SERVER\n--- exit 6\n"
         );
         assert_eq!(text, expected, "{args:?}");
     }
@@ -47,7 +47,7 @@ fn no_server_is_told_with_the_way_out() {
 #[test]
 fn a_place_that_is_none_is_wrong_usage() {
     let text = said(&["status", "--server", "localhost:8060"]);
-    let expected = "--- stderr\nerror: --server: `localhost:8060` is no server; write `http://HOST:PORT` or \
+    let expected = "--- stderr\nerror: --server: `localhost:8060` is not a server address; write `http://HOST:PORT` or \
                     `unix:PATH`\n--- exit 2\n";
     assert_eq!(text, expected);
 }
@@ -82,7 +82,10 @@ fn nobody_is_asked_where_there_is_no_terminal() {
     let plan = "3 scheduled jobs: 1 would move, 2 are well placed, 0 cannot move now\nevenness 0.61 → 0.97, busiest slot 9 → 4\n";
     assert!(text.starts_with(plan), "{text}");
     assert!(text.contains("shop  2026-02-04 10:15  2026-02-04 10:15\n"), "{text}");
-    assert!(text.contains("nothing was changed: there is no terminal to ask at; add `--yes`"), "{text}");
+    assert!(
+        text.contains("nothing was changed: there is no terminal to ask for confirmation; add `--yes`"),
+        "{text}"
+    );
     assert!(text.ends_with("--- exit 2\n"), "{text}");
 }
 
@@ -92,8 +95,8 @@ fn a_stranger_who_answers_is_not_believed() {
         let text = said_to(&["status"], answer);
         assert!(text.contains(expected) && text.ends_with("--- exit 1\n"), "{text}");
     };
-    check(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "does not answer like Evenbeat");
-    check(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "it says 404 Not Found");
+    check(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "does not answer like an Evenbeat server");
+    check(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "it answered 404 Not Found");
     check(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "no answer from http://127.0.0.1");
     check(b"SSH-2.0-OpenSSH_9.2\r\n", "no answer from http://127.0.0.1");
 }
@@ -109,6 +112,6 @@ fn shells_and_manuals_know_every_command() {
         assert!(said(page).contains(".SH \"EXIT STATUS\""), "{page:?}");
     }
     assert!(said(&["man", "job", "list"]).contains("condition"));
-    assert_eq!(said(&["man", "nothing"]), "--- stderr\nerror: there is no command `nothing`\n--- exit 3\n");
+    assert_eq!(said(&["man", "nothing"]), "--- stderr\nerror: no such command: `nothing`\n--- exit 3\n");
     assert!(said(&["completions", "cobol"]).ends_with("--- exit 2\n"));
 }
