@@ -21,7 +21,7 @@ fn a_demo_lives_ends_and_leaves_nothing() {
     let errors = String::from_utf8_lossy(&shown.stderr);
     assert_eq!((shown.status.code(), &*errors), (Some(0), ""), "{text}");
     assert!(text.contains("430 jobs: "), "{text}");
-    assert!(text.ends_with("The demo is over; nothing of it is left.\n"), "{text}");
+    assert!(text.ends_with("The demo has ended and left nothing behind.\n"), "{text}");
     let files: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().map(|it| it.path()).collect();
     assert_eq!(files, [] as [std::path::PathBuf; 0], "{text}");
     assert_eq!(still_there(folder.path()), [] as [String; 0], "something of it still executes");
@@ -111,7 +111,7 @@ fn a_demo_has_a_screen_of_its_own_and_gives_the_old_one_back() {
             text.split_once("\x1b[?1049h").unwrap_or_else(|| panic!("no other screen: {text}"));
         let (drawn, after) = rest.split_once("\x1b[?1049l").unwrap_or_else(|| panic!("never left: {text}"));
         assert_eq!(before, "", "nothing is written before it");
-        assert!(after.ends_with("The demo is over; nothing of it is left.\r\n"), "{after}");
+        assert!(after.ends_with("The demo has ended and left nothing behind.\r\n"), "{after}");
         for frame in drawn.split("\x1b[H").skip(1) {
             let n_lines = frame.matches('\n').count() + 1;
             assert!(n_lines <= usize::from(size.1), "{n_lines} lines in {size:?}:\n{frame}");
