@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Parts of a whole: a bar has so many steps.
+/// How many steps a bar has.
 const STEPS: f64 = 1_000.0;
 
 /// How far several things are that go on at once.
@@ -29,7 +29,7 @@ impl Progress {
         Progress { bar, done: Mutex::new(Vec::new()) }
     }
 
-    /// Begins with so many things, under a title.
+    /// Starts to show `n` things under a title.
     pub(crate) fn begin(&self, title: &str, n: usize) {
         if let Ok(mut done) = self.done.lock() {
             *done = vec![0.0; n];

@@ -13,11 +13,11 @@ pub enum StorePlace {
     Postgres(String),
 }
 
-/// What is written is no place of a store.
+/// An address that does not name a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// Neither of the two.
-    #[error("`{0}` is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`")]
+    #[error("`{0}` is not a store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`")]
     Unknown(String),
     /// A file without a name.
     #[error("`sqlite:` names no file; write `sqlite:PATH`")]
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_and_no_password_is_shown() {
-        let way_out = "is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`";
+        let way_out = "is not a store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`";
         check("evenbeat.db", &format!("`evenbeat.db` {way_out}"));
         check("mysql://ann:secret@db/beat", &format!("`…@db/beat` {way_out}"));
         check("mysql://ann@db/beat?password=secret", &format!("`…@db/beat?…` {way_out}"));

@@ -107,6 +107,6 @@ fn wrong_usage_says_what_would_be_right() {
     std::fs::create_dir_all(folder.file(".local/state/evenbeat")).unwrap();
     check(&folder, &["check"], unused);
     let other =
-        "error: `…@db/beat` is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`\nexit 2";
+        "error: `…@db/beat` is not a store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`\nexit 2";
     check(&folder, &["check", "--store", "mysql://ann:secret@db/beat"], other);
 }

@@ -98,7 +98,7 @@ fn too_few_processes_to_begin_with_are_said_and_end_it() {
     let (code, text) = refused(&node);
     let _ = fs::remove_dir_all(&place);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.starts_with("error: no thread can be started"), "{text}");
+    assert!(text.starts_with("error: cannot start threads"), "{text}");
 }
 
 /// A long run, short ones beside it, and some more.

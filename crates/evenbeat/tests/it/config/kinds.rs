@@ -108,7 +108,10 @@ fn stores_and_paths() {
     check("store = 'sqlite:a.db'", "\"sqlite:a.db\"");
     check("store = 'postgres://ann@db/beat'", "\"postgres://ann@db/beat\"");
     check("store = 'postgres://ann:pw@db/beat?x=y'", "\"postgres://db/beat\"");
-    check("store = 'a.db'", "`a.db` is no store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`; -");
+    check(
+        "store = 'a.db'",
+        "`a.db` is not a store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`; -",
+    );
     check("data_dir = '~/beat'", "`data_dir` starts with `~`; `~` is not expanded here; write the full path");
 }
 

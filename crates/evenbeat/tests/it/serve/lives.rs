@@ -249,7 +249,7 @@ fn a_triggered_run_is_followed_to_its_end_and_exit_code() {
     // The id that is printed is that of the run, and a job's name means its last run.
     let said = node.ask(&["job", "trigger", "works"]);
     let said = String::from_utf8(said.stdout).unwrap();
-    let id = said.split(' ').nth(1).unwrap();
+    let id = said.split(' ').nth(2).unwrap();
     until("its end", || (node.json(&["run", "show", id])["status"] == "succeeded").then_some(()));
     assert_eq!(node.json(&["run", "show", "works"])["id"], id);
     assert_eq!(node.ask(&["run", "log", "works"]).stdout, b"fine\n");

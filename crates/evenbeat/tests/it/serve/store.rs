@@ -28,16 +28,16 @@ fn db_commands_find_the_store_of_a_data_folder_and_count_jobs_that_exist() {
     assert_eq!(node.ask(&["job", "delete", "goes"]).status.code(), Some(0));
     let data = node.data().display().to_string();
     let db = |args: &[&str]| text(&program().arg("db").args(args).output().unwrap());
-    assert_eq!(db(&["check", "--data-dir", &data]), "1 job, 0 open runs: all is well\nexit 0");
+    assert_eq!(db(&["check", "--data-dir", &data]), "1 job, 0 open runs: no problems\nexit 0");
     let copy = node.path("copy.db").display().to_string();
     assert!(db(&["backup", &copy, "--data-dir", &data]).starts_with("copied to "), "{copy}");
     assert!(node.path("copy.db").is_file());
     let config = node.path("evenbeat.toml");
     std::fs::write(&config, format!("data_dir = \"{data}\"\n")).unwrap();
     let config = config.display().to_string();
-    assert_eq!(db(&["check", "--config", &config]), "1 job, 0 open runs: all is well\nexit 0");
+    assert_eq!(db(&["check", "--config", &config]), "1 job, 0 open runs: no problems\nexit 0");
     let by_variable = program().args(["db", "check"]).env("EVENBEAT_DATA_DIR", &data).output().unwrap();
-    assert_eq!(text(&by_variable), "1 job, 0 open runs: all is well\nexit 0");
+    assert_eq!(text(&by_variable), "1 job, 0 open runs: no problems\nexit 0");
 }
 
 #[test]
