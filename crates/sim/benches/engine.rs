@@ -1,4 +1,4 @@
-//! What the engine costs: events a second, memory a job, and how fast a week passes.
+//! What the engine costs: events a second, and memory a job.
 //!
 //! Run by `scripts/bench engine`. Nothing here passes or fails: a figure that misses its target is printed with it.
 
@@ -12,15 +12,12 @@
 
 #[path = "engine/drive.rs"]
 mod drive;
-#[path = "engine/fleet.rs"]
+#[path = "../../core/benches/common/fleet.rs"]
 mod fleet;
 #[path = "../../core/benches/common/machine.rs"]
 mod machine;
 
 use std::fmt::Write as _;
-use std::time::Instant;
-
-use evenbeat_sim::whatif;
 
 fn main() {
     // `cargo test --all-targets` starts benchmarks too, without this flag and without optimisation: then small
@@ -44,21 +41,6 @@ fn main() {
         figures.push((format!("events_per_second_{n_jobs}"), per_second));
     }
     println!("target: under 300 bytes a job (by resident memory, which small fleets blur)");
-    println!();
-    let (n_jobs, days) = if is_bench { (10_000, 7) } else { (50, 1) };
-    for n_nodes in [1, 3] {
-        let scenario = fleet::scenario(n_jobs, n_nodes, days);
-        let began = Instant::now();
-        let report = whatif::simulate(&scenario, &mut |_| {});
-        let took = began.elapsed().as_secs_f64();
-        println!(
-            "{days} days of {n_jobs} jobs on {n_nodes} node(s): {took:.1} s for {} runs, {} late, {:.0} % used (target: 60 s)",
-            report.all.n_runs,
-            report.all.n_late,
-            report.all.utilisation.unwrap_or(0.0) * 100.0
-        );
-        figures.push((format!("seconds_per_week_{n_nodes}_nodes"), took));
-    }
     let mut json = format!("{{\n  {}", machine::machine_json());
     for (name, value) in &figures {
         let _ = write!(json, ",\n  \"{name}\": {value}");

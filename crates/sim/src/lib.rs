@@ -1,4 +1,4 @@
-//! The engine of `evenbeat-core` on virtual time: as a proof, and as a tool.
+//! The engine of `evenbeat-core` on virtual time, for tests only.
 //!
 //! **As a proof** it lives through worlds that a seed describes ([`setup`]): nodes with clocks of their own, a database
 //! that answers late, fails over and forgets, processes that outlive their scheduler, people who edit in between, and
@@ -8,8 +8,6 @@
 //!
 //! **As a specification** the [`mod@reference`] store says in plain maps what is asked of a database, and [`mod@conformance`]
 //! holds every store to it, case by case; [`differential`] holds it against the reference over random requests.
-//!
-//! **As a tool** [`whatif`] lives through days of a fleet, without faults, and tells how fresh it was.
 
 /// The core's public face is all that a simulated world may touch.
 pub use evenbeat_core as core;
@@ -24,5 +22,4 @@ pub mod hunt;
 pub mod reference;
 pub mod setup;
 pub mod trace;
-pub mod whatif;
 pub mod world;

@@ -8,7 +8,7 @@ use evenbeat_core::ids::Pool;
 use evenbeat_core::job::Job;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zones;
-use evenbeat_sim::whatif::{Fleet, RunModel, Scenario, Setup, needs};
+use evenbeat_whatif::{Fleet, RunModel, Scenario, Setup, needs};
 
 use crate::Size;
 use crate::way::Way;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_sim::whatif::{POINT, Report, Scenario, simulate_watched};
+use evenbeat_whatif::{POINT, Report, Scenario, simulate_watched};
 
 const N_THREADS: usize = 2;
 
@@ -77,7 +77,7 @@ impl Lived {
         sum / n / f64::from(self.report.all.capacity)
     }
 
-    fn counted(&self) -> impl Iterator<Item = &evenbeat_sim::whatif::Point> {
+    fn counted(&self) -> impl Iterator<Item = &evenbeat_whatif::Point> {
         let day = Duration::from_days(1).as_millis() / POINT.as_millis();
         self.report.points.iter().skip(day as usize)
     }

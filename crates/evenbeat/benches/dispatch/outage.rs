@@ -2,7 +2,7 @@
 
 use evenbeat_core::engine::{DispatchSettings, StartRate};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
-use evenbeat_sim::whatif::Scenario;
+use evenbeat_whatif::Scenario;
 
 use crate::Size;
 use crate::fleet::{fleets, start, window};

@@ -7,7 +7,7 @@ use evenbeat_core::ids::Pool;
 use evenbeat_core::job::Job;
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_sim::whatif::{AddedJobs, Fleet, RunModel, Scenario, Setup};
+use evenbeat_whatif::{AddedJobs, Fleet, RunModel, Scenario, Setup};
 
 use crate::Size;
 use crate::fleet::window;

@@ -1,6 +1,6 @@
 //! Deadlines missed at 70, 90 and 100% load, by order (P10).
 
-use evenbeat_sim::whatif::Scenario;
+use evenbeat_whatif::Scenario;
 
 use crate::Size;
 use crate::fleet::fleets;

@@ -12,7 +12,7 @@ use evenbeat_core::placement::{Balance, place_fleet};
 use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zones;
-use evenbeat_sim::whatif::{self, NodePlan, RunModel, Scenario};
+use evenbeat_whatif::{Group, NodePlan, RunModel, Scenario};
 use serde_json::Value as Json;
 
 const FROM: &str = "2026-02-04T10:00:00Z";
@@ -252,13 +252,13 @@ fn the_figures_are_those_of_the_simulator() {
         runs: RunModel { spread: 0.4, failing: 0.05, seed: 3 },
         outages: Vec::new(),
     };
-    let report = whatif::simulate(&scenario, &mut |_| {});
+    let report = evenbeat_whatif::simulate(&scenario, &mut |_| {});
     assert!(0 < report.all.n_late && 0 < report.all.n_recorded(), "{:?}", report.all);
     let args = ["--days", "2", "--nodes", "2", "--capacity", "1", "--no-lookahead"];
     let more = ["--spread", "0.4", "--failing", "5", "--seed", "3"];
     let json = document(FLEET, &[&args as &[&str], &more].concat());
     let said = &json["setups"][0]["report"];
-    let check = |said: &Json, group: &whatif::Group| {
+    let check = |said: &Json, group: &Group| {
         let n = |name: &str| said[name].as_u64().unwrap();
         assert_eq!((n("runs"), n("good"), n("late")), (group.n_runs, group.n_good, group.n_late));
         assert_eq!((n("skipped"), n("missed")), (group.n_skipped, group.n_missed));

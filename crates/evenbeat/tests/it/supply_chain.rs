@@ -1,5 +1,5 @@
-//! What comes into the build: the core's few dependencies by name, and the rules of `deny.toml`
-//! for everything.
+//! What comes into the build: the core's few dependencies by name, the rules of `deny.toml` for everything, and no test
+//! machinery in the product.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,23 @@ fn cargo(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// What a crate is built with, itself included: one line each, the name first, in a format of `cargo tree`.
+fn normal_dependencies(package: &str, format: &str) -> String {
+    cargo(&[
+        "tree", "--locked", "-p", package, "--edges", "normal", "--target", "all", "--prefix", "none",
+        "--format", format,
+    ])
+}
+
+fn names(tree: &str) -> BTreeSet<&str> {
+    tree.lines().filter_map(|line| line.split(' ').next()).collect()
+}
+
 /// The core's dependencies, all of them. A new one is a decision: it is made here.
 #[test]
 fn the_core_depends_on_little() {
-    let tree = cargo(&[
-        "tree",
-        "--locked",
-        "-p",
-        "evenbeat-core",
-        "--edges",
-        "normal",
-        "--target",
-        "all",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-    ]);
-    let found: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let tree = normal_dependencies("evenbeat-core", "{p}");
+    let found = names(&tree);
     let allowed: BTreeSet<&str> = [
         "evenbeat-core",
         // Time zones.
@@ -57,6 +56,24 @@ fn the_core_depends_on_little() {
     .into();
     let strangers: Vec<_> = found.difference(&allowed).collect();
     assert!(strangers.is_empty(), "not on the core's list: {strangers:?}\n{tree}");
+}
+
+/// Worlds, faults and weakened stores are for tests: the product must not be able to reach them.
+#[test]
+fn the_product_has_no_test_machinery() {
+    let tree = normal_dependencies("evenbeat", "{p}");
+    let ours: BTreeSet<&str> = names(&tree).into_iter().filter(|name| name.starts_with("evenbeat")).collect();
+    assert_eq!(ours, ["evenbeat", "evenbeat-core", "evenbeat-whatif"].into());
+    let features = normal_dependencies("evenbeat", "{f}");
+    let is_safe = features.lines().flat_map(|line| line.split(',')).all(|feature| feature != "mutants");
+    assert!(is_safe, "rules can be taken out of the product:\n{features}");
+
+    // Also not for some feature or target only.
+    let product = packages().into_iter().find(|it| it["name"] == "evenbeat").unwrap();
+    let dependencies = product["dependencies"].as_array().unwrap();
+    let kinds: Vec<&Value> =
+        dependencies.iter().filter(|it| it["name"] == "evenbeat-sim").map(|it| &it["kind"]).collect();
+    assert_eq!(kinds, ["dev"]);
 }
 
 fn deny() -> toml::Table {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration as RealDuration, Instant};
 
 use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, Settings};
-use evenbeat_core::ids::{RunId, SessionId};
+use evenbeat_core::ids::{RunId, SessionId, stable_hash};
+use evenbeat_core::job::{Job, JobState};
 use evenbeat_core::lease::Timings;
 use evenbeat_core::run::Outcome;
+use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::{Claim, Joined, PutJob, Seen, SessionKind, SessionSpec, Store};
 use evenbeat_core::time::{BootTime, Duration};
 use evenbeat_sim::reference::ReferenceStore;
@@ -29,7 +31,7 @@ pub(crate) fn drive(n_jobs: usize, n_runs: u64) -> Driven {
         let puts: Vec<PutJob> = chunk
             .iter()
             .map(|idx| {
-                let (job, state) = fleet::scattered(*idx);
+                let (job, state) = scattered(*idx);
                 PutJob {
                     job: Arc::new(job),
                     state,
@@ -150,6 +152,19 @@ impl Driver<'_> {
             _ => {}
         }
     }
+}
+
+/// The job, with its first occurrence somewhere in its first interval.
+fn scattered(idx: usize) -> (Job, JobState) {
+    let job = fleet::job(idx);
+    let Schedule::Every { interval, .. } = &job.schedule else { unreachable!("all of them are") };
+    let offset = stable_hash(&(idx + 2).to_le_bytes()) % interval.as_millis() as u64;
+    let mut state = JobState::new(fleet::start());
+    state.place(
+        &job,
+        Placement::at(fleet::start() + Duration::from_millis(offset as i64 + 1), fleet::start()),
+    );
+    (job, state)
 }
 
 /// Bytes of memory that this process has in use.

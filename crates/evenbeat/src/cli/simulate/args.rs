@@ -7,7 +7,7 @@ use clap::{Args, Parser, ValueEnum};
 use evenbeat_core::ids::{NodeName, Pool, Site};
 use evenbeat_core::nearest::shortened;
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_sim::whatif::{AddedJobs, node_names};
+use evenbeat_whatif::{AddedJobs, node_names};
 
 use crate::cli::analyze::{WIDTH_MAX, WIDTH_MIN};
 

@@ -10,9 +10,9 @@ use evenbeat_core::placement::Strategy;
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
-use evenbeat_sim::whatif::{
-    self, ADDED_MAX, Fleet, Growth, RunModel, Scenario, Setup, first_break, most_added, simulate_all,
-    smallest_capacity,
+use evenbeat_whatif::{
+    ADDED_MAX, Fleet, Growth, Report, RunModel, Scenario, Setup, first_break, most_added, share_out,
+    simulate_all, smallest_capacity,
 };
 
 use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
@@ -75,7 +75,7 @@ pub(super) fn answer(
     if ADDED_MAX < n_added {
         return Err(format!("--add: {n_added} jobs are too many (at most {ADDED_MAX})"));
     }
-    let added = whatif::share_out(&args.add, n_added, n_added);
+    let added = share_out(&args.add, n_added, n_added);
     let mut fleet = Fleet { jobs, added };
     let mut setups = vec![(None, setup_of(&args.setup, &base, &fleet, window)?)];
     for text in &args.compare {
@@ -213,7 +213,7 @@ impl Question<'_> {
         setup.scenario(fleet, self.window).map_err(|error| named(differs, &error.to_string()))
     }
 
-    fn simulate(&self, title: &str, scenarios: &[Scenario]) -> Vec<whatif::Report> {
+    fn simulate(&self, title: &str, scenarios: &[Scenario]) -> Vec<Report> {
         self.progress.begin(title, scenarios.len());
         simulate_all(scenarios, N_THREADS, &|idx, share| self.progress.tell(idx, share))
     }
@@ -223,7 +223,7 @@ fn named(differs: Option<&str>, message: &str) -> String {
     differs.map_or_else(|| message.to_owned(), |differs| format!("--compare `{differs}`: {message}"))
 }
 
-fn lived(differs: Option<&str>, setup: &Setup, scenario: &Scenario, report: whatif::Report) -> Lived {
+fn lived(differs: Option<&str>, setup: &Setup, scenario: &Scenario, report: Report) -> Lived {
     let pools = scenario.nodes.first().map(|node| &node.pools);
     let capacity: BTreeMap<Pool, u32> =
         pools.into_iter().flatten().map(|(pool, it)| (pool.clone(), it.capacity)).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenbeat_core::ids::Pool;
 use evenbeat_core::time::TimeWindow;
 use evenbeat_core::zone::Zone;
-use evenbeat_sim::whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
+use evenbeat_whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
 
 use crate::cli::input::InputKind;
 

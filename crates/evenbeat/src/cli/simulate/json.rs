@@ -1,7 +1,7 @@
 //! A simulation as one JSON document. Durations are in seconds, shares from 0 to 1.
 
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_sim::whatif::{Break, BreakKind, Group, GroupName, POINT, PoolAnswer, Report, Smallest, Tried};
+use evenbeat_whatif::{Break, BreakKind, Group, GroupName, POINT, PoolAnswer, Report, Smallest, Tried};
 use serde_json::{Map, Value as Json, json};
 
 use super::figures::{Added, Figures, Lived};

@@ -14,7 +14,7 @@ use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::Duration;
 use evenbeat_core::value::Table;
 use evenbeat_core::zone::Zones;
-use evenbeat_sim::whatif::Setup;
+use evenbeat_whatif::Setup;
 
 use super::figures::{Origin, Servers};
 use crate::api::model::{FleetJob, LimitView, LimitsView, NodeView, Page};

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use evenbeat_core::time::Timestamp;
-use evenbeat_sim::whatif::Setup;
+use evenbeat_whatif::Setup;
 
 pub use args::{
     BalanceArg, CapacityArg, DAYS_MAX, NodesArg, OrderArg, OutageArg, SetupArgs, SimulateArgs, SiteArg,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use evenbeat_core::ids::Pool;
 use evenbeat_core::time::Duration;
-use evenbeat_sim::whatif::{AddedJobs, BreakKind, GroupName, LENGTH, PoolAnswer, Smallest};
+use evenbeat_whatif::{AddedJobs, BreakKind, GroupName, LENGTH, PoolAnswer, Smallest};
 
 use super::figures::{Added, Figures, Lived, Origin, Servers};
 use crate::cli::chart::{counted, thousands, to_u64};

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use evenbeat_core::time::Duration;
-use evenbeat_sim::whatif::{Group, Report};
+use evenbeat_whatif::{Group, Report};
 
 use super::figures::{Figures, Lived};
 use super::sentences::{added, assumed, carried_by, found, headline, length, notes, percent};

@@ -1,7 +1,7 @@
 //! A timeline drawn as one line of columns.
 
 use evenbeat_core::time::Duration;
-use evenbeat_sim::whatif::POINT;
+use evenbeat_whatif::POINT;
 
 use crate::cli::chart::column;
 

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::sync::Arc;
 
 use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, RunTime, Settings, Start};
 use evenbeat_core::ids::{RunId, SessionId};
@@ -11,20 +10,19 @@ use evenbeat_core::lease::Timings;
 use evenbeat_core::rules::Rules;
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{
-    Claim, ClaimAnswer, Claims, CounterLimit, EndAnswer, Joined, Lives, PutJob, Retention, Seen, SessionKind,
-    SessionSpec, SettleAnswer, Store, StoreDown,
+    Claim, ClaimAnswer, Claims, CounterLimit, EndAnswer, Lives, SessionKind, SessionSpec, SettleAnswer,
 };
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
+use super::store::{EPOCH, Store};
 use super::tally::Tally;
 use super::{Report, Scenario};
-use crate::reference::ReferenceStore;
 
 /// How many rows are read at a time.
 const PAGE: usize = 10_000;
 
-/// How often old runs are thrown away.
-const TRIM_EVERY: Duration = Duration::from_hours(1);
+/// How much simulated time passes between two reports of progress.
+const PROGRESS_EVERY: Duration = Duration::from_hours(1);
 
 /// One run of a scenario, when it is over.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +57,7 @@ pub fn simulate_watched(
     let mut kernel = Kernel::new(scenario, watch);
     let (start, end) = (scenario.window.start(), scenario.window.end());
     let length = (end - start).as_millis_f64().max(1.0);
-    let mut next_trim = start + TRIM_EVERY;
+    let mut next_progress = start + PROGRESS_EVERY;
     for node_idx in 0..kernel.nodes.len() {
         kernel.wake(node_idx, start);
     }
@@ -74,9 +72,8 @@ pub fn simulate_watched(
         kernel.now = next.at;
         kernel.store.set_now(next.at);
         kernel.happen(&next.what);
-        if next_trim <= next.at {
-            kernel.trim();
-            next_trim = next.at + TRIM_EVERY;
+        if next_progress <= next.at {
+            next_progress = next.at + PROGRESS_EVERY;
             progress((next.at - start).as_millis_f64() / length);
         }
     }
@@ -88,7 +85,7 @@ pub fn simulate_watched(
 
 struct Kernel<'a> {
     scenario: &'a Scenario,
-    store: ReferenceStore,
+    store: Store,
     nodes: Vec<Node>,
     now: Timestamp,
     queue: BinaryHeap<Reverse<Scheduled>>,
@@ -151,22 +148,7 @@ enum Happening {
 impl<'a> Kernel<'a> {
     fn new(scenario: &'a Scenario, watch: &'a mut dyn FnMut(RunSeen<'_>)) -> Kernel<'a> {
         let start = scenario.window.start();
-        let mut store = ReferenceStore::new(start);
-        let puts: Vec<PutJob> = scenario
-            .jobs
-            .iter()
-            .map(|(job, state)| PutJob {
-                job: Arc::new(job.clone()),
-                state: state.clone(),
-                seen: Seen::Nothing,
-                is_revision: true,
-                is_deleted: false,
-                records: Vec::new(),
-                audit: None,
-                request: None,
-            })
-            .collect();
-        answered(store.put_jobs(&puts));
+        let store = Store::new(start, &scenario.jobs);
         // Alone, a node needs no lease; several keep theirs as in production.
         let lease = (1 < scenario.nodes.len()).then(Timings::default);
         let nodes = scenario
@@ -331,21 +313,21 @@ impl<'a> Kernel<'a> {
         let me = self.nodes.get(node_idx)?.session;
         Some(match command {
             Command::Join => return self.join(node_idx, boot),
-            Command::Beat => Event::Beaten { began_at: boot, answer: self.store.beat(me?) },
-            Command::Watch => Event::Watched(self.store.watch(1_000)),
-            Command::Fence { epoch, silent } => {
-                let answer = self.store.fence(epoch, &silent);
+            Command::Beat => Event::Beaten { began_at: boot, answer: Ok(self.store.beat(me?)) },
+            Command::Watch => Event::Watched(Ok(self.store.watch(1_000))),
+            Command::Fence { silent, .. } => {
+                let answer = Ok(self.store.fence(&silent));
                 Event::Fenced { silent, answer }
             }
-            Command::OpenEpoch(epoch) => Event::EpochOpened(self.store.open_epoch(epoch)),
-            Command::Changes(since) => Event::Changed(self.store.changes(since, PAGE)),
-            Command::Claim { epoch, bids } => {
+            Command::OpenEpoch(epoch) => Event::EpochOpened(Ok(epoch == EPOCH)),
+            Command::Changes(since) => Event::Changed(Ok(self.store.changes(since, PAGE))),
+            Command::Claim { bids, .. } => {
                 let claims: Vec<Claim> = bids
                     .into_iter()
                     .map(|bid| Claim { run: bid.run.unwrap_or_else(|| RunId(self.mint())), bid })
                     .collect();
-                let answer = self.store.claim(me?, epoch, &claims);
-                if let Ok(Claims::Answered(answers)) = &answer {
+                let answer = self.store.claim(me?, &claims);
+                if let Claims::Answered(answers) = &answer {
                     for (claim, answer) in claims.iter().zip(answers) {
                         if matches!(answer, ClaimAnswer::Granted(_)) {
                             self.tally.recorded(&claim.bid.key, &claim.bid.records);
@@ -353,25 +335,25 @@ impl<'a> Kernel<'a> {
                     }
                 }
                 let claims = claims.into_iter().map(|claim| (claim.bid.key, claim.run)).collect();
-                Event::Claimed { claims, answer }
+                Event::Claimed { claims, answer: Ok(answer) }
             }
-            Command::Settle { epoch, settles } => {
-                let answer = self.store.settle(me?, epoch, &settles);
-                for (settle, answer) in settles.iter().zip(answer.iter().flatten()) {
+            Command::Settle { settles, .. } => {
+                let answers = self.store.settle(me?, &settles);
+                for (settle, answer) in settles.iter().zip(&answers) {
                     if matches!(answer, SettleAnswer::Settled(_)) {
                         self.tally.recorded(&settle.key, &settle.records);
                     }
                 }
-                Event::Settled { keys: settles.into_iter().map(|it| it.key).collect(), answer }
+                Event::Settled { keys: settles.into_iter().map(|it| it.key).collect(), answer: Ok(answers) }
             }
-            Command::End { epoch, ends } => {
-                let answer = self.store.end(epoch, &ends);
-                for (end, answer) in ends.iter().zip(answer.iter().flatten()) {
+            Command::End { ends, .. } => {
+                let answers = self.store.end(&ends);
+                for (end, answer) in ends.iter().zip(&answers) {
                     if matches!(answer, EndAnswer::Ended(_)) {
                         self.tally.recorded(&end.key, &end.records);
                     }
                 }
-                Event::EndAnswered { runs: ends.iter().map(|it| it.run).collect(), answer }
+                Event::EndAnswered { runs: ends.iter().map(|it| it.run).collect(), answer: Ok(answers) }
             }
             Command::Start(start) => self.start(node_idx, start),
             Command::Stop { run, outcome, .. } => {
@@ -402,20 +384,16 @@ impl<'a> Kernel<'a> {
             pools: node.settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
             zone_data: String::new(),
         };
-        let timings = node.settings.lease.unwrap_or_default();
         // A node that is alone takes over whatever an earlier boot left behind: nobody else watches.
         let lives = if node.settings.lease.is_some() { Lives::OfThisBoot } else { Lives::OfAllNodes };
-        let Joined::Welcome { epoch, is_open, now } = answered(self.store.join(&spec, &timings)) else {
-            return None;
-        };
-        let adopted = answered(self.store.adopt(id, lives));
+        self.store.join(&spec);
+        let adopted = self.store.adopt(&spec, lives);
         for row in &adopted {
             self.push(self.now, Happening::RunOver { node_idx, run: row.run });
-            let row_job = answered(evenbeat_core::store::Views::job(&self.store, &row.key))?;
             let start = Start {
                 run: row.run,
                 fence: row.fence,
-                job: row_job.job,
+                job: self.store.job(&row.key)?.job.clone(),
                 due: row.due.clone(),
                 lease_until: None,
                 deadline: None,
@@ -430,7 +408,14 @@ impl<'a> Kernel<'a> {
             };
             self.nodes.get_mut(node_idx)?.runs.insert(row.run, running);
         }
-        Some(Event::Joined { session: id, began_at: boot, epoch, is_open, store_now: now, adopted })
+        Some(Event::Joined {
+            session: id,
+            began_at: boot,
+            epoch: EPOCH,
+            is_open: true,
+            store_now: self.now,
+            adopted,
+        })
     }
 
     fn start(&mut self, node_idx: usize, start: Box<Start>) -> Event {
@@ -454,25 +439,5 @@ impl<'a> Kernel<'a> {
     /// The clock of every node: since the beginning.
     fn boot_at(&self, at: Timestamp) -> BootTime {
         BootTime::from_millis((at - self.scenario.window.start()).as_millis())
-    }
-
-    fn trim(&mut self) {
-        let retention = Retention {
-            runs: Duration::from_hours(1),
-            // Counted when they were made.
-            records: Duration::ZERO,
-            audit: Duration::ZERO,
-            tombstones: Duration::from_hours(1),
-            most: usize::MAX,
-        };
-        answered(self.store.trim(&retention));
-    }
-}
-
-/// A store in memory always answers.
-fn answered<T>(answer: Result<T, StoreDown>) -> T {
-    match answer {
-        Ok(answer) => answer,
-        Err(down) => unreachable!("{down}"),
     }
 }

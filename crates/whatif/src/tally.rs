@@ -8,13 +8,12 @@ use evenbeat_core::job::Job;
 use evenbeat_core::occurrence::{Record, RecordKind};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::schedule::Schedule;
-use evenbeat_core::store::Views;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::urgency;
 
 use super::report::{Group, LateJob, POINT, Point, Report, Trouble, WORST_MAX, Waits};
 use super::scenario::Scenario;
-use crate::reference::ReferenceStore;
+use super::store::Store;
 
 /// A shorter wait is none: that is how fast a start is.
 const WAIT_MIN: Duration = Duration::from_secs(1);
@@ -204,7 +203,7 @@ impl Tally {
         self.window.start() + POINT * i64::try_from(idx).unwrap_or(0)
     }
 
-    pub(super) fn report(mut self, scenario: &Scenario, store: &ReferenceStore) -> Report {
+    pub(super) fn report(mut self, scenario: &Scenario, store: &Store) -> Report {
         self.count_unfinished(scenario, store);
         let window = self.window;
         let mut worst: Vec<LateJob> = self
@@ -237,7 +236,7 @@ impl Tally {
     }
 
     /// Jobs that are late or wait at the end, and what went on record.
-    fn count_unfinished(&mut self, scenario: &Scenario, store: &ReferenceStore) {
+    fn count_unfinished(&mut self, scenario: &Scenario, store: &Store) {
         let end = self.window.end();
         for (job, _) in &scenario.jobs {
             if let Some(JobTally { n_skipped, n_missed, .. }) = self.jobs.get(&job.key) {
@@ -247,7 +246,7 @@ impl Tally {
                     group.group.n_missed += n_missed;
                 }
             }
-            let Ok(Some(row)) = store.job(&job.key) else { continue };
+            let Some(row) = store.job(&job.key) else { continue };
             if row.n_open == 0
                 && let Some(due_at) = row.state.next_run_at.filter(|_| row.state.failure_count == 0)
             {

@@ -1,3 +1,4 @@
+use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow};
 
 use super::sample::{job, one_at_once, placed, scenario, start};
@@ -113,4 +114,37 @@ fn whoever_watches_sees_every_run() {
     assert_eq!((n_good + n_cut_off, n_good), (report.all.n_runs, report.all.n_good));
     assert!(0 < n_cut_off && n_cut_off <= 6, "{n_cut_off} were cut off");
     assert!(0 < n_late && n_late <= report.all.n_late, "{n_late} were late");
+}
+
+/// Also a long look at our store beside the reference store: sessions that die, releases, and every kind of limit.
+#[test]
+fn limits_hold_on_several_nodes_through_an_outage() {
+    let jobs: Vec<_> = (0..30)
+        .map(|n| {
+            let mut job = job(&format!("job{n:02}"), "every 10m", 50);
+            job.site = Some(["one", "spaced", "counted"][n % 3].parse().unwrap());
+            placed(job, i64::try_from(n).unwrap() % 10)
+        })
+        .collect();
+    let mut scenario = scenario(jobs, 4, 12);
+    scenario.runs = RunModel { spread: 0.5, failing: 0.1, seed: 5 };
+    let mut second = scenario.nodes[0].clone();
+    second.name = "n2".parse().unwrap();
+    scenario.nodes.push(second);
+    let spaced = CounterLimit { min_gap: Some(Duration::from_secs(90)), ..CounterLimit::default() };
+    let counted = CounterLimit { max_per_hour: Some(20), ..CounterLimit::default() };
+    let limits = [("one", one_at_once()), ("spaced", spaced), ("counted", counted)];
+    scenario.sites = limits.map(|(site, limit)| (site.parse().unwrap(), limit)).into();
+    scenario.outages =
+        vec![TimeWindow::new(start() + Duration::from_hours(4), start() + Duration::from_hours(5))];
+    let mut n_cut_off = 0;
+    let report = simulate_watched(&scenario, &mut |_| {}, &mut |run| {
+        n_cut_off += u64::from(run.outcome.is_none() && run.ended_at < scenario.window.end());
+    });
+    assert!(0 < n_cut_off, "the outage found nothing to leave behind");
+    let site = |name: &str| &report.sites[&name.parse().unwrap()];
+    assert_eq!(site("one").peak_running, 1);
+    assert_eq!(site("spaced").peak_starts, 1);
+    // Eleven hours, and the one that had begun.
+    assert!(site("counted").n_runs <= 20 * 12, "{:?}", site("counted"));
 }

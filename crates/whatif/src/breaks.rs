@@ -189,7 +189,7 @@ pub fn most_added(
 
 /// Whether the fleet and every pool and site still have this freshness; what was below it already must not fall
 /// further.
-pub fn stays_above(before: &Report, after: &Report, least: f64) -> bool {
+fn stays_above(before: &Report, after: &Report, least: f64) -> bool {
     let keeps = |before: &Group, after: &Group| {
         let wanted = least.min(before.freshness - FRESHNESS_LOSS_MIN);
         wanted <= after.freshness + FRESHNESS_TOLERANCE

@@ -15,7 +15,7 @@ use evenbeat_core::urgency;
 use super::{NodePlan, RunModel, Scenario};
 
 /// Where nobody says how much capacity there is, so much of it is used on average.
-pub const USE_WANTED: f64 = 0.7;
+const USE_WANTED: f64 = 0.7;
 
 /// One way to carry a fleet.
 #[derive(Clone, Debug)]

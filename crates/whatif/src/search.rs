@@ -11,7 +11,7 @@ use super::setup::{CannotCarry, Fleet, Need, Setup, needs};
 use super::{Report, Scenario};
 
 /// A difference of freshness that is none.
-pub const FRESHNESS_TOLERANCE: f64 = 1e-9;
+pub(super) const FRESHNESS_TOLERANCE: f64 = 1e-9;
 
 /// Lives through scenarios: the caller says in how many threads, and shows how far they are.
 pub type Simulate<'a> = &'a mut dyn FnMut(&[Scenario]) -> Vec<Report>;

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_same_run_goes_the_same_way_and_lengths_lie_around_the_usual() {
-        let job = crate::whatif::sample::job("a", "every 1h", 60);
+        let job = crate::sample::job("a", "every 1h", 60);
         let model = RunModel { spread: 0.3, failing: 0.2, seed: 7 };
         let at = |n: i64| Timestamp::from_second(n * 3_600);
         assert_eq!(model.draw(&job, at(3), 1), model.draw(&job, at(3), 1));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn without_spread_every_run_takes_what_is_expected() {
-        let job = crate::whatif::sample::job("a", "every 1h", 60);
+        let job = crate::sample::job("a", "every 1h", 60);
         let model = RunModel { spread: 0.0, ..RunModel::default() };
         assert_eq!(model.draw(&job, Timestamp::from_second(5), 2).length, Duration::from_secs(60));
     }

@@ -10,7 +10,7 @@ use evenbeat_core::missed::{MissedPolicy, MissedRuns};
 use evenbeat_core::schedule::{Placement, Schedule};
 use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
-use evenbeat_sim::whatif::{NodePlan, Report, RunModel, Scenario, simulate_watched};
+use evenbeat_whatif::{NodePlan, Report, RunModel, Scenario, simulate_watched};
 
 const N_JOBS: i64 = 10_000;
 const CAPACITY: u32 = 4_000;

@@ -12,6 +12,7 @@ mod scenario;
 mod search;
 mod setup;
 mod several;
+mod store;
 mod tally;
 
 #[cfg(test)]
@@ -20,12 +21,10 @@ mod sample;
 mod tests;
 
 pub use added::{ADDED_MAX, AddedError, AddedJobs};
-pub use breaks::{
-    Break, BreakKind, GroupName, Growth, MostAdded, first_break, most_added, share_out, stays_above,
-};
+pub use breaks::{Break, BreakKind, GroupName, Growth, MostAdded, first_break, most_added, share_out};
 pub use kernel::{RunSeen, simulate, simulate_watched};
 pub use report::{Group, LateJob, POINT, Point, Report, Trouble, Waits};
 pub use scenario::{LENGTH, NodePlan, RunModel, Scenario};
-pub use search::{FRESHNESS_TOLERANCE, PoolAnswer, Simulate, Smallest, Tried, smallest_capacity};
-pub use setup::{CannotCarry, Fleet, Need, Setup, USE_WANTED, needs, node_names};
+pub use search::{PoolAnswer, Simulate, Smallest, Tried, smallest_capacity};
+pub use setup::{CannotCarry, Fleet, Need, Setup, needs, node_names};
 pub use several::simulate_all;
