@@ -47,7 +47,7 @@ impl fmt::Display for Fault {
             Fault::ClockWasAhead(at) => {
                 write!(f, "something that has happened is stored at {at}, which is still to come")
             }
-            Fault::OffRhythm(at) => write!(f, "the stored next run, {at}, is none of its schedule's"),
+            Fault::OffRhythm(at) => write!(f, "the stored next run, {at}, is not on its schedule"),
             Fault::TooFar(at) => {
                 write!(f, "the stored next run, {at}, lies far behind others of its schedule")
             }

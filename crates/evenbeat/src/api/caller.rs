@@ -69,7 +69,7 @@ impl<R: Needs> FromRequestParts<Api> for Caller<R> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Caller<R>, Problem> {
-        let nobody = || Problem::new(Code::NotAllowed, "nobody knows where this request came from");
+        let nobody = || Problem::new(Code::NotAllowed, "the origin of this request is unknown");
         let peer = parts.extensions.get::<Peer>().copied().ok_or_else(nobody)?;
         let (actor, role) = known(peer)?;
         if role < R::ROLE {

@@ -209,7 +209,7 @@ impl Params {
     pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
         let mut texts = self.texts(name);
         if 1 < texts.len() {
-            self.fault(name, format!("`{name}` is said {} times; say it once", texts.len()));
+            self.fault(name, format!("`{name}` is given {} times; give it once", texts.len()));
         }
         texts.pop()
     }
@@ -252,7 +252,7 @@ impl Params {
         let found = all.iter().copied().find(|it| as_str(*it) == text);
         if found.is_none() {
             let words: Vec<String> = all.iter().map(|it| format!("`{}`", as_str(*it))).collect();
-            self.fault(name, format!("`{}` is none of {}", shortened(&text), words.join(", ")));
+            self.fault(name, format!("`{}` is not one of {}", shortened(&text), words.join(", ")));
         }
         found
     }
@@ -398,12 +398,12 @@ mod tests {
         check("limit=0", "?limit: `0` is not a whole number from 1 to 500");
         check("limit=501", "?limit: `501` is not a whole number from 1 to 500");
         check("limit=-1", "?limit: `-1` is not a whole number from 1 to 500");
-        check("limit=1&limit=2", "?limit: `limit` is said 2 times; say it once");
-        check("paused=yes", "?paused: `yes` is none of `true`, `false`");
+        check("limit=1&limit=2", "?limit: `limit` is given 2 times; give it once");
+        check("paused=yes", "?paused: `yes` is not one of `true`, `false`");
         check("limt=3", "?limt: there is no parameter `limt` (did you mean `limit`?)");
         check(
             "zz=3&paused=1",
-            "?paused: `1` is none of `true`, `false`; ?zz: there is no parameter `zz` (there are `limit`, `paused`, `label`)",
+            "?paused: `1` is not one of `true`, `false`; ?zz: there is no parameter `zz` (there are `limit`, `paused`, `label`)",
         );
     }
 

@@ -33,7 +33,7 @@ fn check(hosts: &[String], request: &Request) -> Result<(), Problem> {
     // Nobody's name leads to a file.
     if !is_socket && !is_ours(hosts, &host) {
         let detail = format!(
-            "`{}` is not a name of this server; ask for `localhost`, or for the address that it listens on",
+            "`{}` is not a name of this server; use `localhost` or the address that it listens on",
             evenbeat_core::nearest::shortened(&host)
         );
         return Err(Problem::new(Code::HostNotAllowed, detail));
@@ -42,8 +42,7 @@ fn check(hosts: &[String], request: &Request) -> Result<(), Problem> {
         return Ok(());
     }
     if is_foreign(request.headers(), &host) {
-        let detail =
-            "a page of another site asked for this; ask from a page of this server, or from no page at all";
+        let detail = "the request comes from a page of another site; send it from a page of this server, or without an `Origin` header";
         return Err(Problem::new(Code::OriginNotAllowed, detail));
     }
     Ok(())

@@ -77,34 +77,32 @@ impl Code {
     fn facts(self) -> (&'static str, StatusCode, &'static str) {
         use StatusCode as S;
         match self {
-            Code::NoSuchRoute => ("no_such_route", S::NOT_FOUND, "There is nothing at this address"),
-            Code::NoSuchMethod => ("no_such_method", S::METHOD_NOT_ALLOWED, "The method does not fit"),
+            Code::NoSuchRoute => ("no_such_route", S::NOT_FOUND, "No such route"),
+            Code::NoSuchMethod => ("no_such_method", S::METHOD_NOT_ALLOWED, "Method not allowed"),
             Code::NoSuchJob => ("no_such_job", S::NOT_FOUND, "There is no such job"),
             Code::NoSuchRun => ("no_such_run", S::NOT_FOUND, "There is no such run"),
             Code::NoSuchNode => ("no_such_node", S::NOT_FOUND, "There is no such node"),
             Code::NoLog => ("no_log", S::NOT_FOUND, "There is no log of this run here"),
             Code::MalformedBody => ("malformed_body", S::BAD_REQUEST, "The body is not JSON"),
-            Code::InvalidBody => {
-                ("invalid_body", S::UNPROCESSABLE_ENTITY, "The body is not what is expected")
-            }
+            Code::InvalidBody => ("invalid_body", S::UNPROCESSABLE_ENTITY, "The body is not valid"),
             Code::InvalidParameter => ("invalid_parameter", S::BAD_REQUEST, "A parameter is wrong"),
             Code::InvalidHeader => ("invalid_header", S::BAD_REQUEST, "A header is wrong"),
             Code::InvalidJob => ("invalid_job", S::UNPROCESSABLE_ENTITY, "The job is not valid"),
             Code::BodyTooLarge => ("body_too_large", S::PAYLOAD_TOO_LARGE, "The body is too large"),
-            Code::BodyTooSlow => ("body_too_slow", S::REQUEST_TIMEOUT, "The body took too long to come"),
-            Code::NotJson => ("not_json", S::UNSUPPORTED_MEDIA_TYPE, "The body is not said to be JSON"),
-            Code::JobExists => ("job_exists", S::PRECONDITION_FAILED, "The job is there already"),
+            Code::BodyTooSlow => ("body_too_slow", S::REQUEST_TIMEOUT, "The body took too long to arrive"),
+            Code::NotJson => ("not_json", S::UNSUPPORTED_MEDIA_TYPE, "The content type is not JSON"),
+            Code::JobExists => ("job_exists", S::PRECONDITION_FAILED, "The job already exists"),
             Code::OtherRevision => ("other_revision", S::PRECONDITION_FAILED, "Someone else changed the job"),
             Code::NotPaused => ("not_paused", S::CONFLICT, "The job is not paused"),
             Code::JobPaused => ("job_paused", S::CONFLICT, "The job is paused"),
             Code::JobDisabled => ("job_disabled", S::CONFLICT, "The job is disabled"),
             Code::JobInvalid => ("job_cannot_be_read", S::CONFLICT, "The job's schedule cannot be read"),
             Code::JobRunning => ("job_running", S::CONFLICT, "The job is running"),
-            Code::TooManyWaiting => ("too_many_waiting", S::CONFLICT, "Too many runs of the job wait"),
-            Code::AlreadyAsked => ("already_asked", S::CONFLICT, "This was asked for already"),
+            Code::TooManyWaiting => ("too_many_waiting", S::CONFLICT, "Too many runs of the job are waiting"),
+            Code::AlreadyAsked => ("already_asked", S::CONFLICT, "This was already requested"),
             Code::JobRemoved => ("job_removed", S::CONFLICT, "The job was removed"),
             Code::NotMoved => ("not_moved", S::CONFLICT, "The job may not be moved"),
-            Code::PlanIsOld => ("plan_is_old", S::CONFLICT, "The plan is not current any more"),
+            Code::PlanIsOld => ("plan_is_old", S::CONFLICT, "The plan is out of date"),
             Code::TooBusy => ("too_busy", S::SERVICE_UNAVAILABLE, "The job changes too quickly"),
             Code::RunIsOver => ("run_is_over", S::CONFLICT, "The run is over"),
             Code::KeyReused => {
@@ -113,26 +111,22 @@ impl Code {
             Code::KeyInFlight => {
                 ("idempotency_key_in_flight", S::CONFLICT, "The same request is still being handled")
             }
-            Code::AmbiguousId => ("ambiguous_id", S::CONFLICT, "Several runs have an id that begins so"),
+            Code::AmbiguousId => ("ambiguous_id", S::CONFLICT, "Several runs have an id with this prefix"),
             Code::ShellNotAllowed => ("shell_not_allowed", S::UNPROCESSABLE_ENTITY, "A shell is not allowed"),
             Code::TargetNotSupported => {
                 ("target_not_supported", S::UNPROCESSABLE_ENTITY, "The target is not supported")
             }
-            Code::OverQuota => {
-                ("over_quota", S::UNPROCESSABLE_ENTITY, "The job asks for more than its quota")
-            }
-            Code::HostNotAllowed => {
-                ("host_not_allowed", S::MISDIRECTED_REQUEST, "This is not the host that was asked for")
-            }
+            Code::OverQuota => ("over_quota", S::UNPROCESSABLE_ENTITY, "The job exceeds its quota"),
+            Code::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "The host is not allowed"),
             Code::OriginNotAllowed => {
-                ("origin_not_allowed", S::FORBIDDEN, "Pages of other sites may change nothing here")
+                ("origin_not_allowed", S::FORBIDDEN, "Requests from other sites are not allowed")
             }
-            Code::NotAllowed => ("not_allowed", S::FORBIDDEN, "This is not allowed"),
-            Code::TooManyRequests => ("too_many_requests", S::SERVICE_UNAVAILABLE, "There is too much to do"),
-            Code::TookTooLong => ("took_too_long", S::SERVICE_UNAVAILABLE, "The answer took too long"),
-            Code::StoreDown => ("store_down", S::SERVICE_UNAVAILABLE, "The store does not answer"),
-            Code::NodeGone => ("node_gone", S::SERVICE_UNAVAILABLE, "The node is gone"),
-            Code::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "Something is wrong with the server"),
+            Code::NotAllowed => ("not_allowed", S::FORBIDDEN, "Permission denied"),
+            Code::TooManyRequests => ("too_many_requests", S::SERVICE_UNAVAILABLE, "Too many requests"),
+            Code::TookTooLong => ("took_too_long", S::SERVICE_UNAVAILABLE, "The request took too long"),
+            Code::StoreDown => ("store_down", S::SERVICE_UNAVAILABLE, "The store is not available"),
+            Code::NodeGone => ("node_gone", S::SERVICE_UNAVAILABLE, "The node has stopped"),
+            Code::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "Internal error"),
         }
     }
 }

@@ -180,11 +180,11 @@ fn v1_large() -> Router<Api> {
 }
 
 async fn no_such_route() -> Problem {
-    Problem::new(Code::NoSuchRoute, "there is nothing at this address; the API is below `/api/v1`")
+    Problem::new(Code::NoSuchRoute, "no such route; the API is under `/api/v1`")
 }
 
 async fn no_such_method(request: Request) -> Problem {
-    let detail = format!("`{}` cannot be done to this address", request.method());
+    let detail = format!("`{}` is not allowed here", request.method());
     Problem::new(Code::NoSuchMethod, detail)
 }
 
@@ -265,7 +265,7 @@ async fn answered(
         Ok(answer) => answer,
         Err(_) => {
             let detail =
-                "the answer took too long; what was asked for may have been done: look before you try again";
+                "the request took too long and may still have been carried out; check before you retry";
             Problem::new(Code::TookTooLong, detail).into_response()
         }
     }

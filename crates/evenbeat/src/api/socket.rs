@@ -29,13 +29,13 @@ pub enum SocketError {
         path: PathBuf,
     },
     /// There is something else of that name.
-    #[error("`{}` is there and is no socket; remove it, or choose another name", path.display())]
+    #[error("`{}` exists and is not a socket; remove it, or choose another name", path.display())]
     NotASocket {
         /// The file.
         path: PathBuf,
     },
     /// The system says no.
-    #[error("cannot listen on the socket `{}`; its folder must be there, and be writable", path.display())]
+    #[error("cannot listen on the socket `{}`; its directory must exist and be writable", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -181,7 +181,7 @@ mod tests {
         timer.until(Some(clock.boot())).await.unwrap();
         tokio::select! {
             biased;
-            it = timer.until(None) => panic!("nothing was asked for: {it:?}"),
+            it = timer.until(None) => panic!("no alarm is set: {it:?}"),
             () = tokio::task::yield_now() => {}
         }
     }
@@ -191,7 +191,7 @@ mod tests {
         let mut steps = WallSteps::new(&Clock::system()).unwrap();
         tokio::select! {
             biased;
-            it = steps.next() => panic!("nobody set it: {it:?}"),
+            it = steps.next() => panic!("it was not set: {it:?}"),
             () = tokio::task::yield_now() => {}
         }
     }

@@ -15,7 +15,7 @@ pub enum IntakeError {
         key: JobKey,
     },
     /// There is no such node.
-    #[error("no living node is called `{node}`")]
+    #[error("there is no live node `{node}`")]
     NoSuchNode {
         /// The name.
         node: NodeName,

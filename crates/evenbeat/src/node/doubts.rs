@@ -73,6 +73,6 @@ mod tests {
         assert_eq!((look(1, 0), look(1, 19), look(1, 20), look(1, 25)), (0, 0, 1, 0));
         assert_eq!((look(2, 30), look(2, 49), look(2, 51)), (0, 0, 1));
         assert_eq!(doubts.look(&[], BootTime::from_millis(60_000), Duration::from_secs(20)), []);
-        assert_eq!(look(2, 61), 0, "seen afresh");
+        assert_eq!(look(2, 61), 0, "seen again");
     }
 }

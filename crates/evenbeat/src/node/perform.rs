@@ -115,7 +115,7 @@ impl Performer {
             Command::Mark(marks) => self.marks.note(marks),
             Command::Beat | Command::Claim { .. } | Command::Settle { .. } | Command::Leave => {
                 let Some(me) = self.session else {
-                    unreachable!("whoever has no session beats, claims, settles and leaves nothing");
+                    unreachable!("the engine beats, claims, settles and leaves only in a session");
                 };
                 self.perform_in_session(me, command);
             }

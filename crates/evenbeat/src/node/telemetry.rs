@@ -116,7 +116,7 @@ impl Telemetry {
     }
 
     /// A job's condition is another one.
-    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
     pub(crate) fn turned(&self, it: &Turned) {
         let words = [it.from, it.to].map(|it| it.map_or("untracked", Reason::as_str));
         let [from, to] = words;
@@ -129,14 +129,14 @@ impl Telemetry {
     }
 
     /// The store did not let a session begin.
-    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
     pub(crate) fn store_down(&self, down: &StoreDown, again_in: Length) {
         let StoreDown(why) = down;
         warn!(why, again_in_ms = again_in.as_millis(), "store not reachable, trying again");
     }
 
     /// The store did not do what it was asked, for the first time in a while.
-    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
     pub(crate) fn store_failed(&self, asked: Asked, down: &StoreDown) {
         let StoreDown(why) = down;
         match asked {
@@ -150,7 +150,7 @@ impl Telemetry {
     }
 
     /// It does it again.
-    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
     pub(crate) fn store_recovered(&self, asked: Asked) {
         match asked {
             Asked::Write => info!("store writes recovered"),
@@ -161,7 +161,7 @@ impl Telemetry {
     }
 
     /// Somebody set the wall clock; time is ahead of it by so much.
-    #[expect(clippy::unused_self, reason = "whoever tells something tells it here")]
+    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
     pub(crate) fn clock_stepped(&self, by: Duration, ahead: Duration) {
         let (by_ms, ahead_ms) = (by.as_millis(), ahead.as_millis());
         if Duration::ZERO < ahead {

@@ -96,7 +96,7 @@ mod tests {
         assert_ne!((copy.key(), copy.short()), (one.key(), one.short()));
         fs::write(root.join("one/node.id"), "mine").unwrap();
         let error = open("one").unwrap_err().to_string();
-        assert!(error.contains("node.id") && error.contains("a new one is made"), "{error}");
+        assert!(error.contains("node.id") && error.contains("a new one created"), "{error}");
         fs::remove_dir_all(&root).unwrap();
     }
 }

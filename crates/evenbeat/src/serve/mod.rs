@@ -114,7 +114,7 @@ impl Server {
         };
         reloading.abort();
         if let Some(signal) = asked? {
-            tracing::info!(signal = signal.as_str(), "stopping; runs may end, nothing new starts");
+            tracing::info!(signal = signal.as_str(), "stopping; waiting for runs, starting no new ones");
         }
         let hurry = async {
             signals.next().await;

@@ -51,7 +51,7 @@ pub enum ServeError {
         lock: PathBuf,
     },
     /// A file of the folder cannot be used.
-    #[error("`{}` cannot be used; look at its permissions and its disk", path.display())]
+    #[error("`{}` cannot be used; check its permissions and the disk", path.display())]
     File {
         /// Which.
         path: PathBuf,
@@ -61,8 +61,8 @@ pub enum ServeError {
     },
     /// Others can read the key from which tokens are made.
     #[error(
-        "`{}` belongs to another user or is open to others (mode {mode:04o}), and whoever reads it can speak for any run; \
-         close it with `chmod 600 {}`, or remove it, and a new one is made",
+        "`{}` belongs to another user or is open to others (mode {mode:04o}), and anyone who reads it can impersonate a \
+         run; run `chmod 600 {}`, or remove it to have a new one created",
         path.display(),
         path.display()
     )]
@@ -73,13 +73,13 @@ pub enum ServeError {
         mode: u32,
     },
     /// A file holds what it should not.
-    #[error("`{}` is no key of 32 bytes; remove it, and a new one is made", path.display())]
+    #[error("`{}` is not a 32-byte key; remove it to have a new one created", path.display())]
     BadKey {
         /// Which.
         path: PathBuf,
     },
     /// The file that says which data directory this is holds something else.
-    #[error("`{}` does not hold the id of a data directory; remove it, and a new one is made", path.display())]
+    #[error("`{}` does not contain a data directory id; remove it to have a new one created", path.display())]
     BadId {
         /// Which.
         path: PathBuf,
@@ -88,7 +88,9 @@ pub enum ServeError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The store is a server that cannot be reached, or its tables cannot be made.
-    #[error("the store `{place}` cannot be used; look whether it runs, can be reached and lets you in")]
+    #[error(
+        "the store `{place}` cannot be used; check that it is running, reachable and accepts your credentials"
+    )]
     Store {
         /// Which.
         place: StorePlace,
@@ -97,7 +99,7 @@ pub enum ServeError {
         source: StoreDown,
     },
     /// The address of the store is none.
-    #[error("the store `{place}` is no address of PostgreSQL: {why}")]
+    #[error("`{place}` is not a valid PostgreSQL address: {why}")]
     Address {
         /// Which.
         place: StorePlace,
@@ -105,7 +107,7 @@ pub enum ServeError {
         why: String,
     },
     /// A job file that is declared cannot be read.
-    #[error("the job file `{}` cannot be read; look at its path (`jobs` names it) and its permissions", path.display())]
+    #[error("the job file `{}` cannot be read; check its path (set by `jobs`) and its permissions", path.display())]
     JobFile {
         /// Which.
         path: PathBuf,
@@ -120,11 +122,11 @@ pub enum ServeError {
     #[error(transparent)]
     Apply(#[from] IntakeError),
     /// No process can be started.
-    #[error("no process can be started for runs")]
+    #[error("cannot start processes for runs")]
     Launcher(#[source] io::Error),
     /// Nobody can be reached.
     #[error(
-        "`{door}` cannot be listened on; if another server has it, stop that, or give another with `--listen`"
+        "`{door}` is not available; stop the server that uses it, or pass another address with `--listen`"
     )]
     Listen {
         /// Where.

@@ -47,7 +47,7 @@ pub struct Unreadable {
 /// The job of a definition.
 pub fn job(definition: &str) -> Result<Job, Unreadable> {
     let Some(table) = json::from_text(definition) else {
-        return Err(Unreadable { why: "its stored definition is no JSON object".to_owned() });
+        return Err(Unreadable { why: "its stored definition is not a JSON object".to_owned() });
     };
     let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
     JobSpec::read_stored(table).restore(&mut zones).map_err(|faults| Unreadable {

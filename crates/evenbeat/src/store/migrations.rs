@@ -66,7 +66,7 @@ pub enum MigrationFault {
         expected: String,
     },
     /// A step is missing between others.
-    #[error("step {no} of the tables is missing, though later ones are there; restore a backup")]
+    #[error("step {no} of the migrations is missing, but later ones are present; restore a backup")]
     Gap {
         /// Its number.
         no: i64,

@@ -82,7 +82,7 @@ fn what_is_no_store_is_left_alone() {
         check(&folder, &[args, &["--store", "sqlite:notes.txt"]].concat(), not_ours);
     }
     assert_eq!(std::fs::read_to_string(folder.file("notes.txt")).unwrap(), "milk\n");
-    let missing = "error: `a.db` is not there; look at the path, or start a server, which makes it\nexit 1";
+    let missing = "error: `a.db` does not exist; check the path, or start a server to create it\nexit 1";
     for args in [&["check"][..], &["new-epoch"], &["backup", "b.db"]] {
         check(&folder, &[args, &["--store", "sqlite:a.db"]].concat(), missing);
     }
@@ -94,7 +94,7 @@ fn a_copy_overwrites_nothing() {
     let folder = Folder::new("overwrites");
     folder.db(&["migrate", "--store", "sqlite:a.db"]);
     std::fs::write(folder.file("b.db"), "mine").unwrap();
-    let exists = "error: `b.db` is there already, and a backup never overwrites; give another name\nexit 1";
+    let exists = "error: `b.db` already exists, and a backup never overwrites; choose another name\nexit 1";
     check(&folder, &["backup", "b.db", "--store", "sqlite:a.db"], exists);
     assert_eq!(std::fs::read_to_string(folder.file("b.db")).unwrap(), "mine");
 }

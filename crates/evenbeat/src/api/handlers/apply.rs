@@ -166,7 +166,7 @@ impl Fleet {
         if self.faults.len() < FAULTS_MAX {
             return Ok(());
         }
-        let detail = format!("only the first {FAULTS_MAX} faults are told; correct them and try again");
+        let detail = format!("only the first {FAULTS_MAX} errors are listed; correct them and try again");
         self.stopped = Some(FieldError { pointer: "/jobs".to_owned(), detail });
         Err(Stop)
     }
@@ -235,7 +235,7 @@ mod tests {
         let all = faults(&format!(r#"{{"jobs":[{}{{}}]}}"#, "{},".repeat(5_000)));
         assert_eq!(all.len(), FAULTS_MAX + 1);
         let last = all.last().unwrap();
-        assert_eq!(last.detail, "only the first 100 faults are told; correct them and try again");
+        assert_eq!(last.detail, "only the first 100 errors are listed; correct them and try again");
         let few = faults(
             r#"{"jobs":[{"name":"a","manual":true,"command":["x"]},7,{"name":"a","manual":true,"command":["x"]}]}"#,
         );

@@ -22,7 +22,7 @@ pub(super) fn idempotency(
     let Some(text) = said.next() else { return Ok(None) };
     let bad = |detail: &str| Err(Problem::new(Code::InvalidHeader, format!("`Idempotency-Key` {detail}")));
     if said.next().is_some() {
-        return bad("is said twice; send one");
+        return bad("is sent twice; send it once");
     }
     if text.is_empty() || KEY_BYTES_MAX < text.len() {
         return bad("has from 1 to 255 bytes, such as a UUID");

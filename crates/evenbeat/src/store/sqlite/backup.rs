@@ -17,13 +17,13 @@ const STEP_PAGES: i32 = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// A file of that name is there.
-    #[error("`{}` is there already, and a backup never overwrites; give another name", to.display())]
+    #[error("`{}` already exists, and a backup never overwrites; choose another name", to.display())]
     Exists {
         /// The name.
         to: PathBuf,
     },
     /// Something of the operating system's.
-    #[error("`{}` cannot be written; look at its folder and its disk", to.display())]
+    #[error("`{}` cannot be written; check its directory and the disk", to.display())]
     Io {
         /// The copy.
         to: PathBuf,

@@ -29,7 +29,7 @@ const SMALL_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no folder to put it in.
-    #[error("the folder of `{}` cannot be used; create it, or give another path", path.display())]
+    #[error("the directory of `{}` cannot be used; create it, or choose another path", path.display())]
     NoFolder {
         /// The path that was given.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// There is no such file.
-    #[error("`{}` is not there; look at the path, or start a server, which makes it", path.display())]
+    #[error("`{}` does not exist; check the path, or start a server to create it", path.display())]
     NotThere {
         /// The file.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub enum OpenError {
         folder: String,
     },
     /// Something of the operating system's.
-    #[error("`{}` cannot be used; look at its permissions and its disk", path.display())]
+    #[error("`{}` cannot be used; check its permissions and the disk", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// It is a file, but not of this program.
-    #[error("`{}` is not an Evenbeat store ({what}); it was left as it is: give another path", path.display())]
+    #[error("`{}` is not an Evenbeat store ({what}); it was left unchanged; choose another path", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum OpenError {
         what: String,
     },
     /// It was one once.
-    #[error("`{}` is damaged ({what}); it was left as it is: restore a backup", path.display())]
+    #[error("`{}` is damaged ({what}); it was left unchanged; restore a backup", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -116,7 +116,7 @@ pub enum OpenError {
         fault: MigrationFault,
     },
     /// There is no room for it.
-    #[error("the disk has no room for `{}`; free some, and start again", path.display())]
+    #[error("the disk has no room for `{}`; free some space and start again", path.display())]
     Full {
         /// The file.
         path: PathBuf,

@@ -32,7 +32,7 @@ pub(super) fn explained(path: &Path, error: &Error) -> String {
     let path = path.display();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            format!("the disk has no room for `{path}`; free some, and the store goes on by itself")
+            format!("the disk has no room for `{path}`; the store continues when there is room again")
         }
         Some(ErrorCode::SystemIoFailure) => {
             format!("`{path}` cannot be read or written ({error}); look after its disk, it is tried again")

@@ -11,7 +11,7 @@ pub(super) struct Fields(Map<String, Json>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// It is no JSON object.
-    #[error("the document is no JSON object")]
+    #[error("the document is not a JSON object")]
     NotAnObject,
     /// A field is not there, or is of another kind.
     #[error("the field `{name}` is missing or is not {what}")]

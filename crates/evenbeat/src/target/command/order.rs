@@ -217,7 +217,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_no_order_is_refused_by_name() {
-        check("{", "[", "the document is no JSON object");
+        check("{", "[", "the document is not a JSON object");
         check("\"grace\":10000", "\"x\":1", "the field `grace` is missing or is not a whole number");
         check(
             "\"fence\":18446744073709551615",

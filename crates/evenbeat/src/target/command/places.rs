@@ -63,7 +63,7 @@ pub enum PlacesError {
         path: PathBuf,
     },
     /// Its name cannot be handed on.
-    #[error("data directory `{}` has a name that is no UTF-8 text; choose another", path.display())]
+    #[error("data directory `{}` has a name that is not valid UTF-8; choose another", path.display())]
     BadName {
         /// Which folder.
         path: PathBuf,

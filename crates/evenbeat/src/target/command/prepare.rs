@@ -83,7 +83,7 @@ pub fn order(start: &Start, settings: &CommandSettings) -> Order {
             (target, Some(NO_SHELL.to_owned()))
         }
         Target::Command(target) => (target, None),
-        other => (&none, Some(format!("the job's target is `{}`, which is no command", other.kind()))),
+        other => (&none, Some(format!("the job's target is `{}`, which is not a command", other.kind()))),
     };
     let argv = if target.shell {
         [SHELL, "-c"].map(str::to_owned).into_iter().chain(target.argv.iter().cloned()).collect()
@@ -248,7 +248,7 @@ mod tests {
         let settings = CommandSettings::new(Places::known("/data".into()), TokenKey::new([1; 32]));
         let env = order(&start(Target::Command(command(&["true"]))), &settings).env;
         assert_eq!(env["PATH"], PATH_DEFAULT);
-        assert!(!env.contains_key("EVENBEAT_TOKEN"), "there is nobody to show it to");
+        assert!(!env.contains_key("EVENBEAT_TOKEN"), "there is no one to show it to");
     }
 
     #[track_caller]
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn what_is_no_command_is_refused_in_words() {
         let refused = order(&start(Target::Queue(QueueTarget::default())), &settings()).refused;
-        assert_eq!(refused.as_deref(), Some("the job's target is `queue`, which is no command"));
+        assert_eq!(refused.as_deref(), Some("the job's target is `queue`, which is not a command"));
     }
 
     #[test]

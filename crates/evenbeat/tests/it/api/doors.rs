@@ -72,7 +72,7 @@ async fn a_socket_that_nobody_listens_on_is_replaced_and_no_other() {
     assert!(!path.exists());
     std::fs::write(&path, "a letter").unwrap();
     let error = Socket::bind(&path).unwrap_err().to_string();
-    assert_eq!(error, format!("`{shown}` is there and is no socket; remove it, or choose another name"));
+    assert_eq!(error, format!("`{shown}` exists and is not a socket; remove it, or choose another name"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
 }

@@ -51,7 +51,7 @@ fn a_backup_never_overwrites() {
     let error = store.backup(&precious).unwrap_err();
     assert!(matches!(error, BackupError::Exists { .. }));
     assert!(
-        error.to_string().ends_with("is there already, and a backup never overwrites; give another name")
+        error.to_string().ends_with("already exists, and a backup never overwrites; choose another name")
     );
     assert_eq!(fs::read(&precious).unwrap(), b"a thesis");
     assert!(store.backup(folder.file("nowhere/copy.db")).is_err());

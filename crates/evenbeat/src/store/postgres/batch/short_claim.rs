@@ -136,7 +136,7 @@ async fn ask_part(
     for row in &rows {
         let no = usize::try_from(row.try_get::<_, i32>(0)? - 1).unwrap_or(usize::MAX);
         let (Some((place, claim)), Some(known)) = (plain.get(no), known.get(no)) else {
-            return Err(Fail::Told("a claim was answered that nobody made".to_owned()));
+            return Err(Fail::Told("unexpected answer to a claim".to_owned()));
         };
         let node = match &node {
             Some(node) => node.clone(),

@@ -115,7 +115,7 @@ async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, Jo
     for row in &rows {
         let no = usize::try_from(row.try_get::<_, i32>(0)? - 1).unwrap_or(usize::MAX);
         let Some(Plain { place, end, job, .. }) = plain.get(no) else {
-            return Err(Fail::Told("an end was answered that nobody asked for".to_owned()));
+            return Err(Fail::Told("unexpected answer to the end of a run".to_owned()));
         };
         let row = free(end, job, row)?;
         remembered.push((end.key.clone(), KnownJob { version: row.version, ..job.clone() }));

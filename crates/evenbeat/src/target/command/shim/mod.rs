@@ -128,7 +128,7 @@ impl Shim {
             .take(ORDER_BYTES_MAX)
             .read_to_end(&mut text)
             .map_err(|it| format!("no order came: {it}"))?;
-        let order = Order::from_text(&text).map_err(|it| format!("its order is none: {it}"))?;
+        let order = Order::from_text(&text).map_err(|it| format!("its order cannot be read: {it}"))?;
         point("shim.ordered");
         child::ignore_signals();
         // Whoever started it may be a terminal's child: what happens there is nothing to a run.
