@@ -20,6 +20,7 @@ pub mod node;
 pub mod fleet;
 pub mod intake;
 pub mod app;
+pub mod views;
 pub mod api;
 pub mod serve;
 pub mod demo;

@@ -13,10 +13,10 @@ use evenbeat_core::nearest::{nearest, shortened};
 use evenbeat_core::store::Revision;
 use serde::de::DeserializeOwned;
 
-use super::model::FieldError;
 use super::problem::{Code, Problem};
 use super::router::Api;
 use super::{fields, json};
+use crate::views::model::FieldError;
 
 /// So many items a page has at most.
 const LIMIT_MAX: usize = 500;

@@ -10,8 +10,8 @@ use serde::de::{
 };
 use serde_json::Value as Json;
 
-use super::model::FieldError;
 use super::problem::{Code, Problem};
+use crate::views::model::FieldError;
 
 /// Reads a request.
 pub(super) fn read<T: DeserializeOwned>(value: Json) -> Result<T, Problem> {

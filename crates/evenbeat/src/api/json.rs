@@ -10,8 +10,8 @@ use evenbeat_core::nearest::shortened;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
 
-use super::model::FieldError;
 use super::problem::{Code, Problem};
+use crate::views::model::FieldError;
 
 /// How deep lists and objects may be nested.
 const DEPTH_MAX: usize = 32;

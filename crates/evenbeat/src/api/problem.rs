@@ -7,8 +7,9 @@ use evenbeat_core::spec::{Fault, Place};
 use evenbeat_core::store::StoreDown;
 use evenbeat_core::value::Step;
 
-use super::model::{FieldError, ProblemBody};
 use crate::intake::IntakeError;
+use crate::views::ViewError;
+use crate::views::model::{FieldError, ProblemBody};
 
 /// Which kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +188,17 @@ impl From<StoreDown> for Problem {
     fn from(StoreDown(why): StoreDown) -> Problem {
         tracing::warn!(why, "the store did not answer a request");
         Problem::new(Code::StoreDown, format!("the store does not answer ({why}); try again"))
+    }
+}
+
+impl From<ViewError> for Problem {
+    fn from(error: ViewError) -> Problem {
+        let detail = error.to_string();
+        match error {
+            ViewError::Down(down) => down.into(),
+            ViewError::NodeGone => Problem::new(Code::NodeGone, detail),
+            ViewError::Bug(why) => Problem::new(Code::Internal, why),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ pub mod housekeeping;
 mod repairs;
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::time::Duration as Length;
 
 use evenbeat_core::engine::Settings;
@@ -144,6 +145,15 @@ impl App {
 }
 
 impl App {
+    /// Whether everything that is stored has been read once.
+    pub async fn is_read(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.fleet.read() => true,
+            () = ready(()) => false,
+        }
+    }
+
     /// The last signs of life of the owners of runs (L2), as far as they are known. A server has them from the beats of
     /// sessions. Where one process has the store to itself nobody beats, and its shims are asked instead.
     pub async fn owner_pings(&self, runs: Vec<RunId>) -> BTreeMap<RunId, OwnerPing> {

@@ -10,10 +10,10 @@ use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE};
 use super::{Exit, chart, source};
-use crate::api::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
 use crate::jobfile::{self, Loaded, SourceText};
 use crate::printable;
 use crate::value_json::to_json;
+use crate::views::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
 use anstyle::{AnsiColor, Style};
 
 const ADDED: Style = AnsiColor::Green.on_default();

@@ -9,7 +9,7 @@ use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE};
 use super::table::{Cell, Fit, words};
 use super::{Exit, show};
-use crate::api::model::{
+use crate::views::model::{
     DistributionView, Instant, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest, SkippedJob,
 };
 

@@ -8,7 +8,7 @@ use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE, relative};
 use super::upcoming::Wanted;
-use crate::api::model::{OccurrenceView, Page, UpcomingPage};
+use crate::views::model::{OccurrenceView, Page, UpcomingPage};
 
 /// Largest number of runs the server returns at once.
 const PAGE_MAX: usize = 500;

@@ -7,7 +7,7 @@ use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, length, reason_beside, relative, style_of_word};
-use crate::api::model::{ExplanationView, Instant};
+use crate::views::model::{ExplanationView, Instant};
 
 pub(crate) fn run(job: &JobKey, at: Option<Timestamp>, desk: &mut Desk<'_>) -> Done {
     desk.ask_and_show(Ask::get(&["jobs", job.as_str(), "explain"]).with("at", at), print)?;

@@ -12,9 +12,9 @@ use serde_json::Value as Json;
 use super::client::{Answer, Ask, Client, Place, Trouble};
 use super::show::Clock;
 use super::{Exit, show};
-use crate::api::model::Page;
 use crate::cli::terminal;
 use crate::printable;
+use crate::views::model::Page;
 
 /// Which server to ask, and how to show its answer.
 #[derive(Clone, Debug, Default, Args)]

@@ -7,7 +7,7 @@ use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM};
 use super::table::{Cell, Fit, words};
-use crate::api::model::{DrainAnswer, DrainRequest, NodeView, Page};
+use crate::views::model::{DrainAnswer, DrainRequest, NodeView, Page};
 
 /// Arguments of `evenbeat node`.
 #[derive(Debug, Args)]

@@ -14,8 +14,8 @@ use super::show::{BOLD, DIM, NOTICE, length, relative, style_of_word};
 use super::table::{Cell, Fit, short_id, words};
 use super::when::When;
 use super::{Exit, chart, run_id};
-use crate::api::model::{CancelAnswer, Instant, Page, RecordView, RunView};
 use crate::printable;
+use crate::views::model::{CancelAnswer, Instant, Page, RecordView, RunView};
 
 /// How long to wait before asking for more output when there was no new output.
 const LOG_AGAIN: Length = Length::from_millis(500);

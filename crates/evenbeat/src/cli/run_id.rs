@@ -4,7 +4,7 @@ use evenbeat_core::ids::JobKey;
 
 use super::client::{Ask, Trouble};
 use super::live::Desk;
-use crate::api::model::{Page, RunView};
+use crate::views::model::{Page, RunView};
 
 /// Length of a full id.
 const ID_LENGTH: usize = 36;

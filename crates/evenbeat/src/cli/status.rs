@@ -10,8 +10,8 @@ use super::exit::Probe;
 use super::live::{Desk, Done, ServerArgs, at_desk};
 use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
 use super::table::{Cell, Fit, words};
-use crate::api::model::{JobCounts, StatusView};
 use crate::printable;
+use crate::views::model::{JobCounts, StatusView};
 
 /// Prints the state of the fleet. Exits with 1 if any job is in error.
 pub(crate) fn status(desk: &mut Desk<'_>) -> Done {

@@ -18,14 +18,14 @@ use crate::api::caller::{Caller, Editor, Peer, Viewer};
 use crate::api::extract::{Asked, BodyText, Nothing, Params, Query};
 use crate::api::fields;
 use crate::api::json::{self, Stop};
-use crate::api::model::{
-    AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldError, JobDefinition, Page,
-    field_changes,
-};
 use crate::api::problem::Problem;
 use crate::api::router::Api;
 use crate::intake::{Applied, ApplyOptions, Change};
 use crate::store::query::JobFilter;
+use crate::views::model::{
+    AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldError, JobDefinition, Page,
+    field_changes,
+};
 
 /// How many faults of a fleet are told; then it is not read any further.
 const FAULTS_MAX: usize = 100;

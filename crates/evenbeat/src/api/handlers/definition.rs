@@ -8,10 +8,10 @@ use evenbeat_core::unsatisfiable::NodeFit;
 use evenbeat_core::value::{Table, Value};
 use evenbeat_core::zone::Zones;
 
-use crate::api::model::{DefinitionDoubt, FieldError, JobDefinition};
 use crate::api::problem::{Code, Problem, field_errors, pointer};
 use crate::app::App;
 use crate::value_json::from_json;
+use crate::views::model::{DefinitionDoubt, FieldError, JobDefinition};
 
 /// A valid job, and what is doubtful about it.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{RunPhase, RunRow};
 
 use crate::api::extract::IdRange;
-use crate::api::model::{RunView, SessionNames};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::store::query::RunName;
+use crate::views::model::{RunView, SessionNames};
 
 /// How many runs are listed when an id is not unique.
 const CANDIDATES_MAX: usize = 5;

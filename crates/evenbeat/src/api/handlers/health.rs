@@ -1,16 +1,13 @@
 //! Whether the process is there, and whether it can do its work (G4). Nobody needs a role to know.
 
-use std::future::ready;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use evenbeat_core::store::StoreDown;
 
-use crate::api::model::{HealthView, ReadyView};
 use crate::api::router::Api;
-use crate::app::App;
+use crate::views::model::{HealthView, ReadyView};
 
 pub(in crate::api) async fn healthz() -> Json<HealthView> {
     Json(HealthView { status: "ok".into() })
@@ -19,7 +16,7 @@ pub(in crate::api) async fn healthz() -> Json<HealthView> {
 pub(in crate::api) async fn readyz(State(api): State<Api>) -> impl IntoResponse {
     let store = api.app.store.sessions().await;
     let written = api.app.write_probe.ask().await;
-    let fleet = is_read(&api.app).await;
+    let fleet = api.app.is_read().await;
     let reason = match (&store, &written) {
         (Err(StoreDown(why)), _) => Some(format!("the store does not answer: {why}")),
         (Ok(_), Err(why)) => Some(format!("the store cannot write: {why}")),
@@ -30,13 +27,4 @@ pub(in crate::api) async fn readyz(State(api): State<Api>) -> impl IntoResponse 
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let store = store.is_ok() && written.is_ok();
     (status, Json(ReadyView { ready, store, fleet, reason }))
-}
-
-/// Whether everything that is stored has been read once.
-pub(super) async fn is_read(app: &App) -> bool {
-    tokio::select! {
-        biased;
-        () = app.fleet.read() => true,
-        () = ready(()) => false,
-    }
 }

@@ -17,16 +17,16 @@ use super::trigger::idempotency;
 use super::{definition, row_of};
 use crate::api::caller::{Caller, Editor, Operator, Viewer};
 use crate::api::extract::{Asked, Body, KeyPath, MaybeBody, Nothing, Params, Precondition, Query, Segment};
-use crate::api::judge::{self, Wanted};
-use crate::api::model::{
-    ExplanationView, FieldError, JobDefinition, JobPut, JobView, Page, PauseRequest, TriggerRequest,
-    Triggered,
-};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::intake::Expect;
 use crate::store::query::JobFilter;
 use crate::value_json::from_json;
+use crate::views::jobs::{self as views, Wanted};
+use crate::views::model::{
+    ExplanationView, FieldError, JobDefinition, JobPut, JobView, Page, PauseRequest, TriggerRequest,
+    Triggered,
+};
 
 /// Which jobs.
 #[derive(Debug)]
@@ -97,8 +97,8 @@ pub(in crate::api) async fn list(
     Asked(query): Asked<JobsQuery>,
 ) -> Result<Json<Page<JobView>>, Problem> {
     let now = api.app.intake.now();
-    let found = judge::list(&api.app, &query.wanted, query.after, query.limit).await?;
-    let items = judge::views(&api.app, &found.rows, now).await;
+    let found = views::list(&api.app, &query.wanted, query.after, query.limit).await?;
+    let items = views::views(&api.app, &found.rows, now).await;
     Ok(Json(Page { items, next: found.next.map(|key| key.to_string()) }))
 }
 
@@ -110,8 +110,8 @@ pub(in crate::api) async fn get(
 ) -> Result<Response, Problem> {
     let row = row_of(&api, &key).await?;
     let now = api.app.intake.now();
-    let mut view = judge::view(&api.app, &row, now).await;
-    view.say_last_run(judge::last_run(&api.app, &row).await?);
+    let mut view = views::view(&api.app, &row, now).await;
+    view.say_last_run(views::last_run(&api.app, &row).await?);
     Ok(tagged(StatusCode::OK, &row, view))
 }
 
@@ -135,7 +135,7 @@ pub(in crate::api) async fn put(
     let expect = expected(precondition, &key, before.as_ref())?;
     let row = api.app.intake.put(&caller.actor, Arc::new(read.job), expect).await?;
     let status = if before.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-    let job = judge::view(&api.app, &row, now).await;
+    let job = views::view(&api.app, &row, now).await;
     Ok(tagged(status, &row, JobPut { job, warnings: read.warnings }))
 }
 
@@ -230,7 +230,7 @@ pub(in crate::api) async fn explain(
             ExplanationView::of_row(&row, at)
         }
     };
-    view.say_last_run(judge::last_run(&api.app, &row).await?.as_deref());
+    view.say_last_run(views::last_run(&api.app, &row).await?.as_deref());
     Ok(Json(view))
 }
 
@@ -254,7 +254,7 @@ fn expected(precondition: Precondition, key: &JobKey, row: Option<&JobRow>) -> R
 
 async fn as_it_is(api: &Api, row: &JobRow) -> Response {
     let now = api.app.intake.now();
-    tagged(StatusCode::OK, row, judge::view(&api.app, row, now).await)
+    tagged(StatusCode::OK, row, views::view(&api.app, row, now).await)
 }
 
 /// An answer about one job, with its revision.

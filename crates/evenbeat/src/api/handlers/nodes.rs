@@ -6,9 +6,9 @@ use evenbeat_core::ids::NodeName;
 
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, Body, Nothing, Params, Query, Segment};
-use crate::api::model::{DrainAnswer, DrainRequest, NodeView, Page};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
+use crate::views::model::{DrainAnswer, DrainRequest, NodeView, Page};
 
 /// Which nodes.
 #[derive(Debug)]

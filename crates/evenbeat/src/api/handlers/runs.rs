@@ -15,12 +15,12 @@ use super::row_of;
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, KeyPath, Nothing, Params, Query, RunPath, run_id};
 use crate::api::log_book::LogPart;
-use crate::api::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::intake::IntakeError;
 use crate::printable;
 use crate::store::query::RunQuery;
+use crate::views::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
 
 /// So much of a log is sent at once.
 const LOG_BYTES_MAX: usize = 256 << 10;

@@ -8,13 +8,13 @@ use evenbeat_core::store::PlanId;
 
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, MaybeBody, Nothing, Params, Query};
-use crate::api::judge;
-use crate::api::model::{
-    DistributionView, FleetJob, LimitsView, Page, RebalanceAnswer, RebalancePreview, RebalanceRequest,
-};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::store::query::JobFilter;
+use crate::views::ViewError;
+use crate::views::model::{
+    DistributionView, FleetJob, LimitsView, Page, RebalanceAnswer, RebalancePreview, RebalanceRequest,
+};
 
 const DAY_HOURS: u32 = 24;
 
@@ -74,7 +74,7 @@ pub(in crate::api) async fn limits(
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Json<LimitsView>, Problem> {
     let limits = api.app.node.ask(|engine, _| LimitsView::of(engine.settings())).await;
-    limits.map(Json).ok_or_else(judge::node_gone)
+    limits.map(Json).ok_or_else(|| ViewError::NodeGone.into())
 }
 
 pub(in crate::api) async fn preview(

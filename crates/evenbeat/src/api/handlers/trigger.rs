@@ -4,8 +4,8 @@ use axum::http::HeaderMap;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::store::Idempotency;
 
-use crate::api::model::TriggerRequest;
 use crate::api::problem::{Code, Problem};
+use crate::views::model::TriggerRequest;
 
 const HEADER: &str = "idempotency-key";
 

@@ -16,11 +16,11 @@ use evenbeat_core::urgency::Outlook;
 use super::row_of;
 use crate::api::caller::{Caller, Viewer};
 use crate::api::extract::{Asked, KeyPath, Params, Query};
-use crate::api::judge;
-use crate::api::model::{FieldError, OccurrenceView, Page, UpcomingPage};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::fleet::Fleet;
+use crate::views::ViewError;
+use crate::views::model::{FieldError, OccurrenceView, Page, UpcomingPage};
 
 /// How far is looked if nothing is said.
 const LOOKAHEAD: Duration = Duration::from_hours(1);
@@ -88,7 +88,7 @@ async fn mark_without_node(api: &Api, items: &mut [OccurrenceView]) -> Result<()
         let without = keys.iter().filter(|key| engine.has_no_node(key));
         without.map(ToString::to_string).collect::<BTreeSet<String>>()
     });
-    let without = asked.await.ok_or_else(judge::node_gone)?;
+    let without = asked.await.ok_or(ViewError::NodeGone)?;
     for it in items.iter_mut().filter(|it| without.contains(&it.job)) {
         it.held_up_by = Some(Reason::NoNode.as_str().to_owned());
     }
@@ -166,7 +166,7 @@ pub(in crate::api) async fn of_job(
         let key = key.clone();
         api.app.node.ask(move |engine, now| (engine.upcoming(now, &key, query.after, most), engine.time(now)))
     };
-    let (starts, now) = asked.await.ok_or_else(judge::node_gone)?;
+    let (starts, now) = asked.await.ok_or(ViewError::NodeGone)?;
     // A job that was made a moment ago may not be known there yet.
     let starts = starts.unwrap_or_else(|| {
         upcoming::of_job(&key, &row.job, &row.state, &Outlook::default(), now, query.after, most)

@@ -18,8 +18,8 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use super::{Ask, Place, Trouble};
-use crate::api::model::ProblemBody;
 use crate::socket_path::SocketPath;
+use crate::views::model::ProblemBody;
 
 /// Time limit for connecting.
 const CONNECT_WITHIN: Length = Length::from_secs(5);

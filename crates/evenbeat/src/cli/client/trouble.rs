@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 
 use super::Place;
-use crate::api::model::ProblemBody;
 use crate::cli::Exit;
+use crate::views::model::ProblemBody;
 
 /// Why a request failed.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::super::Exit;
 use super::super::client::{Ask, Trouble};
 use super::super::live::{Desk, Done};
 use super::super::show::NOTICE;
-use crate::api::model::{JobDefinition, JobPut};
+use crate::views::model::{JobDefinition, JobPut};
 
 /// Arguments of `evenbeat job add`.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use super::super::live::{Desk, Done};
 use super::super::show::{DIM, NOTICE, relative, style_of_word};
 use super::super::table::{Cell, Fit, words};
 use super::super::{Exit, chart};
-use crate::api::model::{Instant, JobView, Page};
+use crate::views::model::{Instant, JobView, Page};
 
 /// Filters of `evenbeat job list`.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, relative};
-use crate::api::model::{JobView, PauseRequest, TriggerRequest, Triggered};
+use crate::views::model::{JobView, PauseRequest, TriggerRequest, Triggered};
 
 /// Arguments of `evenbeat job`.
 #[derive(Debug, Args)]

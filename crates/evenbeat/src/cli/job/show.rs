@@ -8,8 +8,8 @@ use super::super::chart::counted;
 use super::super::client::{Ask, Trouble};
 use super::super::live::{Desk, Done};
 use super::super::show::{BOLD, DIM, length, reason_beside, style_of_word};
-use crate::api::model::{Instant, JobDefinition, JobView};
 use crate::printable;
+use crate::views::model::{Instant, JobDefinition, JobView};
 
 pub(super) fn run(key: &JobKey, desk: &mut Desk<'_>) -> Done {
     desk.ask_and_show::<JobView>(Ask::get(&["jobs", key.as_str()]), print)?;

@@ -17,10 +17,10 @@ use evenbeat_core::zone::Zones;
 use evenbeat_whatif::Setup;
 
 use super::figures::{Origin, Servers};
-use crate::api::model::{FleetJob, LimitView, LimitsView, NodeView, Page};
 use crate::cli::client::{Ask, Trouble};
 use crate::cli::live::Desk;
 use crate::value_json::from_json;
+use crate::views::model::{FleetJob, LimitView, LimitsView, NodeView, Page};
 
 /// Largest fleet to simulate.
 const JOBS_MAX: usize = 200_000;

@@ -55,6 +55,6 @@ fn join_last_run(sentence: &mut String, condition: &str, last_run: Option<&str>)
 }
 
 /// A score as it is shown: four digits are enough for anybody, and spare people `0.8500000000000001`.
-pub(super) fn rounded(score: f64) -> f64 {
+pub(crate) fn rounded(score: f64) -> f64 {
     (score * 10_000.0).round() / 10_000.0
 }

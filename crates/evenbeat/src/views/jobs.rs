@@ -17,8 +17,8 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use evenbeat_core::why;
 
+use super::ViewError;
 use super::model::{ConditionCounts, JobCounts, JobView, StatusCounts};
-use super::problem::{Code, Problem};
 use crate::app::App;
 use crate::store::query::{JobFilter, PAGE_MAX};
 
@@ -30,26 +30,26 @@ const N_KEYS_MAX: usize = 500;
 
 /// Which jobs: what the store can tell, and what it cannot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
-    pub(super) filter: JobFilter,
-    pub(super) condition: Option<Condition>,
-    pub(super) status: Option<Status>,
+pub(crate) struct Wanted {
+    pub(crate) filter: JobFilter,
+    pub(crate) condition: Option<Condition>,
+    pub(crate) status: Option<Status>,
 }
 
 /// Some jobs by key, and after which the list goes on.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) rows: Vec<JobRow>,
-    pub(super) next: Option<JobKey>,
+pub(crate) struct Found {
+    pub(crate) rows: Vec<JobRow>,
+    pub(crate) next: Option<JobKey>,
 }
 
 /// Jobs after a key, at most so many. The page may be short, even empty, before the end of the list.
-pub(super) async fn list(
+pub(crate) async fn list(
     app: &App,
     wanted: &Wanted,
     after: Option<JobKey>,
     most: usize,
-) -> Result<Found, Problem> {
+) -> Result<Found, ViewError> {
     let mut found = Found { rows: Vec::new(), next: after };
     for _ in 0..N_PAGES_MAX {
         let after = found.next.take();
@@ -85,7 +85,12 @@ impl Found {
     }
 }
 
-async fn of_store(app: &App, wanted: &Wanted, after: Option<JobKey>, most: usize) -> Result<Found, Problem> {
+async fn of_store(
+    app: &App,
+    wanted: &Wanted,
+    after: Option<JobKey>,
+    most: usize,
+) -> Result<Found, ViewError> {
     let most = if wanted.is_for_store() { most } else { PAGE_MAX };
     let page = app.store.list_jobs(wanted.filter.clone(), after, most).await?;
     Ok(Found { rows: page.rows, next: page.next })
@@ -97,7 +102,7 @@ async fn of_node(
     wanted: &Wanted,
     after: Option<JobKey>,
     most: usize,
-) -> Result<Found, Problem> {
+) -> Result<Found, ViewError> {
     let is_plain = wanted.status.is_none() && wanted.filter == JobFilter::default();
     // One more than wanted tells whether there are more.
     let n_keys = if is_plain { (most + 1).min(N_KEYS_MAX) } else { N_KEYS_MAX };
@@ -109,7 +114,7 @@ async fn of_node(
 }
 
 /// How many jobs there are, and the first of those that stand badly, the worst first.
-pub(super) async fn count(app: &App, n_worst: usize) -> Result<(JobCounts, Vec<JobRow>), Problem> {
+pub(crate) async fn count(app: &App, n_worst: usize) -> Result<(JobCounts, Vec<JobRow>), ViewError> {
     let (counts, keys) = ask(app, move |roster| {
         let mut keys = keys_of(roster, Condition::Error, None, n_worst);
         keys.extend(keys_of(roster, Condition::Warning, None, n_worst - keys.len()));
@@ -129,17 +134,12 @@ pub(super) async fn count(app: &App, n_worst: usize) -> Result<(JobCounts, Vec<J
 async fn ask<T: Send + 'static>(
     app: &App,
     question: impl FnOnce(&Roster) -> T + Send + 'static,
-) -> Result<T, Problem> {
-    app.node.ask_roster(question).await.ok_or_else(node_gone)
-}
-
-/// Nobody is there to be asked any more.
-pub(super) fn node_gone() -> Problem {
-    Problem::new(Code::NodeGone, "the node of this process has left; ask another one")
+) -> Result<T, ViewError> {
+    app.node.ask_roster(question).await.ok_or(ViewError::NodeGone)
 }
 
 /// Jobs as they stand, judged by what the node knows of the world around them: as the roster judges them.
-pub(super) async fn views(app: &App, rows: &[JobRow], now: Timestamp) -> Vec<JobView> {
+pub(crate) async fn views(app: &App, rows: &[JobRow], now: Timestamp) -> Vec<JobView> {
     let outlooks = outlooks(app, rows).await;
     let pings = owner_pings(app, rows).await;
     let view = |(row, outlook): (&JobRow, &Outlook)| {
@@ -150,7 +150,7 @@ pub(super) async fn views(app: &App, rows: &[JobRow], now: Timestamp) -> Vec<Job
 }
 
 /// The same for one of them.
-pub(super) async fn view(app: &App, row: &JobRow, now: Timestamp) -> JobView {
+pub(crate) async fn view(app: &App, row: &JobRow, now: Timestamp) -> JobView {
     let rows = std::slice::from_ref(row);
     let outlook = outlooks(app, rows).await.first().copied().unwrap_or_default();
     let pings = owner_pings(app, rows).await;
@@ -166,7 +166,7 @@ async fn owner_pings(app: &App, rows: &[JobRow]) -> BTreeMap<RunId, OwnerPing> {
 const N_RUNS: usize = 4;
 
 /// Why the last run of a job did not succeed, in a sentence; none if it did, or if it is not on record any more.
-pub(super) async fn last_run(app: &App, row: &JobRow) -> Result<Option<String>, Problem> {
+pub(crate) async fn last_run(app: &App, row: &JobRow) -> Result<Option<String>, ViewError> {
     let Some(outcome) = row.state.last_outcome.filter(|it| *it != Outcome::Succeeded) else {
         return Ok(None);
     };

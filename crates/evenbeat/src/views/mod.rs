@@ -1,0 +1,11 @@
+//! What is shown, as values: rows and the fleet become view models here, and API, command line and pages share them.
+//!
+//! Nothing here knows HTTP, HTML or a terminal.
+
+pub mod model;
+
+mod error;
+pub(crate) mod jobs;
+pub(crate) mod status;
+
+pub(crate) use error::ViewError;
