@@ -71,9 +71,9 @@ fn db(database: &Database, action: &[&str]) -> String {
 #[test]
 fn a_database_is_looked_after_from_the_command_line() {
     let database = Database::new();
-    assert_eq!(db(&database, &["migrate"]), "the tables are those of this program\nexit 0");
+    assert_eq!(db(&database, &["migrate"]), "the store is up to date\nexit 0");
     assert_eq!(db(&database, &["check"]), "0 jobs, 0 open runs: no problems\nexit 0");
-    assert_eq!(db(&database, &["new-epoch"]), "epoch 1 has begun\nexit 0");
+    assert_eq!(db(&database, &["new-epoch"]), "started epoch 1\nexit 0");
     assert!(
         db(&database, &["backup", "x.db"]).starts_with("error: a PostgreSQL database is copied by its own")
     );
