@@ -132,7 +132,7 @@ mod tests {
             &[(1, "same"), (4, "x")],
             "the tables are of a newer version than this program (step 4, `step`",
         );
-        check(&[(2, "same")], "step 1 of the tables is missing, though later ones are there");
+        check(&[(2, "same")], "step 1 of the migrations is missing, but later ones are present");
         let second = KNOWN[1].checksum();
         check(
             &[(1, "same"), (2, "ffff")],

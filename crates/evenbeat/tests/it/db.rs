@@ -76,8 +76,8 @@ fn a_store_in_use_can_be_checked_and_copied_and_not_be_taken() {
 fn what_is_no_store_is_left_alone() {
     let folder = Folder::new("none");
     std::fs::write(folder.file("notes.txt"), "milk\n").unwrap();
-    let not_ours = "error: `notes.txt` is not an Evenbeat store (it is not an SQLite database); it was left as it is: \
-                    give another path\nexit 1";
+    let not_ours = "error: `notes.txt` is not an Evenbeat store (it is not an SQLite database); it was left unchanged; \
+                    choose another path\nexit 1";
     for args in [&["check"][..], &["migrate"], &["new-epoch"], &["backup", "b.db"]] {
         check(&folder, &[args, &["--store", "sqlite:notes.txt"]].concat(), not_ours);
     }
@@ -102,8 +102,8 @@ fn a_copy_overwrites_nothing() {
 #[test]
 fn wrong_usage_says_what_would_be_right() {
     let folder = Folder::new("usage");
-    let unused = "error: `.local/state/evenbeat/evenbeat.db` is not there; look at the path, or start a server, which \
-                  makes it\nexit 1";
+    let unused = "error: `.local/state/evenbeat/evenbeat.db` does not exist; check the path, or start a server to \
+                  create it\nexit 1";
     std::fs::create_dir_all(folder.file(".local/state/evenbeat")).unwrap();
     check(&folder, &["check"], unused);
     let other =

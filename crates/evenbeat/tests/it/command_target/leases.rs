@@ -8,8 +8,8 @@ use evenbeat_core::time::{BootTime, Duration};
 use rustix::process::Signal;
 
 use crate::command_target::node::{
-    Node, OtherCgroup, Way, in_a_cgroup, in_every_way, in_millis, is_alive, kill, processes_of, shim_of,
-    state, stays, until,
+    Node, OtherCgroup, Way, in_a_cgroup, in_every_way, in_millis, is_alive, kill, let_go_on, processes_of,
+    shim_of, state, stays, until,
 };
 
 /// Counts in a file for as long as it executes.
@@ -174,7 +174,7 @@ fn whoever_lets_a_frozen_run_go_on_by_hand_does_not_get_far() {
         freezes_once(node, run, "it counts", |node| 0 < count(node));
         for _ in 0..3 {
             for process in processes_of(run).into_iter().filter(|it| *it != shim_of(run)) {
-                kill(process, Signal::CONT);
+                let_go_on(process);
             }
             // A shell may wait inside the kernel for a child that was stopped before it became another program.
             let stands = || matches!(state(pid), Some('T' | 'D'));

@@ -418,6 +418,15 @@ pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
+/// Lets a stopped process go on. One that has ended since it was listed does not need it.
+pub(crate) fn let_go_on(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    match rustix::process::kill_process(pid, rustix::process::Signal::CONT) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => panic!("{pid:?} cannot be let go on: {error}"),
+    }
+}
+
 /// The environment of a test process, as a map.
 pub(crate) fn env_of(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect()

@@ -189,7 +189,7 @@ fn a_start_that_was_interrupted_is_done_again() {
 fn a_folder_that_is_not_there_is_named() {
     let folder = Folder::new();
     let error = open(&folder.file("nowhere/store.db")).unwrap_err().to_string();
-    assert!(error.contains("nowhere/store.db` cannot be used; create it, or give another path"), "{error}");
+    assert!(error.contains("nowhere/store.db` cannot be used; create it, or choose another path"), "{error}");
 }
 
 #[test]
