@@ -11,7 +11,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     if text.contains(is_unsafe) { Cow::Owned(escaped(text, |_| false)) } else { Cow::Borrowed(text) }
 }
 
-/// Escapes like [`line`], but keeps line breaks and tabs.
+/// Escapes like [`line()`], but keeps line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let must_go = |it: char| is_unsafe(it) && !is_layout(it);
     if text.contains(must_go) { Cow::Owned(escaped(text, is_layout)) } else { Cow::Borrowed(text) }
