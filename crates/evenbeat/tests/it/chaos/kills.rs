@@ -83,6 +83,31 @@ fn ends_that_wait_behind_starts_are_on_record_after_a_kill() {
     assert!(3 * witnesses.len() <= figures.n_runs, "{figures:?}");
 }
 
+/// The next life looks for its shim before that listens, and again before it makes an end of what is left.
+#[test]
+fn a_run_whose_shim_was_slow_to_start_is_not_taken_for_dead() {
+    let witnesses = [Witness::new("slow", "1h", 100)];
+    let mut node = node_of(&witnesses);
+    node.env("EVENBEAT_TEST_STOP_AT", "shim.ordered:1");
+    node.start();
+    let book = Book::open(&node);
+    node.ask("POST", "/api/v1/jobs/slow/trigger", "{}");
+    let shim = until("a shim that stands still", || {
+        let shims = processes::of_runs(node.folder());
+        shims.into_iter().find(|it| processes::state(it.pid) == Some('T'))
+    });
+    node.kill();
+    node.env("EVENBEAT_TEST_STOP_AT", "keep.alone:1");
+    node.spawn();
+    until("a node that has found no shim", || (processes::state(node.pid()) == Some('T')).then_some(()));
+    signal(shim.pid, Signal::CONT);
+    until("the run begins", || progress(&node.witnesses(), "slow"));
+    node.signal(Signal::CONT);
+    node.wait_until_up();
+    let figures = is_sound(&mut node, &book);
+    assert_eq!((figures.n_runs, figures.n_lost, figures.n_starts), (1, 0, 1), "{figures:?}");
+}
+
 #[test]
 fn a_scheduler_killed_at_any_moment_doubles_nothing_and_loses_nothing() {
     let mut dice = Dice::new();

@@ -302,8 +302,9 @@ impl Drop for Node {
         }
         if std::thread::panicking() {
             let log = self.log();
-            let from = log.len().saturating_sub(20_000);
-            eprintln!("{}", log.get(from..).unwrap_or(&log));
+            // Not so much of it that the reason of the failure, above it, is out of sight.
+            let last: Vec<&str> = log.lines().rev().take(20).collect();
+            last.iter().rev().for_each(|line| eprintln!("{line}"));
             self.tell_what_is_left();
         }
         // What a killed node has left running is not left to the machine.

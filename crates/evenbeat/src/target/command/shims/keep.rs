@@ -14,6 +14,7 @@ use super::talk::{Heard, Talk};
 use super::{Inner, Order};
 use crate::point::point;
 use crate::target::RunNews;
+use crate::target::command::began::{Note, give_up};
 use crate::target::command::boot;
 use crate::target::command::last_word::LastWord;
 use crate::target::command::word::FromShim;
@@ -79,6 +80,10 @@ impl Inner {
     }
 
     async fn keep(&self, run: RunId, held: &Held, talk: Option<Talk>) {
+        let talk = match talk {
+            Some(talk) => Some(talk),
+            None => self.look_again(run).await,
+        };
         let parted = match talk {
             Some(mut talk) => self.converse(run, held, &mut talk).await,
             None => Parted::WithoutAWord,
@@ -94,6 +99,26 @@ impl Inner {
                 self.runs().remove(&run);
             }
             Parted::WithoutAWord => self.settle(run, held).await,
+        }
+    }
+
+    /// A shim that could not be reached may have been slow to start, and not dead. The note decides: once it is made, a
+    /// shim that has begun has its socket, and one that has not will never begin. None if there is no shim.
+    async fn look_again(&self, run: RunId) -> Option<Talk> {
+        point("keep.alone");
+        loop {
+            let places = self.options.places.clone();
+            let note = tokio::task::spawn_blocking(move || give_up(&places, run)).await;
+            match note {
+                Ok(Ok(Note::Never)) => return None,
+                Ok(Ok(Note::Began(_) | Note::Unreadable)) => {
+                    if let Ok(talk) = Talk::connect(&self.options.places, run).await {
+                        return talk;
+                    }
+                }
+                Ok(Err(_)) | Err(_) => {}
+            }
+            tokio::time::sleep(CONNECT_PAUSE).await;
         }
     }
 
