@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use super::problem::{Code, Problem};
 use super::router::Api;
 use super::{fields, json};
+use crate::views::find_run::IdRange;
 use crate::views::model::FieldError;
 
 /// So many items a page has at most.
@@ -39,26 +40,18 @@ impl FromRequestParts<Api> for KeyPath {
 #[derive(Debug)]
 pub(super) struct RunPath(pub(super) IdRange);
 
-/// The ids that begin in the same way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IdRange {
-    pub(super) from: RunId,
-    pub(super) to: RunId,
-}
-
 /// The fewest characters of an id that name a run.
 const ID_PREFIX_MIN: usize = 4;
 
-impl IdRange {
-    fn of(text: &str) -> Option<IdRange> {
-        // What stands in the other characters decides whether the dashes are where they belong.
-        let (least, most) = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff");
-        if text.len() < ID_PREFIX_MIN || !text.is_ascii() {
-            return None;
-        }
-        let fill = |rest: &str| run_id(&format!("{text}{}", rest.get(text.len()..)?));
-        Some(IdRange { from: fill(least)?, to: fill(most)? })
+/// The ids that begin with a text.
+fn id_range(text: &str) -> Option<IdRange> {
+    // What stands in the other characters decides whether the dashes are where they belong.
+    let (least, most) = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff");
+    if text.len() < ID_PREFIX_MIN || !text.is_ascii() {
+        return None;
     }
+    let fill = |rest: &str| run_id(&format!("{text}{}", rest.get(text.len()..)?));
+    Some(IdRange { from: fill(least)?, to: fill(most)? })
 }
 
 impl FromRequestParts<Api> for RunPath {
@@ -70,7 +63,7 @@ impl FromRequestParts<Api> for RunPath {
             let detail = format!("`{}` is not the id of a run", shortened(&text));
             Problem::new(Code::NoSuchRun, detail)
         };
-        IdRange::of(&text).map(RunPath).ok_or_else(unknown)
+        id_range(&text).map(RunPath).ok_or_else(unknown)
     }
 }
 
@@ -430,7 +423,7 @@ mod tests {
     #[test]
     fn a_run_is_named_by_the_beginning_of_its_id() {
         let check = |text: &str, expected: Option<(&str, &str)>| {
-            let found = IdRange::of(text).map(|it| (it.from.to_string(), it.to.to_string()));
+            let found = id_range(text).map(|it| (it.from.to_string(), it.to.to_string()));
             let expected = expected.map(|(from, to)| (from.to_owned(), to.to_owned()));
             assert_eq!(found, expected, "{text}");
         };

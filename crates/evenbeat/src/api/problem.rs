@@ -152,6 +152,12 @@ impl Problem {
         Problem { errors, ..self }
     }
 
+    /// A query parameter is wrong.
+    pub(super) fn wrong_parameter(name: &str, detail: String) -> Problem {
+        let errors = vec![FieldError { pointer: format!("?{name}"), detail: detail.clone() }];
+        Problem::new(Code::InvalidParameter, detail).with(errors)
+    }
+
     /// Which kind.
     pub fn code(&self) -> Code {
         self.code
@@ -197,6 +203,9 @@ impl From<ViewError> for Problem {
         match error {
             ViewError::Down(down) => down.into(),
             ViewError::NodeGone => Problem::new(Code::NodeGone, detail),
+            ViewError::NoSuchRun(_) => Problem::new(Code::NoSuchRun, detail),
+            ViewError::AmbiguousRun(_) => Problem::new(Code::AmbiguousId, detail),
+            ViewError::Window(_) => Problem::wrong_parameter("to", detail),
             ViewError::Bug(why) => Problem::new(Code::Internal, why),
         }
     }

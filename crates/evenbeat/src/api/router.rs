@@ -19,7 +19,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::caller::Peer;
 use super::guard::guard;
-use super::handlers::{apply, health, jobs, nodes, runs, scheduler, status, upcoming};
+use super::handlers::{apply, health, jobs, metrics, nodes, runs, scheduler, status, upcoming};
 use super::log_book::LogBook;
 use super::problem::{Code, Problem};
 use super::serve::Overflow;
@@ -137,6 +137,7 @@ pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
     };
     Router::new()
         .merge(health)
+        .merge(bounded(Router::new().route("/metrics", get(metrics::metrics)), BODY_MAX))
         .nest("/api/v1", bounded(v1(), BODY_MAX).merge(bounded(v1_large(), APPLY_BODY_MAX)))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)

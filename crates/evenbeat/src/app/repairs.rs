@@ -85,7 +85,7 @@ async fn set_right(app: &App) {
         }
     }
     if 0 < n_jobs {
-        app.telemetry.notice(&Notice::ClockWasAhead { n_jobs, latest, example });
+        app.telemetry.tell(Notice::ClockWasAhead { n_jobs, latest, example });
     }
 }
 
@@ -98,14 +98,14 @@ async fn mend_few(app: &App, reported: Option<usize>) -> Option<usize> {
     let n_jobs = app.node.ask(|engine, _| engine.n_jobs()).await.unwrap_or_default();
     if !repair::may_mend(n_faults, n_jobs) {
         if reported != Some(n_faults) {
-            app.telemetry.notice(&Notice::TooManyFaults { n_faults, n_jobs, example });
+            app.telemetry.tell(Notice::TooManyFaults { n_faults, n_jobs, example });
         }
         return Some(n_faults);
     }
     for (key, fault) in faults {
         match app.intake.mend(&key).await {
             Ok(Some(row)) => {
-                app.telemetry.notice(&Notice::Mended { key, fault, next: row.state.next_run_at });
+                app.telemetry.tell(Notice::Mended { key, fault, next: row.state.next_run_at });
             }
             // Somebody was quicker.
             Ok(None) => {}

@@ -1,18 +1,24 @@
-//! A snapshot of a live fleet, as plain values.
+//! A snapshot of a live fleet, as plain values: the same views that API and command line show.
 
 use std::collections::BTreeMap;
 
-use evenbeat_core::condition::{self, Condition};
+use evenbeat_core::condition::Condition;
 use evenbeat_core::distribution::Distribution;
-use evenbeat_core::run::{Outcome, Trigger};
-use evenbeat_core::store::{BATCH_MAX, JobRow, RunFilter, RunPhase, RunRow, StoreDown};
-use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_core::urgency::Outlook;
+use evenbeat_core::run::Outcome;
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 
 use crate::app::App;
+use crate::store::query::RunQuery;
+use crate::views::model::{ConditionCounts, JobView, RunView};
+use crate::views::runs::RunSelection;
+use crate::views::{self, ViewError};
 
-/// Number of ended runs to look back at.
-const RUNS_MAX: usize = 200;
+/// Number of open and of ended runs to look at.
+const RUNS_MAX: usize = 100;
+
+/// Number of upcoming runs shown, and how far ahead they may lie.
+const NEXT_MAX: usize = 5;
+const NEXT_WITHIN: Duration = Duration::from_mins(10);
 
 /// The state of the fleet at one moment.
 #[derive(Clone, Debug)]
@@ -20,18 +26,15 @@ pub struct View {
     pub at: Timestamp,
     /// When the demo started.
     pub since: Timestamp,
-    /// Number of jobs by condition.
+    pub n_jobs: usize,
+    /// Number of jobs by condition; only those whose condition counts.
     pub conditions: BTreeMap<Condition, usize>,
-    /// Number of jobs by status.
-    pub statuses: BTreeMap<&'static str, usize>,
-    /// The jobs in the worst condition: key, condition and sentence.
+    /// Some of the jobs in the worst condition: key, condition and sentence.
     pub worst: Vec<(String, Condition, String)>,
     /// Open runs: key and how long they have been running.
     pub open: Vec<(String, Duration)>,
     /// The last runs that ended: key, outcome, length and end.
     pub ended: Vec<(String, Outcome, Option<Duration>, Timestamp)>,
-    /// The longest delay between due time and claim of recent runs.
-    pub lateness: Option<Duration>,
     /// The next runs.
     pub next: Vec<(Timestamp, String)>,
     /// Evenness of the next day.
@@ -42,71 +45,55 @@ pub struct View {
 
 impl View {
     /// Collects the current state.
-    pub async fn of(app: &App) -> Result<View, StoreDown> {
-        let now = app.clock.now();
-        let mut rows: Vec<JobRow> = Vec::new();
-        loop {
-            let page = app.store.jobs(rows.last().map(|it| it.job.key.clone()), BATCH_MAX).await?;
-            if page.is_empty() {
-                break;
-            }
-            rows.extend(page);
-        }
-        let runs = app.store.runs(RunFilter::default(), None, RUNS_MAX).await?;
-        let day = app.fleet.distribution_async(now, 24).await.ok();
-        let agenda = app.fleet.agenda();
-        let next = agenda.between(now, now + Duration::from_mins(10));
-        let next = next.iter().take(5).map(|it| (it.at, it.job.to_string())).collect();
-        let mut view = View {
-            at: now,
-            since: app.started_at,
-            conditions: BTreeMap::new(),
-            statuses: BTreeMap::new(),
-            worst: Vec::new(),
-            open: Vec::new(),
-            ended: Vec::new(),
-            lateness: None,
-            next,
-            score: day.as_ref().map_or(1.0, Distribution::score),
-            minutes: day.as_ref().map(by_minute).unwrap_or_default(),
+    pub(super) async fn of(app: &App) -> Result<View, ViewError> {
+        let status = views::status::status(app).await?;
+        let at = status.now.0;
+        let runs = async |open| {
+            let selection = RunSelection { query: RunQuery::default(), open: Some(open) };
+            views::runs::list(app, selection, None, RUNS_MAX).await
         };
-        view.judge(&rows);
-        view.look_at(&runs);
-        Ok(view)
+        let mut open: Vec<(String, Duration)> =
+            runs(true).await?.items.into_iter().map(|run| running(run, at)).collect();
+        open.sort_by_key(|it| std::cmp::Reverse(it.1));
+        let ended = runs(false).await?.items.into_iter().filter_map(ended).collect();
+        let window = TimeWindow::new(at, at + NEXT_WITHIN);
+        let next = views::upcoming::of_fleet(app, window, None, NEXT_MAX).await?.items;
+        let day = app.fleet.distribution_async(at, 24).await;
+        Ok(View {
+            at,
+            since: app.started_at,
+            n_jobs: status.jobs.total as usize,
+            conditions: by_condition(status.jobs.by_condition),
+            worst: status.worst.into_iter().filter_map(needs_a_look).collect(),
+            open,
+            ended,
+            next: next.into_iter().map(|it| (it.at.0, it.job)).collect(),
+            score: status.distribution_score,
+            minutes: day.as_ref().map(by_minute).unwrap_or_default(),
+        })
     }
+}
 
-    fn judge(&mut self, rows: &[JobRow]) {
-        for row in rows {
-            let JobRow { job, state, .. } = row;
-            let status = state.status(job);
-            *self.statuses.entry(status.as_str()).or_default() += 1;
-            let found = condition::assess(&job.key, job, state, self.at, &Outlook::default());
-            *self.conditions.entry(found.condition()).or_default() += 1;
-            if found.condition() != Condition::Ok {
-                self.worst.push((job.key.to_string(), found.condition(), found.sentence()));
-            }
-        }
-        self.worst.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    }
+fn by_condition(counts: ConditionCounts) -> BTreeMap<Condition, usize> {
+    let ConditionCounts { ok, warning, error } = counts;
+    let counts = [(Condition::Ok, ok), (Condition::Warning, warning), (Condition::Error, error)];
+    counts.into_iter().filter(|(_, n)| 0 < *n).map(|(it, n)| (it, n as usize)).collect()
+}
 
-    fn look_at(&mut self, runs: &[RunRow]) {
-        for run in runs {
-            let key = run.key.to_string();
-            match (run.phase, &run.ended) {
-                (RunPhase::Ended(outcome), Some(ended)) => {
-                    let length = run.started_at.map(|at| ended.ended_at - at);
-                    self.ended.push((key, outcome, length, ended.ended_at));
-                }
-                _ => self.open.push((key, self.at - run.started_at.unwrap_or(run.claimed_at))),
-            }
-            let late = run.claimed_at - run.due.due_at;
-            if run.due.trigger == Trigger::Scheduler {
-                self.lateness = Some(self.lateness.map_or(late, |it| it.max(late)));
-            }
-        }
-        self.ended.sort_by_key(|it| std::cmp::Reverse(it.3));
-        self.open.sort_by_key(|it| std::cmp::Reverse(it.1));
-    }
+fn needs_a_look(job: JobView) -> Option<(String, Condition, String)> {
+    let conditions = [Condition::Ok, Condition::Warning, Condition::Error];
+    let condition = conditions.into_iter().find(|it| it.as_str() == job.condition)?;
+    Some((job.key, condition, job.sentence))
+}
+
+fn running(run: RunView, now: Timestamp) -> (String, Duration) {
+    let since = run.started_at.or(run.claimed_at).map_or(now, |at| at.0);
+    (run.job, now - since)
+}
+
+fn ended(run: RunView) -> Option<(String, Outcome, Option<Duration>, Timestamp)> {
+    let outcome = Outcome::ALL.into_iter().find(|it| Some(it.as_str()) == run.outcome.as_deref())?;
+    Some((run.job, outcome, run.took.map(|it| it.0), run.ended_at?.0))
 }
 
 /// Sums all hours of a window by minute, from `:00` on, wherever in the hour the window starts.

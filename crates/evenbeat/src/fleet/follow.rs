@@ -49,7 +49,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 Some(FleetNews::Rows(rows, now)) => {
                     fleet.learn(&rows, now);
                     for notice in disabled.learn(&rows) {
-                        telemetry.notice(&notice);
+                        telemetry.tell(notice);
                     }
                     rebuild_at = rebuild_at.min(Instant::now() + DEBOUNCE.max(took * DEBOUNCE_TIMES));
                 }
@@ -144,6 +144,6 @@ impl Fleet {
     async fn tell(&self, telemetry: &Telemetry) {
         let Ok(day) = self.distribution_async(self.inner.clock.now(), DAY_HOURS).await else { return };
         let n_jobs = self.ledger().n_jobs();
-        telemetry.notice(&Notice::LedgerRebuilt { n_jobs, score: day.score() });
+        telemetry.tell(Notice::LedgerRebuilt { n_jobs, score: day.score() });
     }
 }

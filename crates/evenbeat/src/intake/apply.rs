@@ -135,7 +135,7 @@ impl Intake {
             match answer {
                 PutAnswer::Put(row) => {
                     self.note(&job.key, Some(&row));
-                    self.inner.telemetry.notices(&told);
+                    self.inner.telemetry.tell_all(told);
                 }
                 PutAnswer::Stale(row) => {
                     self.note(&job.key, Some(&row));

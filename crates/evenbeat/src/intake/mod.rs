@@ -269,7 +269,7 @@ impl Intake {
             let job =
                 self.inner.store.run(run).await?.map(|row| format!("{}: ", row.key)).unwrap_or_default();
             self.append_audit(actor, "cancel", format!("{job}run {run}")).await?;
-            tracing::info!(actor = actor.0, %run, "cancel requested");
+            self.inner.telemetry.tell(Notice::CancelRequested { run, actor: actor.0.clone() });
             self.inner.node.nudge();
         }
         Ok(cancelled)
@@ -297,7 +297,7 @@ impl Intake {
         let action = if is_draining { "drain" } else { "undrain" };
         self.append_audit(actor, action, node.to_string()).await?;
         let actor = actor.0.clone();
-        self.inner.telemetry.notice(&Notice::DrainChanged { node: node.clone(), is_draining, actor });
+        self.inner.telemetry.tell(Notice::DrainChanged { node: node.clone(), is_draining, actor });
         self.inner.node.nudge();
         if is_draining {
             self.await_starts(&theirs).await?;
@@ -381,7 +381,7 @@ impl Intake {
         unwritten.settle();
         self.note(&key, written.as_ref().map_or_else(Option::as_ref, Some));
         if written.is_ok() {
-            self.inner.telemetry.notices(&told);
+            self.inner.telemetry.tell_all(told);
         }
         self.inner.node.nudge();
         Ok(written)
@@ -432,7 +432,7 @@ impl Intake {
         ledger.put(&job.key, job, &placed);
         let width = ledger.balance().width;
         drop(ledger);
-        self.inner.telemetry.notice(&Notice::placed(&job.key, &spot, width));
+        self.inner.telemetry.tell(Notice::placed(&job.key, &spot, width));
         Some(placement)
     }
 

@@ -132,10 +132,10 @@ impl Intake {
         let new_score = day.map_or(planned_score, |day| day.score());
         for kept in &skipped {
             let notice = Notice::SkippedByRebalance { key: kept.key.clone(), reason: kept.reason };
-            self.inner.telemetry.notice(&notice);
+            self.inner.telemetry.tell(notice);
         }
         let (n_moved, n_skipped) = (moved.len(), skipped.len());
-        self.inner.telemetry.notice(&Notice::Rebalanced { n_moved, n_skipped, old_score, new_score });
+        self.inner.telemetry.tell(Notice::Rebalanced { n_moved, n_skipped, old_score, new_score });
         Rebalanced { moved, skipped, old_score, new_score }
     }
 

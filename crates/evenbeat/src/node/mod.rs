@@ -5,6 +5,7 @@
 
 mod doubts;
 mod marks;
+pub mod metrics;
 mod outcomes;
 mod pages;
 mod perform;
@@ -22,7 +23,8 @@ use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, Settings};
 use evenbeat_core::ids::{JobKey, NodeName, Pool};
 use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Timings;
-use evenbeat_core::roster::Roster;
+use evenbeat_core::notice::Notice;
+use evenbeat_core::roster::{Roster, Turned};
 use evenbeat_core::store::{Changes, JobNews};
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -34,7 +36,7 @@ use self::perform::Performer;
 use self::reports::Reports;
 use self::standings::{Standings, changed_by};
 use self::telemetry::Telemetry;
-use self::trouble::{Troubles, Turn};
+use self::trouble::Troubles;
 use crate::clock::{Clock, Timer, WallSteps};
 use crate::exec::Router;
 use crate::point::point;
@@ -380,8 +382,10 @@ impl Node {
             self.performer.perform(command);
         }
         self.clock.set_store_offset(self.engine.store_offset());
-        for turned in self.standings.follow(&self.engine, self.engine.time(now), &changed) {
-            self.performer.telemetry.turned(&turned);
+        for Turned { key, at, from, to } in
+            self.standings.follow(&self.engine, self.engine.time(now), &changed)
+        {
+            self.tell(Notice::ConditionChanged { key, at, from, to });
         }
     }
 
@@ -406,7 +410,7 @@ impl Node {
                 Some(Event::Started { run, at })
             }
             RunNews::NotStarted { run, why } => {
-                tracing::warn!(%run, why, "run not started");
+                self.tell(Notice::RunNotStarted { run, why });
                 Some(Event::NotStarted { run })
             }
             RunNews::Ended { run, over, told } => {
@@ -426,26 +430,28 @@ impl Node {
                 None
             }
             RunNews::Frozen { run, .. } => {
-                tracing::warn!(%run, "run frozen, its lease is over");
+                self.tell(Notice::RunFrozen { run });
                 None
             }
             RunNews::Thawed { run, .. } => {
-                tracing::info!(%run, "run thawed");
+                self.tell(Notice::RunThawed { run });
                 None
             }
             RunNews::Unkillable { run } => {
-                tracing::error!(%run, "run cannot be killed, its job waits until it is gone");
+                self.tell(Notice::RunUnkillable { run });
                 None
             }
         }
     }
 
     fn look_for_trouble(&mut self, event: &Event) {
-        match self.troubles.hear(event) {
-            Some(Turn::Fails(asked, down)) => self.performer.telemetry.store_failed(asked, down),
-            Some(Turn::Recovers(asked)) => self.performer.telemetry.store_recovered(asked),
-            None => {}
+        if let Some(notice) = self.troubles.hear(event) {
+            self.tell(notice);
         }
+    }
+
+    fn tell(&self, notice: Notice) {
+        self.performer.telemetry.tell(notice);
     }
 
     fn look_for_steps(&mut self) {
@@ -456,7 +462,7 @@ impl Node {
         }
         // Where a store is shared, its clock is the one that counts.
         let behind = if self.performer.is_leased { Duration::ZERO } else { self.clock.behind() };
-        self.performer.telemetry.clock_stepped(by, behind);
+        self.tell(Notice::ClockStepped { by, ahead: behind });
     }
 }
 

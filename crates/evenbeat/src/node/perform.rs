@@ -13,7 +13,7 @@ use evenbeat_core::run::{Outcome, RunReport};
 use evenbeat_core::store::{
     Claim, End, EndAnswer, EndBy, Joined, RunPhase, SessionKind, SessionSpec, StoreDown, Version,
 };
-use evenbeat_core::time::BootTime;
+use evenbeat_core::time::{BootTime, Duration};
 use evenbeat_core::zone::Zone;
 use tokio::sync::mpsc;
 
@@ -78,7 +78,7 @@ impl Performer {
                 self.exec.stop(run, outcome);
             }
             Command::Revoke { run } => self.exec.revoke(run),
-            Command::Notice(notice) => self.telemetry.notice(&notice),
+            Command::Notice(notice) => self.telemetry.tell(notice),
             Command::Watch => self.watch(),
             Command::Fence { epoch, silent } => self.ask(|store| async move {
                 let answer = store.fence(epoch, silent.clone()).await;
@@ -103,7 +103,7 @@ impl Performer {
                     point("end.asked");
                     let answer = store.end(epoch, marks, ends).await;
                     point("end.answered");
-                    telemetry.notices(&outcomes::ended(told, &answer));
+                    telemetry.tell_all(outcomes::ended(told, &answer));
                     for run in on_record(&runs, &answer) {
                         exec.forget(run);
                         reports.forget(run);
@@ -141,7 +141,7 @@ impl Performer {
                     point("claim.asked");
                     let answer = store.claim(me, epoch, claims).await;
                     point("claim.answered");
-                    telemetry.notices(&outcomes::claimed(told, &answer));
+                    telemetry.tell_all(outcomes::claimed(told, &answer));
                     Event::Claimed { claims: named, answer }
                 });
             }
@@ -152,7 +152,7 @@ impl Performer {
                     point("settle.asked");
                     let answer = store.settle(me, epoch, settles).await;
                     point("settle.answered");
-                    telemetry.notices(&outcomes::settled(told, &answer));
+                    telemetry.tell_all(outcomes::settled(told, &answer));
                     Event::Settled { keys, answer }
                 });
             }
@@ -190,10 +190,18 @@ impl Performer {
     /// have given it up its result is kept beside it (L5).
     pub(super) fn keep_late_result(&self, run: RunId, end: RunEnd) {
         let (store, exec, reports) = (self.store.clone(), self.exec.clone(), self.reports.clone());
+        let telemetry = self.telemetry.clone();
         tokio::spawn(async move {
             let mut pause = LATE_PAUSE_MIN;
-            while !is_late_result_kept(&store, run, end, reports.of(run)).await {
-                tokio::time::sleep(pause).await;
+            loop {
+                match keep_late_result(&store, run, end, reports.of(run)).await {
+                    LateResult::Kept(key) => {
+                        telemetry.tell(Notice::LateResultKept { key, run, outcome: end.outcome });
+                        break;
+                    }
+                    LateResult::NotNeeded => break,
+                    LateResult::TryAgain => tokio::time::sleep(pause).await,
+                }
                 pause = (pause * 2).min(LATE_PAUSE_MAX);
             }
             exec.forget(run);
@@ -230,8 +238,10 @@ impl Performer {
                 let word =
                     match join_once(&store, &exec, spec, began_at, timings, is_leased, is_drained).await {
                         Ok(word) => word,
-                        Err(down) => {
-                            telemetry.store_down(&down, backoff);
+                        Err(StoreDown(why)) => {
+                            let again_in =
+                                Duration::from_millis(i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX));
+                            telemetry.tell(Notice::StoreUnreachable { why, again_in });
                             tokio::time::sleep(backoff).await;
                             backoff = (backoff * 2).min(cap);
                             continue;
@@ -240,7 +250,7 @@ impl Performer {
                 if let Word::Event(Event::Joined { adopted, .. }) = &word
                     && !adopted.is_empty()
                 {
-                    telemetry.notice(&Notice::RunsAdopted { n_runs: adopted.len() });
+                    telemetry.tell(Notice::RunsAdopted { n_runs: adopted.len() });
                 }
                 let _ = inbox.send(word).await;
                 return;
@@ -280,20 +290,26 @@ async fn join_once(
     }
 }
 
-/// Keeps the result of a run that was given up. False if that must be tried again: the store did not answer, or
-/// nobody has given the run up yet.
-async fn is_late_result_kept(
+/// What came of the attempt to keep the result of a run that was given up.
+enum LateResult {
+    Kept(JobKey),
+    /// The run ended otherwise, or its record is gone.
+    NotNeeded,
+    /// The store did not answer, or the run has not been given up yet.
+    TryAgain,
+}
+
+async fn keep_late_result(
     store: &AnyStore,
     run: RunId,
     end: RunEnd,
     report: Option<Arc<RunReport>>,
-) -> bool {
+) -> LateResult {
     let row = match store.run(run).await {
-        Ok(Some(row)) if row.phase.is_open() => return false,
+        Ok(Some(row)) if row.phase.is_open() => return LateResult::TryAgain,
         Ok(Some(row)) if row.phase == RunPhase::Ended(Outcome::Lost) => row,
-        // It ended otherwise, or has been forgotten.
-        Ok(_) => return true,
-        Err(_) => return false,
+        Ok(_) => return LateResult::NotNeeded,
+        Err(_) => return LateResult::TryAgain,
     };
     let late = End {
         run,
@@ -307,11 +323,10 @@ async fn is_late_result_kept(
         records: Vec::new(),
         report,
     };
-    let answer = store.end(Epoch(0), Vec::new(), vec![late]).await;
-    if answer.is_ok() {
-        tracing::info!(%run, job = %row.key, outcome = %end.outcome, "late result kept");
+    match store.end(Epoch(0), Vec::new(), vec![late]).await {
+        Ok(_) => LateResult::Kept(row.key),
+        Err(_) => LateResult::TryAgain,
     }
-    answer.is_ok()
 }
 
 /// The runs whose end the store has on record: nobody will ask for them again.

@@ -1,37 +1,82 @@
-//! What happened becomes a log line, a number and an event, in one place.
+//! What happened becomes a log line, a metric and an event, in one place.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration as Length;
+use std::sync::Arc;
 
 use evenbeat_core::condition::{Condition, Reason};
-use evenbeat_core::notice::{Level, Notice};
-use evenbeat_core::roster::Turned;
-use evenbeat_core::store::StoreDown;
+use evenbeat_core::notice::Notice;
+use evenbeat_core::occurrence::RecordKind;
 use evenbeat_core::time::Duration;
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, warn};
 
-use super::trouble::Asked;
+use super::metrics::Metrics;
 
 /// The log target of everything about placement and balance (A14), so that it can be filtered.
 const PLACEMENT: &str = "evenbeat::placement";
 
-/// So many events wait for a slow listener; then it misses the oldest.
+/// Events that wait for a slow listener; after that it misses the oldest.
 const EVENTS_MAX: usize = 1_024;
 
-/// Writes one line. The fields have types of their own, so that numbers stay numbers in JSON.
-fn log(notice: &Notice) {
+/// Tells people what happened. Copies share everything.
+#[derive(Clone, Debug)]
+pub struct Telemetry {
+    events: broadcast::Sender<Arc<Notice>>,
+    metrics: Metrics,
+}
+
+impl Default for Telemetry {
+    fn default() -> Telemetry {
+        Telemetry { events: broadcast::channel(EVENTS_MAX).0, metrics: Metrics::default() }
+    }
+}
+
+impl Telemetry {
+    /// Every event from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Arc<Notice>> {
+        self.events.subscribe()
+    }
+
+    /// The numbers.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Tells of several, in order.
+    pub(crate) fn tell_all(&self, notices: Vec<Notice>) {
+        for notice in notices {
+            self.tell(notice);
+        }
+    }
+
+    /// Tells of one.
+    pub fn tell(&self, notice: Notice) {
+        self.metrics.count(&notice);
+        log_and_measure(&notice, &self.metrics);
+        // Without a listener nothing is sent, and that is fine.
+        let _ = self.events.send(Arc::new(notice));
+    }
+}
+
+/// Writes the log line, and sets the numbers that go with it. Fields have types of their own, so that numbers stay
+/// numbers in JSON.
+fn log_and_measure(notice: &Notice, metrics: &Metrics) {
     let said = notice.sentence();
     match notice {
         Notice::LedgerRebuilt { n_jobs, score } => {
+            metrics.scored(*score);
             info!(target: PLACEMENT, job_count = n_jobs, distribution_score = score, "{said}");
         }
-        Notice::Placed { key, slot, load } => info!(target: PLACEMENT, job_id = %key, %slot, load, "{said}"),
+        Notice::Placed { key, slot, load } => {
+            metrics.placed();
+            info!(target: PLACEMENT, job_id = %key, %slot, load, "{said}");
+        }
         Notice::Rescheduled { key, old_slot, new_slot } => {
+            metrics.rescheduled();
             info!(target: PLACEMENT, job_id = %key, %old_slot, %new_slot, "{said}");
         }
         Notice::Rebalanced { n_moved, n_skipped, old_score, new_score } => {
+            metrics.rebalanced(*n_moved, *n_skipped);
+            metrics.scored(*new_score);
             info!(target: PLACEMENT, moved = n_moved, skipped = n_skipped, old_score, new_score, "{said}");
         }
         Notice::SkippedByRebalance { key, reason } => {
@@ -39,138 +84,132 @@ fn log(notice: &Notice) {
         }
         Notice::SessionLost { n_runs } => error!(runs = n_runs, "{said}"),
         Notice::SessionFenced { session, node } => {
-            warn!(node = node.as_ref().map(display), %session, "{said}");
+            warn!(node = node.as_ref().map(tracing::field::display), %session, "{said}");
         }
         Notice::RunsAdopted { n_runs } => info!(count = n_runs, "{said}"),
         Notice::DrainChanged { node, actor, .. } => info!(%node, actor, "{said}"),
         Notice::RunFailed { key, run, outcome, exit_code, took, error } => {
-            let took = evenbeat_core::notice::rounded(*took);
+            let took = rounded(*took);
             warn!(job = %key, %run, %outcome, exit_code, took, error, "{said}");
         }
         Notice::NotRun { key, record } => {
             let (reason, range) = (record.what.reason(), record.range);
             let (count, first, last) = (range.count, range.first, range.last);
-            if notice.level() == Level::Warn {
-                warn!(job = %key, reason, count, %first, %last, "{said}");
-            } else {
-                info!(job = %key, reason, count, %first, %last, "{said}");
+            match record.what {
+                RecordKind::SkippedOverlap | RecordKind::MissedLate | RecordKind::MissedBackoff => {
+                    warn!(job = %key, reason, count, %first, %last, "{said}");
+                }
+                // A person paused or edited the job, and knows.
+                RecordKind::MissedPaused | RecordKind::MissedReplaced => {
+                    info!(job = %key, reason, count, %first, %last, "{said}");
+                }
             }
         }
         Notice::Disabled { key, reason } => error!(job = %key, reason, "{said}"),
+        // The run's failure and the record of its occurrences tell the same once it is over.
         Notice::EndedByBlackout { key, run }
         | Notice::TookTooLong { key, run }
         | Notice::NotTakenUp { key, run } => debug!(job = %key, %run, "{said}"),
-        Notice::Overrunning { key, run } => warn!(job = %key, %run, "{said}"),
         Notice::SkippedByOverlap { key, due_at } => debug!(job = %key, %due_at, "{said}"),
+        Notice::Overrunning { key, run } => warn!(job = %key, %run, "{said}"),
         Notice::PausedBySystem { key, reason } => warn!(job = %key, reason, "{said}"),
         Notice::Mended { key, fault, next } => {
-            warn!(job = %key, %fault, next_run_at = next.as_ref().map(display), "{said}");
+            warn!(job = %key, %fault, next_run_at = next.as_ref().map(tracing::field::display), "{said}");
         }
         Notice::ClockWasAhead { n_jobs, latest, example } => {
-            warn!(job_count = n_jobs, latest = latest.as_ref().map(display), job = %example, "{said}");
+            let latest = latest.as_ref().map(tracing::field::display);
+            warn!(job_count = n_jobs, latest, job = %example, "{said}");
         }
         Notice::TooManyFaults { n_faults, n_jobs, example } => {
             error!(faults = n_faults, job_count = n_jobs, job = %example, "{said}");
         }
-    }
-}
-
-/// Tells people what happened. Copies share everything.
-#[derive(Clone, Debug)]
-pub struct Telemetry {
-    events: broadcast::Sender<Arc<Notice>>,
-    counts: Arc<Mutex<BTreeMap<&'static str, u64>>>,
-}
-
-impl Default for Telemetry {
-    fn default() -> Telemetry {
-        Telemetry { events: broadcast::channel(EVENTS_MAX).0, counts: Arc::default() }
-    }
-}
-
-impl Telemetry {
-    /// Hears of everything from now on.
-    pub fn listen(&self) -> broadcast::Receiver<Arc<Notice>> {
-        self.events.subscribe()
-    }
-
-    /// How often each thing has happened, by its sentence.
-    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Something that the core tells.
-    pub fn notice(&self, notice: &Notice) {
-        let said = notice.sentence();
-        log(notice);
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(said).or_default() += 1;
-        // Nobody may be listening, and that changes nothing.
-        let _ = self.events.send(Arc::new(notice.clone()));
-    }
-
-    /// Several of them, in order.
-    pub(crate) fn notices(&self, notices: &[Notice]) {
-        for notice in notices {
-            self.notice(notice);
-        }
-    }
-
-    /// A job's condition is another one.
-    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
-    pub(crate) fn turned(&self, it: &Turned) {
-        let words = [it.from, it.to].map(|it| it.map_or("untracked", Reason::as_str));
-        let [from, to] = words;
-        let is_error = it.to.is_some_and(|reason| reason.condition() == Condition::Error);
-        if is_error {
-            warn!(job = %it.key, from, to, at = %it.at, "condition changed");
-        } else {
-            info!(job = %it.key, from, to, at = %it.at, "condition changed");
-        }
-    }
-
-    /// The store did not let a session begin.
-    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
-    pub(crate) fn store_down(&self, down: &StoreDown, again_in: Length) {
-        let StoreDown(why) = down;
-        warn!(why, again_in_ms = again_in.as_millis(), "store not reachable, trying again");
-    }
-
-    /// The store did not do what it was asked, for the first time in a while.
-    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
-    pub(crate) fn store_failed(&self, asked: Asked, down: &StoreDown) {
-        let StoreDown(why) = down;
-        match asked {
-            Asked::Write => warn!(why, "store writes failing; runs go on, writes are tried again"),
-            Asked::Watch => {
-                warn!(why, "peer watch failing; takeovers are suspended until it recovers");
+        Notice::ConditionChanged { key, at, from, to } => {
+            let is_error = to.is_some_and(|reason| reason.condition() == Condition::Error);
+            let [from, to] = [from, to].map(|it| it.map_or("untracked", Reason::as_str));
+            if is_error {
+                warn!(job = %key, from, to, %at, "{said}");
+            } else {
+                info!(job = %key, from, to, %at, "{said}");
             }
-            Asked::Fence => warn!(why, "fencing a silent node failed, trying again"),
-            Asked::Changes => warn!(why, "change feed failing, trying again"),
+        }
+        Notice::RunNotStarted { run, why } => warn!(%run, why, "{said}"),
+        Notice::RunFrozen { run } => warn!(%run, "{said}"),
+        Notice::RunThawed { run } => info!(%run, "{said}"),
+        Notice::RunUnkillable { run } => error!(%run, "{said}"),
+        Notice::LateResultKept { key, run, outcome } => info!(%run, job = %key, %outcome, "{said}"),
+        Notice::CancelRequested { run, actor } => info!(actor, %run, "{said}"),
+        Notice::StoreUnreachable { why, again_in } => {
+            warn!(why, again_in_ms = again_in.as_millis(), "{said}");
+        }
+        Notice::StoreFailing { why, .. } => warn!(why, "{said}"),
+        Notice::StoreRecovered { .. } => info!("{said}"),
+        Notice::ClockStepped { by, ahead } => {
+            let ahead_ms = (Duration::ZERO < *ahead).then_some(ahead.as_millis());
+            warn!(by_ms = by.as_millis(), ahead_ms, "{said}");
+        }
+    }
+}
+
+/// A length as people read it in a log: `1.2s`, or `3m20s` where tenths no longer matter.
+fn rounded(length: Duration) -> String {
+    let millis = length.as_millis();
+    if millis < 60_000 {
+        format!("{}.{}s", millis / 1_000, millis % 1_000 / 100)
+    } else {
+        Duration::from_secs(millis / 1_000).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenbeat_core::ids::JobKey;
+    use evenbeat_core::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_notice_is_counted_and_heard() {
+        let telemetry = Telemetry::default();
+        let mut events = telemetry.listen();
+        let key: JobKey = "shop".parse().unwrap();
+        let (slot, at) = (Timestamp::from_millis(0), Timestamp::from_millis(60_000));
+        let notices = vec![
+            Notice::LedgerRebuilt { n_jobs: 2, score: 0.75 },
+            Notice::Placed { key: key.clone(), slot, load: 1 },
+            Notice::Rescheduled { key: key.clone(), old_slot: slot, new_slot: at },
+            Notice::Rescheduled { key, old_slot: slot, new_slot: at },
+            Notice::Rebalanced { n_moved: 3, n_skipped: 1, old_score: 0.75, new_score: 0.5 },
+        ];
+        telemetry.tell_all(notices.clone());
+        for notice in notices {
+            assert_eq!(*events.try_recv().unwrap(), notice);
+        }
+        assert_eq!(telemetry.metrics().n_notices("job_rescheduled"), 2);
+        let text = telemetry.metrics().to_text().unwrap();
+        for line in [
+            "scheduler_distribution_score 0.5",
+            "scheduler_rebalance_jobs_moved 3",
+            "scheduler_rebalance_jobs_skipped 1",
+            "scheduler_rebalance_total 1",
+            "scheduler_placements_total{type=\"new\"} 1",
+            "scheduler_placements_total{type=\"reschedule\"} 2",
+            "scheduler_placements_total{type=\"rebalance\"} 3",
+            "evenbeat_notices_total{kind=\"job_rescheduled\"} 2",
+        ] {
+            assert!(text.lines().any(|it| it == line), "no line `{line}` in:\n{text}");
         }
     }
 
-    /// It does it again.
-    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
-    pub(crate) fn store_recovered(&self, asked: Asked) {
-        match asked {
-            Asked::Write => info!("store writes recovered"),
-            Asked::Watch => info!("peer watch recovered"),
-            Asked::Fence => info!("fencing recovered"),
-            Asked::Changes => info!("change feed recovered"),
-        }
+    #[track_caller]
+    fn check(millis: i64, expected: &str) {
+        assert_eq!(rounded(Duration::from_millis(millis)), expected);
     }
 
-    /// Somebody set the wall clock; time is ahead of it by so much.
-    #[expect(clippy::unused_self, reason = "everything that is logged or counted goes through this type")]
-    pub(crate) fn clock_stepped(&self, by: Duration, ahead: Duration) {
-        let (by_ms, ahead_ms) = (by.as_millis(), ahead.as_millis());
-        if Duration::ZERO < ahead {
-            warn!(
-                by_ms,
-                ahead_ms, "wall clock set back a little; time runs at half speed until it has caught up"
-            );
-        } else {
-            warn!(by_ms, "wall clock set");
-        }
+    #[test]
+    fn lengths_in_logs_have_tenths_below_a_minute() {
+        check(0, "0.0s");
+        check(1_234, "1.2s");
+        check(59_999, "59.9s");
+        check(200_900, "3m20s");
     }
 }

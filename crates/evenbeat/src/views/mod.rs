@@ -5,7 +5,12 @@
 pub mod model;
 
 mod error;
+pub(crate) mod explanation;
+pub(crate) mod find_run;
 pub(crate) mod jobs;
+pub(crate) mod nodes;
+pub(crate) mod runs;
 pub(crate) mod status;
+pub(crate) mod upcoming;
 
 pub(crate) use error::ViewError;

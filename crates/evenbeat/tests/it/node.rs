@@ -374,8 +374,7 @@ async fn a_stored_next_run_that_cannot_be_is_placed_afresh_and_not_fired() {
     assert_eq!(corrupt(folder.path(), "job-03", Some(9_000_000_000_000)), 1);
     let (app, running) = start(folder.path(), Length::ZERO);
     until("three mended jobs", async || {
-        let n_mended = app.telemetry.counts().get("stored next run was wrong, job placed afresh").copied();
-        (n_mended == Some(3)).then_some(())
+        (app.telemetry.metrics().n_notices("job_repaired") == 3).then_some(())
     })
     .await;
     let day = Duration::from_days(1);
@@ -402,10 +401,8 @@ async fn a_whole_fleet_that_a_clock_has_stamped_in_the_future_goes_on() {
     assert_eq!(file.execute(sql, [month_ms]).unwrap(), 15);
     drop(file);
     let (app, running) = start(folder.path(), Length::ZERO);
-    until("the repair", async || {
-        app.telemetry.counts().get("clock was ahead, jobs placed again").copied().filter(|n| 0 < *n)
-    })
-    .await;
+    until("the repair", async || (0 < app.telemetry.metrics().n_notices("clock_was_ahead")).then_some(()))
+        .await;
     let now = app.intake.now();
     for no in 0..15 {
         let row = app.store.job(&key(&format!("job-{no:02}"))).await.unwrap().unwrap();
@@ -424,10 +421,8 @@ async fn many_stored_next_runs_that_cannot_be_wait_for_a_person() {
     stopped_fleet(folder.path()).await;
     assert_eq!(corrupt(folder.path(), "job-%", Some(1)), 15);
     let (app, running) = start(folder.path(), Length::ZERO);
-    until("the alarm", async || {
-        app.telemetry.counts().keys().any(|said| said.contains("wrong in many jobs")).then_some(())
-    })
-    .await;
+    until("the alarm", async || (0 < app.telemetry.metrics().n_notices("too_many_faults")).then_some(()))
+        .await;
     let explained = app.node.ask(|engine, now| engine.explain(now, &key("job-07"))).await.flatten().unwrap();
     assert_eq!(explained.binding, Binding::Misplaced);
     // One after the other by hand; those that are left then are few enough.
@@ -439,11 +434,7 @@ async fn many_stored_next_runs_that_cannot_be_wait_for_a_person() {
     assert!(matches!(refused, Err(IntakeError::Refused { refusal: Refusal::NotPaused, .. })), "{refused:?}");
     running.stop(DRAIN, pending()).await.unwrap();
     let (app, running) = start(folder.path(), Length::ZERO);
-    until("the rest", async || {
-        let mended = app.telemetry.counts().get("stored next run was wrong, job placed afresh").copied();
-        (mended == Some(10)).then_some(())
-    })
-    .await;
+    until("the rest", async || (app.telemetry.metrics().n_notices("job_repaired") == 10).then_some(())).await;
     for no in 0..15 {
         assert_eq!(runs(&app, &format!("job-{no:02}")).await, [], "job {no} was fired");
     }

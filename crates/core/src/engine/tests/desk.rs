@@ -316,7 +316,7 @@ impl Desk {
             Command::Stop { run, outcome, .. } => format!("stop {} {outcome}", name_of(run)),
             Command::Revoke { run } => format!("revoke {}", name_of(run)),
             Command::Leave => "leave".to_owned(),
-            Command::Notice(notice) => format!("[{notice}]"),
+            Command::Notice(notice) => format!("[{}]", notice.sentence()),
         }
     }
 }

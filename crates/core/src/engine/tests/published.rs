@@ -61,7 +61,7 @@ fn a_run_that_no_worker_starts_is_given_up_once() {
     let said = live_until(&mut desk, "10:00:59");
     assert!(!said.contains("end a"), "{said}");
     let said = desk.at("10:01");
-    assert!(said.contains("no worker has started the run job=a"), "{said}");
+    assert!(said.contains("[no worker has started the run]"), "{said}");
     assert!(said.contains("end a lost"), "{said}");
     let run = desk.run_of("a");
     // One was quicker.

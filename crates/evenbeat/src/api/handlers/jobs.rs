@@ -22,6 +22,7 @@ use crate::api::router::Api;
 use crate::intake::Expect;
 use crate::store::query::JobFilter;
 use crate::value_json::from_json;
+use crate::views::explanation::explanation;
 use crate::views::jobs::{self as views, Wanted};
 use crate::views::model::{
     ExplanationView, FieldError, JobDefinition, JobPut, JobView, Page, PauseRequest, TriggerRequest,
@@ -214,24 +215,7 @@ pub(in crate::api) async fn explain(
     Asked(query): Asked<ExplainQuery>,
 ) -> Result<Json<ExplanationView>, Problem> {
     let row = row_of(&api, &key).await?;
-    let (at, asked) = (query.at, key.clone());
-    let explained = api.app.node.ask(move |engine, now| match at {
-        Some(at) => engine.explain_at(&asked, at),
-        None => engine.explain(now, &asked),
-    });
-    let mut view = match explained.await.flatten() {
-        Some(explanation) => ExplanationView::of(&explanation, &row),
-        // The node has not heard of it yet.
-        None => {
-            let at = match at {
-                Some(at) => at,
-                None => api.app.intake.now(),
-            };
-            ExplanationView::of_row(&row, at)
-        }
-    };
-    view.say_last_run(views::last_run(&api.app, &row).await?.as_deref());
-    Ok(Json(view))
+    Ok(Json(explanation(&api.app, &row, query.at).await?))
 }
 
 /// What the intake is to expect.

@@ -2,9 +2,9 @@
 
 pub(super) mod apply;
 mod definition;
-mod find_run;
 pub(super) mod health;
 pub(super) mod jobs;
+pub(super) mod metrics;
 pub(super) mod nodes;
 pub(super) mod runs;
 pub(super) mod scheduler;

@@ -8,6 +8,7 @@ use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, Body, Nothing, Params, Query, Segment};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
+use crate::views;
 use crate::views::model::{DrainAnswer, DrainRequest, NodeView, Page};
 
 /// Which nodes.
@@ -28,20 +29,7 @@ pub(in crate::api) async fn list(
     State(api): State<Api>,
     Asked(query): Asked<NodesQuery>,
 ) -> Result<Json<Page<NodeView>>, Problem> {
-    let sessions = api.app.store.sessions().await?;
-    let n_open = api.app.store.open_runs_by_session().await?;
-    let me = &api.app.identity;
-    let mut items: Vec<NodeView> = sessions
-        .iter()
-        .filter(|it| query.dead || !it.is_dead)
-        .map(|it| {
-            let is_this = !it.is_dead && it.spec.node == me.node && it.spec.home == me.home;
-            NodeView::of(it, n_open.get(&it.spec.id).copied().unwrap_or(0), is_this)
-        })
-        .collect();
-    items.sort_by(|one, other| {
-        (&one.node, &one.instance, &one.session).cmp(&(&other.node, &other.instance, &other.session))
-    });
+    let items = views::nodes::list(&api.app, query.dead).await?;
     Ok(Json(Page { items, next: None }))
 }
 

@@ -7,10 +7,9 @@ use axum::response::{IntoResponse, Response};
 use evenbeat_core::edit::Refusal;
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::run::Outcome;
-use evenbeat_core::store::{Cancelled, RunFilter};
+use evenbeat_core::store::Cancelled;
 use evenbeat_core::time::Timestamp;
 
-use super::find_run::find;
 use super::row_of;
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Asked, KeyPath, Nothing, Params, Query, RunPath, run_id};
@@ -20,7 +19,10 @@ use crate::api::router::Api;
 use crate::intake::IntakeError;
 use crate::printable;
 use crate::store::query::RunQuery;
+use crate::views;
+use crate::views::find_run::find;
 use crate::views::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
+use crate::views::runs::RunSelection;
 
 /// So much of a log is sent at once.
 const LOG_BYTES_MAX: usize = 256 << 10;
@@ -34,16 +36,7 @@ const LOG_MORE: HeaderName = HeaderName::from_static("evenbeat-log-more");
 /// Which runs.
 #[derive(Debug)]
 pub(in crate::api) struct RunsQuery {
-    /// Of this job.
-    job: Option<JobKey>,
-    /// With this outcome.
-    outcome: Option<Outcome>,
-    /// They ended then or later.
-    since: Option<Timestamp>,
-    /// They ended before.
-    until: Option<Timestamp>,
-    /// Whether they are open; all if nothing is said.
-    open: Option<bool>,
+    selection: RunSelection,
     /// At most so many.
     limit: usize,
     /// Before this one.
@@ -52,24 +45,18 @@ pub(in crate::api) struct RunsQuery {
 
 impl RunsQuery {
     fn read_of(job: Option<JobKey>, params: &mut Params) -> RunsQuery {
-        let query = RunsQuery {
-            job,
+        let query = RunQuery {
+            key: job,
             outcome: params.word("outcome", &Outcome::ALL, Outcome::as_str),
             since: params.parsed("since"),
             until: params.parsed("until"),
-            open: params.truth("open"),
-            limit: params.limit(),
-            before: before(params),
         };
-        if query.open == Some(true) && query.is_of_ended() {
+        let selection = RunSelection { query, open: params.truth("open") };
+        if selection.open == Some(true) && selection.is_of_ended() {
             let detail = "open runs have not ended: `outcome`, `since` and `until` do not fit";
             params.fault("open", detail.to_owned());
         }
-        query
-    }
-
-    fn is_of_ended(&self) -> bool {
-        self.outcome.is_some() || self.since.is_some() || self.until.is_some()
+        RunsQuery { selection, limit: params.limit(), before: before(params) }
     }
 }
 
@@ -104,36 +91,18 @@ pub(in crate::api) async fn list(
     State(api): State<Api>,
     Asked(query): Asked<RunsQuery>,
 ) -> Result<Json<Page<RunView>>, Problem> {
-    page_of(&api, query).await
+    Ok(Json(views::runs::list(&api.app, query.selection, query.before, query.limit).await?))
 }
 
 pub(in crate::api) async fn of_job(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(RunsOfJobQuery(query)): Asked<RunsOfJobQuery>,
+    Asked(RunsOfJobQuery(mut query)): Asked<RunsOfJobQuery>,
 ) -> Result<Json<Page<RunView>>, Problem> {
     row_of(&api, &key).await?;
-    page_of(&api, RunsQuery { job: Some(key), ..query }).await
-}
-
-async fn page_of(api: &Api, query: RunsQuery) -> Result<Json<Page<RunView>>, Problem> {
-    let (rows, next) = if query.open == Some(false) || query.is_of_ended() {
-        let RunsQuery { job: key, outcome, since, until, limit, before, .. } = query;
-        let page = api.app.store.list_runs(RunQuery { key, outcome, since, until }, before, limit).await?;
-        (page.rows, page.next)
-    } else {
-        let filter = RunFilter { key: query.job, is_open: query.open == Some(true) };
-        // One more than asked for tells whether there are more.
-        let mut rows = api.app.store.runs(filter, query.before, query.limit + 1).await?;
-        let next = (query.limit < rows.len()).then(|| rows.get(query.limit - 1).map(|row| row.run));
-        rows.truncate(query.limit);
-        (rows, next.flatten())
-    };
-    let names = SessionNames::of(&api.app.store.sessions().await?);
-    let now = api.app.intake.now();
-    let items = rows.iter().map(|row| RunView::of(row, &names).as_of(now)).collect();
-    Ok(Json(Page { items, next: next.map(|run| run.to_string()) }))
+    query.selection.query.key = Some(key);
+    Ok(Json(views::runs::list(&api.app, query.selection, query.before, query.limit).await?))
 }
 
 pub(in crate::api) async fn get(
@@ -144,7 +113,7 @@ pub(in crate::api) async fn get(
 ) -> Result<Json<RunView>, Problem> {
     let names = SessionNames::of(&api.app.store.sessions().await?);
     let now = api.app.intake.now();
-    Ok(Json(find(&api, ids).await?.view(&names).as_of(now)))
+    Ok(Json(find(&api.app, ids).await?.view(&names).as_of(now)))
 }
 
 /// Which part of a log.
@@ -171,7 +140,7 @@ pub(in crate::api) async fn log(
     RunPath(ids): RunPath,
     Asked(query): Asked<LogQuery>,
 ) -> Result<Response, Problem> {
-    let found = find(&api, ids).await?;
+    let found = find(&api.app, ids).await?;
     let Some(row) = found.run else {
         // Nothing has been written yet, and more comes only if the request still waits.
         let part = LogPart { bytes: Vec::new(), next: query.from, is_over: found.waiting.is_none() };
@@ -224,12 +193,14 @@ pub(in crate::api) async fn cancel(
     RunPath(ids): RunPath,
     Asked(Nothing): Asked<Nothing>,
 ) -> Result<Response, Problem> {
-    let mut found = find(&api, ids).await?;
+    let mut found = find(&api.app, ids).await?;
     if let Some(waiting) = &found.waiting {
         match api.app.intake.withdraw(&caller.actor, &found.key, waiting.id).await {
             Ok(()) => return Ok(cancel_asked(&found.id)),
             // Its run was claimed a moment ago.
-            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => found = find(&api, ids).await?,
+            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => {
+                found = find(&api.app, ids).await?
+            }
             Err(error) => return Err(error.into()),
         }
     }

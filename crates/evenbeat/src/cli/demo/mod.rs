@@ -195,7 +195,7 @@ fn line(view: &View) -> String {
     let n = |condition| view.conditions.get(&condition).copied().unwrap_or(0);
     format!(
         "{}: {} ok, {} warning, {} error; {} running; evenness {:.2}",
-        counted(to_u64(view.conditions.values().sum::<usize>()), "job"),
+        counted(to_u64(view.n_jobs), "job"),
         n(Condition::Ok),
         n(Condition::Warning),
         n(Condition::Error),

@@ -96,9 +96,8 @@ fn share(lists: &[List; 4], room: usize) -> ([usize; 4], bool) {
 }
 
 fn head(view: &View, size: Size) -> Vec<Line> {
-    let n_jobs: usize = view.conditions.values().sum();
-    let about =
-        format!("  a made-up fleet of {n_jobs} jobs, started {}", show::relative(view.since, view.at));
+    let since = show::relative(view.since, view.at);
+    let about = format!("  a made-up fleet of {} jobs, started {since}", view.n_jobs);
     let mut lines = vec![Line::default().with("Evenbeat", BOLD).with(&about, DIM)];
     let mut conditions = Line::default().with("condition  ", BOLD);
     for (idx, (condition, n)) in view.conditions.iter().enumerate() {
@@ -192,9 +191,10 @@ fn worst(view: &View, size: Size) -> List {
             .with(&format!(" {:<8}", condition.as_str()), show::style_of(*condition))
             .with(&format!(" {}", cut(why, room)), Style::new())
     });
+    let n_jobs: usize = view.conditions.iter().filter(|(it, _)| **it != Condition::Ok).map(|(_, n)| *n).sum();
     List {
         title: "Needs a look",
-        note: counted(to_u64(view.worst.len()), "job"),
+        note: counted(to_u64(n_jobs), "job"),
         lines: lines.take(LIST_MAX).collect(),
     }
 }
@@ -267,12 +267,12 @@ mod tests {
         View {
             at,
             since: at - Duration::from_secs(30),
+            n_jobs: 430,
             conditions: BTreeMap::from([
                 (Condition::Ok, 427),
                 (Condition::Warning, 2),
                 (Condition::Error, 1),
             ]),
-            statuses: BTreeMap::new(),
             worst: (0..n_runs)
                 .map(|n| {
                     let why =
@@ -284,7 +284,6 @@ mod tests {
             ended: (0..n_runs)
                 .map(|n| (format!("feed-{n:02}"), Outcome::Succeeded, Some(secs(n)), at - secs(n)))
                 .collect(),
-            lateness: None,
             next: (0..5).map(|n| (at + secs(n), format!("partner-{n:02}"))).collect(),
             score: 0.73,
             minutes,

@@ -8,7 +8,8 @@ use tower::ServiceExt;
 use crate::support::served::Served;
 
 /// Every route with a method that it has. `{key}` and the like are filled in by the tests.
-pub(crate) const ROUTES: [(&str, &str); 26] = [
+pub(crate) const ROUTES: [(&str, &str); 27] = [
+    ("GET", "/metrics"),
     ("GET", "/api/v1/status"),
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/jobs/{key}"),
@@ -63,6 +64,9 @@ fn every_route_answers_good_and_bad_requests() {
     get("/healthz", "200");
     get("/readyz", "200");
     check("POST", "/healthz", None, "405 no_such_method");
+    get("/metrics", "200");
+    get("/metrics?x=1", "400 invalid_parameter");
+    check("POST", "/metrics", None, "405 no_such_method");
     get("/", "404 no_such_route");
     get("/api/v1", "404 no_such_route");
     get("/api/v1/", "404 no_such_route");
