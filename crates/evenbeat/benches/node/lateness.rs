@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::time::{Duration as Length, Instant};
 
-use evenbeat::app::housekeeping::Keep;
-use evenbeat::app::{App, AppParts, Running};
+use evenbeat::app::housekeeping::HousekeepingRules;
+use evenbeat::app::{App, AppParts, AppTasks};
 use evenbeat::clock::Clock;
 use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
-use evenbeat::intake::{Actor, Allowed, ApplyOptions};
+use evenbeat::intake::{Actor, ApplyOptions, JobPolicy};
 use evenbeat::jobfile::{SourceText, load};
 use evenbeat::node::NodeIdentity;
 use evenbeat::target::news_channel;
@@ -151,7 +151,7 @@ fn jobs(plan: Plan, n_jobs: usize) -> Vec<Job> {
     (0..n_jobs).map(|idx| Job { key: key(idx), ..job.clone() }).collect()
 }
 
-fn start(home: &Home, n_jobs: usize) -> (App, Running) {
+fn start(home: &Home, n_jobs: usize) -> (App, AppTasks) {
     let node: NodeName = "bench".parse().expect("a name");
     let capacity = u32::try_from(n_jobs).expect("not so many jobs");
     let lease = match home.backend {
@@ -176,8 +176,8 @@ fn start(home: &Home, n_jobs: usize) -> (App, Running) {
         settings: Settings::new(node, lease, capacity),
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
-        allowed: Allowed::default(),
-        keep: Keep::default(),
+        allowed: JobPolicy::default(),
+        keep: HousekeepingRules::default(),
     };
     App::start(parts).expect("the node starts")
 }

@@ -39,7 +39,7 @@ pub enum Role {
 }
 
 /// A role, as a type.
-pub(super) trait Needs: Send {
+pub(super) trait RequiredRole: Send {
     const ROLE: Role;
 }
 
@@ -49,7 +49,7 @@ macro_rules! roles {
         #[derive(Debug)]
         pub(super) struct $name;
 
-        impl Needs for $name {
+        impl RequiredRole for $name {
             const ROLE: Role = Role::$name;
         }
     )*};
@@ -65,7 +65,7 @@ pub(super) struct Caller<R> {
     role: PhantomData<R>,
 }
 
-impl<R: Needs> FromRequestParts<Api> for Caller<R> {
+impl<R: RequiredRole> FromRequestParts<Api> for Caller<R> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Caller<R>, Problem> {

@@ -156,7 +156,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The parameters of an address.
 #[derive(Debug)]
-pub(super) struct Asked<Q>(pub(super) Q);
+pub(super) struct UrlQuery<Q>(pub(super) Q);
 
 /// What parameters say.
 pub(super) trait Query: Sized {
@@ -164,13 +164,13 @@ pub(super) trait Query: Sized {
     fn read(params: &mut Params) -> Self;
 }
 
-impl<Q: Query> FromRequestParts<Api> for Asked<Q> {
+impl<Q: Query> FromRequestParts<Api> for UrlQuery<Q> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Asked<Q>, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<UrlQuery<Q>, Problem> {
         let mut params = Params::of(parts.uri.query().unwrap_or_default())?;
         let query = Q::read(&mut params);
-        params.finish().map(|()| Asked(query))
+        params.finish().map(|()| UrlQuery(query))
     }
 }
 
@@ -289,11 +289,11 @@ impl Params {
 
 /// No parameters at all.
 #[derive(Debug)]
-pub(super) struct Nothing;
+pub(super) struct NoParams;
 
-impl Query for Nothing {
-    fn read(_params: &mut Params) -> Nothing {
-        Nothing
+impl Query for NoParams {
+    fn read(_params: &mut Params) -> NoParams {
+        NoParams
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn read<T: DeserializeOwned>(value: Json) -> Result<T, Problem> {
         let detail = format!("the body must be a JSON object, not {}", kind_of(&value));
         return Err(Problem::new(Code::InvalidBody, detail));
     }
-    T::deserialize(Node(value)).map_err(|Fault { pointer, detail }| {
+    T::deserialize(JsonNode(value)).map_err(|FieldFault { pointer, detail }| {
         let field = pointer.trim_start_matches('/');
         let told = if detail.contains(field) { detail.clone() } else { format!("`{field}`: {detail}") };
         Problem::new(Code::InvalidBody, told).with(vec![FieldError { pointer, detail }])
@@ -40,59 +40,59 @@ pub(super) fn kind_of(value: &Json) -> &'static str {
 
 /// What is wrong, and where below the value that is being read.
 #[derive(Debug, PartialEq, Eq)]
-struct Fault {
+struct FieldFault {
     pointer: String,
     detail: String,
 }
 
-impl Fault {
-    fn here(detail: String) -> Fault {
-        Fault { pointer: String::new(), detail }
+impl FieldFault {
+    fn here(detail: String) -> FieldFault {
+        FieldFault { pointer: String::new(), detail }
     }
 
-    fn at(name: &str, detail: String) -> Fault {
-        Fault::here(detail).under(name)
+    fn at(name: &str, detail: String) -> FieldFault {
+        FieldFault::here(detail).under(name)
     }
 
-    fn under(self, step: &str) -> Fault {
+    fn under(self, step: &str) -> FieldFault {
         let step = step.replace('~', "~0").replace('/', "~1");
-        Fault { pointer: format!("/{step}{}", self.pointer), ..self }
+        FieldFault { pointer: format!("/{step}{}", self.pointer), ..self }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FieldFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for FieldFault {}
 
-impl de::Error for Fault {
-    fn custom<T: fmt::Display>(message: T) -> Fault {
-        Fault::here(message.to_string())
+impl de::Error for FieldFault {
+    fn custom<T: fmt::Display>(message: T) -> FieldFault {
+        FieldFault::here(message.to_string())
     }
 
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
-        Fault::here(format!("expected {}, found {}", plain(&expected.to_string()), shown(found)))
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> FieldFault {
+        FieldFault::here(format!("expected {}, found {}", plain(&expected.to_string()), shown(found)))
     }
 
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
-        Fault::invalid_type(found, expected)
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> FieldFault {
+        FieldFault::invalid_type(found, expected)
     }
 
-    fn unknown_field(field: &str, known: &'static [&'static str]) -> Fault {
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> FieldFault {
         let hint = match nearest(field, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "it has none".to_owned(),
             None => format!("there are `{}`", known.join("`, `")),
         };
         let field = shortened(field);
-        Fault::at(&field, format!("there is no field `{field}` ({hint})"))
+        FieldFault::at(&field, format!("there is no field `{field}` ({hint})"))
     }
 
-    fn missing_field(field: &'static str) -> Fault {
-        Fault::at(field, format!("`{field}` is missing"))
+    fn missing_field(field: &'static str) -> FieldFault {
+        FieldFault::at(field, format!("`{field}` is missing"))
     }
 }
 
@@ -122,12 +122,12 @@ fn shown(found: Unexpected<'_>) -> String {
 }
 
 /// A value, as what is read from.
-struct Node(Json);
+struct JsonNode(Json);
 
-impl<'de> de::Deserializer<'de> for Node {
-    type Error = Fault;
+impl<'de> de::Deserializer<'de> for JsonNode {
+    type Error = FieldFault;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldFault> {
         match self.0 {
             Json::Null => visitor.visit_unit(),
             Json::Bool(it) => visitor.visit_bool(it),
@@ -137,12 +137,16 @@ impl<'de> de::Deserializer<'de> for Node {
                 (None, None) => visitor.visit_f64(it.as_f64().unwrap_or_default()),
             },
             Json::String(it) => visitor.visit_string(it),
-            Json::Array(items) => visitor.visit_seq(Items { items: items.into_iter().enumerate() }),
-            Json::Object(fields) => visitor.visit_map(Fields { fields: fields.into_iter(), value: None }),
+            Json::Array(items) => {
+                visitor.visit_seq(ItemsDeserializer { items: items.into_iter().enumerate() })
+            }
+            Json::Object(fields) => {
+                visitor.visit_map(FieldsDeserializer { fields: fields.into_iter(), value: None })
+            }
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldFault> {
         if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -150,7 +154,7 @@ impl<'de> de::Deserializer<'de> for Node {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, FieldFault> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -159,10 +163,10 @@ impl<'de> de::Deserializer<'de> for Node {
         _name: &'static str,
         _variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, FieldFault> {
         match self.0 {
-            Json::String(word) => visitor.visit_enum(IntoDeserializer::<Fault>::into_deserializer(word)),
-            other => Err(Fault::here(format!("expected a string, found {}", kind_of(&other)))),
+            Json::String(word) => visitor.visit_enum(IntoDeserializer::<FieldFault>::into_deserializer(word)),
+            other => Err(FieldFault::here(format!("expected a string, found {}", kind_of(&other)))),
         }
     }
 
@@ -172,36 +176,39 @@ impl<'de> de::Deserializer<'de> for Node {
     }
 }
 
-struct Items {
+struct ItemsDeserializer {
     items: std::iter::Enumerate<std::vec::IntoIter<Json>>,
 }
 
-impl<'de> SeqAccess<'de> for Items {
-    type Error = Fault;
+impl<'de> SeqAccess<'de> for ItemsDeserializer {
+    type Error = FieldFault;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, FieldFault> {
         let Some((idx, item)) = self.items.next() else { return Ok(None) };
-        seed.deserialize(Node(item)).map(Some).map_err(|fault| fault.under(&idx.to_string()))
+        seed.deserialize(JsonNode(item)).map(Some).map_err(|fault| fault.under(&idx.to_string()))
     }
 }
 
-struct Fields {
+struct FieldsDeserializer {
     fields: serde_json::map::IntoIter,
     value: Option<(String, Json)>,
 }
 
-impl<'de> MapAccess<'de> for Fields {
-    type Error = Fault;
+impl<'de> MapAccess<'de> for FieldsDeserializer {
+    type Error = FieldFault;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, FieldFault> {
         let Some((name, value)) = self.fields.next() else { return Ok(None) };
         self.value = Some((name.clone(), value));
-        seed.deserialize(StringDeserializer::<Fault>::new(name)).map(Some)
+        seed.deserialize(StringDeserializer::<FieldFault>::new(name)).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, FieldFault> {
         let (name, value) = self.value.take().unwrap_or_default();
-        seed.deserialize(Node(value)).map_err(|fault| fault.under(&name))
+        seed.deserialize(JsonNode(value)).map_err(|fault| fault.under(&name))
     }
 }
 

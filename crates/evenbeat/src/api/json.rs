@@ -29,21 +29,21 @@ pub(super) fn read(bytes: &[u8]) -> Result<Json, Problem> {
 pub(super) fn read_each(
     bytes: &[u8],
     name: &'static str,
-    each: &mut dyn FnMut(usize, Json) -> Result<(), Stop>,
+    each: &mut dyn FnMut(usize, Json) -> Result<(), Stopping>,
 ) -> Result<Json, Problem> {
     read_with(bytes, Some((name, RefCell::new(each))))
 }
 
 /// Nothing more is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stop;
+pub(super) struct Stopping;
 
-type Each<'e> = RefCell<&'e mut dyn FnMut(usize, Json) -> Result<(), Stop>>;
+type Each<'e> = RefCell<&'e mut dyn FnMut(usize, Json) -> Result<(), Stopping>>;
 
 fn read_with(bytes: &[u8], listed: Option<(&'static str, Each<'_>)>) -> Result<Json, Problem> {
-    let reading = Reading { n_left: Cell::new(VALUES_MAX), fault: RefCell::default(), listed };
+    let reading = ReadState { n_left: Cell::new(VALUES_MAX), fault: RefCell::default(), listed };
     let mut text = serde_json::Deserializer::from_slice(bytes);
-    let seed = Seed { reading: &reading, place: Place::Root, depth: 0 };
+    let seed = Seed { reading: &reading, place: JsonPlace::Root, depth: 0 };
     let read = seed.deserialize(&mut text).and_then(|value| text.end().map(|()| value));
     read.map_err(|error| match reading.fault.into_inner() {
         Some(fault) => Problem::new(Code::InvalidBody, fault.detail.clone()).with(vec![fault]),
@@ -64,7 +64,7 @@ fn malformed(error: &serde_json::Error) -> Problem {
 }
 
 /// What holds for the whole body while it is read.
-struct Reading<'e> {
+struct ReadState<'e> {
     n_left: Cell<usize>,
     /// What is wrong with it although it is JSON.
     fault: RefCell<Option<FieldError>>,
@@ -73,27 +73,27 @@ struct Reading<'e> {
 
 /// Where in the body we are.
 #[derive(Clone, Copy)]
-enum Place<'p> {
+enum JsonPlace<'p> {
     Root,
-    Field(&'p Place<'p>, &'p str),
-    Item(&'p Place<'p>, usize),
+    Field(&'p JsonPlace<'p>, &'p str),
+    Item(&'p JsonPlace<'p>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for JsonPlace<'_> {
     /// As a JSON pointer (RFC 6901).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Root => Ok(()),
-            Place::Field(of, name) => write!(f, "{of}/{}", name.replace('~', "~0").replace('/', "~1")),
-            Place::Item(of, idx) => write!(f, "{of}/{idx}"),
+            JsonPlace::Root => Ok(()),
+            JsonPlace::Field(of, name) => write!(f, "{of}/{}", name.replace('~', "~0").replace('/', "~1")),
+            JsonPlace::Item(of, idx) => write!(f, "{of}/{idx}"),
         }
     }
 }
 
 #[derive(Clone, Copy)]
 struct Seed<'r, 'e, 'p> {
-    reading: &'r Reading<'e>,
-    place: Place<'p>,
+    reading: &'r ReadState<'e>,
+    place: JsonPlace<'p>,
     depth: usize,
 }
 
@@ -124,7 +124,7 @@ impl<'r, 'e> Seed<'r, 'e, '_> {
     /// The one who takes the items of this list.
     fn listed(&self) -> Option<&'r Each<'e>> {
         let (wanted, each) = self.reading.listed.as_ref()?;
-        matches!(self.place, Place::Field(Place::Root, name) if name == *wanted).then_some(each)
+        matches!(self.place, JsonPlace::Field(JsonPlace::Root, name) if name == *wanted).then_some(each)
     }
 }
 
@@ -175,13 +175,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             if listed.is_some() {
                 self.reading.n_left.set(VALUES_MAX);
             }
-            let seed = Seed { reading: self.reading, place: Place::Item(&self.place, idx), depth };
+            let seed = Seed { reading: self.reading, place: JsonPlace::Item(&self.place, idx), depth };
             let Some(item) = items.next_element_seed(seed)? else { break };
             match listed {
                 None => kept.push(item),
                 Some(each) => {
                     let taken = (each.borrow_mut())(idx, item);
-                    taken.map_err(|Stop| A::Error::custom("stopped"))?;
+                    taken.map_err(|Stopping| A::Error::custom("stopped"))?;
                 }
             }
         }
@@ -193,7 +193,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         let depth = self.deeper()?;
         let mut kept = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            let seed = Seed { reading: self.reading, place: Place::Field(&self.place, &name), depth };
+            let seed = Seed { reading: self.reading, place: JsonPlace::Field(&self.place, &name), depth };
             if kept.contains_key(&name) {
                 let shown = shortened(&name);
                 return Err(seed.refuse(format!("the key `{shown}` appears twice; remove one")));
@@ -276,7 +276,7 @@ mod tests {
         let mut n_heard = 0;
         let stopped = read_each(br#"{"jobs":[0,1,2,3]}"#, "jobs", &mut |_, _| {
             n_heard += 1;
-            if n_heard == 2 { Err(Stop) } else { Ok(()) }
+            if n_heard == 2 { Err(Stopping) } else { Ok(()) }
         });
         assert_eq!((stopped.is_err(), n_heard), (true, 2));
     }

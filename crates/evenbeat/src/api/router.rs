@@ -71,20 +71,20 @@ pub(super) struct Api {
     pub(super) app: App,
     pub(super) logs: Arc<dyn LogBook>,
     pub(super) options: Arc<ApiOptions>,
-    rooms: Arc<Rooms>,
+    rooms: Arc<Budgets>,
 }
 
 /// What requests share. Each door has its own, so that a crowd at one does not lock the other, and health asks at
 /// neither.
 #[derive(Debug)]
-struct Rooms {
-    tcp: Room,
-    socket: Room,
+struct Budgets {
+    tcp: Budget,
+    socket: Budget,
     health: Semaphore,
 }
 
 #[derive(Debug)]
-struct Room {
+struct Budget {
     /// Requests that are worked on.
     turns: Semaphore,
     /// Bytes of bodies that were received and are not done with.
@@ -93,9 +93,9 @@ struct Room {
     fleets: Arc<Semaphore>,
 }
 
-impl Room {
-    fn new(options: &ApiOptions) -> Room {
-        Room {
+impl Budget {
+    fn new(options: &ApiOptions) -> Budget {
+        Budget {
             turns: Semaphore::new(options.n_requests_max),
             body_bytes: Arc::new(Semaphore::new(options.body_bytes_max)),
             fleets: Arc::new(Semaphore::new(N_FLEETS_MAX)),
@@ -104,7 +104,7 @@ impl Room {
 }
 
 impl Api {
-    fn room(&self, peer: Option<&Peer>) -> &Room {
+    fn room(&self, peer: Option<&Peer>) -> &Budget {
         match peer {
             Some(Peer::Socket { .. }) => &self.rooms.socket,
             Some(Peer::Tcp(_)) | None => &self.rooms.tcp,
@@ -122,8 +122,11 @@ impl Api {
 /// Everything that can be asked of a process. Whoever accepts connections puts a [`Peer`] into the
 /// extensions of every request.
 pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
-    let rooms =
-        Rooms { tcp: Room::new(&options), socket: Room::new(&options), health: Semaphore::new(N_HEALTH_MAX) };
+    let rooms = Budgets {
+        tcp: Budget::new(&options),
+        socket: Budget::new(&options),
+        health: Semaphore::new(N_HEALTH_MAX),
+    };
     let api = Api { app, logs, options: Arc::new(options), rooms: Arc::new(rooms) };
     let health = Router::new()
         .route("/healthz", get(health::healthz))

@@ -89,7 +89,7 @@ pub async fn serve_within(
     let (stop, stopped) = watch::channel(false);
     let tcp = Arc::new(Semaphore::new(limits.tcp_max));
     let sockets = Arc::new(Semaphore::new(limits.socket_max));
-    let house = |places: &Arc<Semaphore>| House {
+    let house = |places: &Arc<Semaphore>| ConnectionRules {
         router: router.clone(),
         limits,
         places: Arc::clone(places),
@@ -109,7 +109,7 @@ pub async fn serve_within(
 
 /// What all connections of a door share.
 #[derive(Clone)]
-struct House {
+struct ConnectionRules {
     router: Router,
     limits: ConnectionLimits,
     places: Arc<Semaphore>,
@@ -117,13 +117,13 @@ struct House {
 }
 
 /// Something that accepts connections.
-trait Door: Send + 'static {
+trait Acceptor: Send + 'static {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
 }
 
-impl Door for TcpListener {
+impl Acceptor for TcpListener {
     type Stream = TcpStream;
 
     async fn accept(&self) -> io::Result<(TcpStream, Peer)> {
@@ -134,7 +134,7 @@ impl Door for TcpListener {
     }
 }
 
-impl Door for Socket {
+impl Acceptor for Socket {
     type Stream = UnixStream;
 
     async fn accept(&self) -> io::Result<(UnixStream, Peer)> {
@@ -144,7 +144,7 @@ impl Door for Socket {
     }
 }
 
-async fn open(door: impl Door, house: House) {
+async fn open(door: impl Acceptor, house: ConnectionRules) {
     let mut stop = house.stop.clone();
     let mut open = JoinSet::new();
     let mut overflow: VecDeque<AbortHandle> = VecDeque::new();
@@ -188,10 +188,10 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Peer,
-    house: House,
+    house: ConnectionRules,
     place: Option<OwnedSemaphorePermit>,
 ) {
-    let House { router, limits, mut stop, .. } = house;
+    let ConnectionRules { router, limits, mut stop, .. } = house;
     let is_overflow = place.is_none();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);

@@ -17,7 +17,7 @@ const SCORE_EVERY: Length = Length::from_mins(5);
 
 /// What is kept for how long.
 #[derive(Clone, Debug)]
-pub struct Keep {
+pub struct HousekeepingRules {
     /// What the store keeps.
     pub retention: Retention,
     /// How even the fleet was.
@@ -26,15 +26,19 @@ pub struct Keep {
     pub logs: Option<(Places, Duration)>,
 }
 
-impl Default for Keep {
-    fn default() -> Keep {
+impl Default for HousekeepingRules {
+    fn default() -> HousekeepingRules {
         let (month, year) = (Duration::from_days(30), Duration::from_days(365));
-        Keep { retention: Retention::new(month, month, year, TRIM_MOST), scores: month, logs: None }
+        HousekeepingRules {
+            retention: Retention::new(month, month, year, TRIM_MOST),
+            scores: month,
+            logs: None,
+        }
     }
 }
 
 /// Does it until the process ends.
-pub(super) async fn keep_house(app: App, keep: Keep) {
+pub(super) async fn keep_house(app: App, keep: HousekeepingRules) {
     app.fleet.read().await;
     match app.store.recount().await {
         Ok(wrong) if wrong.is_empty() => {}
@@ -55,7 +59,7 @@ pub(super) async fn keep_house(app: App, keep: Keep) {
     }
 }
 
-async fn trim(app: &App, keep: &Keep) -> Result<(), StoreDown> {
+async fn trim(app: &App, keep: &HousekeepingRules) -> Result<(), StoreDown> {
     if let Some((places, keep_for)) = &keep.logs {
         // By the fleet's time: this node's own clock may be wrong by weeks.
         let now = app.intake.now();
@@ -91,7 +95,7 @@ fn remove_days(places: &Places, before: Timestamp) -> io::Result<usize> {
     Ok(n_removed)
 }
 
-async fn note_score(app: &App, keep: &Keep) -> Result<(), StoreDown> {
+async fn note_score(app: &App, keep: &HousekeepingRules) -> Result<(), StoreDown> {
     let now = app.intake.now();
     let Ok(day) = app.fleet.distribution_async(now, 24).await else { return Ok(()) };
     let n_jobs = app.fleet.ledger().n_jobs() as u64;

@@ -17,11 +17,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use self::housekeeping::Keep;
+use self::housekeeping::HousekeepingRules;
 use crate::clock::Clock;
 use crate::exec::Router;
 use crate::fleet::{AgendaSettings, Fleet, follow};
-use crate::intake::{Allowed, Intake, IntakeParts};
+use crate::intake::{Intake, IntakeParts, JobPolicy};
 use crate::node::telemetry::Telemetry;
 use crate::node::write_probe::WriteProbe;
 use crate::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
@@ -43,9 +43,9 @@ pub struct AppParts {
     /// How the agenda is kept.
     pub agenda: AgendaSettings,
     /// What jobs may ask for.
-    pub allowed: Allowed,
+    pub allowed: JobPolicy,
     /// What is kept for how long.
-    pub keep: Keep,
+    pub keep: HousekeepingRules,
     /// What time it is.
     pub clock: Clock,
     /// Where runs execute.
@@ -81,7 +81,7 @@ pub struct App {
 
 /// The tasks of a process.
 #[derive(Debug)]
-pub struct Running {
+pub struct AppTasks {
     node: JoinHandle<Result<(), NodeError>>,
     others: Vec<JoinHandle<()>>,
     handle: NodeHandle,
@@ -91,7 +91,7 @@ pub struct Running {
 
 /// How a process came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopResult {
     /// Nothing of it runs any more.
     Clean,
     /// Runs go on without it; the next process takes them over.
@@ -100,7 +100,7 @@ pub enum Stopped {
 
 impl App {
     /// Starts everything. Must be called within the runtime.
-    pub fn start(parts: AppParts) -> Result<(App, Running), NodeError> {
+    pub fn start(parts: AppParts) -> Result<(App, AppTasks), NodeError> {
         let AppParts { store, identity, settings, balance, agenda, allowed, keep, clock, exec, news } = parts;
         let telemetry = Telemetry::default();
         let (node, handle, fleet_news) = Node::new(NodeParts {
@@ -140,7 +140,7 @@ impl App {
             tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
             tokio::spawn(repairs::repair(app.clone())),
         ];
-        Ok((app, Running { node, others, handle, exec, store }))
+        Ok((app, AppTasks { node, others, handle, exec, store }))
     }
 }
 
@@ -175,7 +175,7 @@ impl App {
     }
 }
 
-impl Running {
+impl AppTasks {
     /// Waits until the node ends by itself: it was drained, or something is wrong.
     pub async fn ended(&mut self) -> Result<(), NodeError> {
         (&mut self.node).await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()))
@@ -187,7 +187,7 @@ impl Running {
         mut self,
         drain_for: Length,
         hurry: impl Future<Output = ()>,
-    ) -> Result<Stopped, NodeError> {
+    ) -> Result<StopResult, NodeError> {
         point("stop.asked");
         self.handle.drain(true).await;
         point("stop.draining");
@@ -196,10 +196,10 @@ impl Running {
             () = hurry => None,
         };
         let stopped = match stopped {
-            Some(ended) => ended.map(|()| Stopped::Clean),
+            Some(ended) => ended.map(|()| StopResult::Clean),
             None => {
                 self.node.abort();
-                Ok(Stopped::LetGo)
+                Ok(StopResult::LetGo)
             }
         };
         point("stop.left");

@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::Exit;
 use super::config::{ConfigArgs, exit_of, say};
-use crate::app::Stopped;
+use crate::app::StopResult;
 use crate::clock::Clock;
 use crate::config::{Config, load};
 use crate::serve::{END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
@@ -79,7 +79,7 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-async fn serve(config: &Config, clock: &Clock) -> Result<Stopped, ServeError> {
+async fn serve(config: &Config, clock: &Clock) -> Result<StopResult, ServeError> {
     // Listen for signals from the first moment, so that an early Ctrl-C does not kill the process while it creates files.
     let signals = Signals::new().map_err(ServeError::Launcher)?;
     let hangups = Hangups::new().map_err(ServeError::Launcher)?;

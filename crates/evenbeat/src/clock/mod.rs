@@ -24,10 +24,10 @@ const NO_OFFSET: i64 = i64::MIN;
 /// The clocks of one process. Clones share everything.
 #[derive(Clone)]
 pub struct Clock {
-    inner: Arc<Inner>,
+    inner: Arc<ClockState>,
 }
 
-struct Inner {
+struct ClockState {
     source: Source,
     steady: Mutex<Steady>,
     /// The store's time less the boot clock, in milliseconds.
@@ -62,7 +62,7 @@ impl Clock {
 
     fn of(source: Source) -> Clock {
         let steady = Mutex::new(Steady::not_before(Timestamp::UNIX_EPOCH));
-        Clock { inner: Arc::new(Inner { source, steady, store_offset: AtomicI64::new(NO_OFFSET) }) }
+        Clock { inner: Arc::new(ClockState { source, steady, store_offset: AtomicI64::new(NO_OFFSET) }) }
     }
 
     /// Lets time pass on a clock that is driven by hand; wakes whoever waits for an instant that has come.

@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 pub use fleet::job_file;
 pub use view::View;
 
-use crate::app::Stopped;
+use crate::app::StopResult;
 use crate::clock::Clock;
 use crate::config::{Config, Flag, Machine, Sources};
 use crate::intake::{Actor, ApplyOptions};
@@ -109,7 +109,7 @@ pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, S
 
 /// What to show next.
 #[derive(Clone, Copy, Debug)]
-pub enum Picture<'a> {
+pub enum Frame<'a> {
     /// The current fleet.
     Fleet(&'a View),
     /// The demo is stopping, which takes a moment.
@@ -118,15 +118,15 @@ pub enum Picture<'a> {
 
 /// The signals that stop a demo, including the one for a closed terminal.
 #[derive(Debug)]
-pub struct Ends {
+pub struct StopSignals {
     signals: Signals,
     hangup: unix::Signal,
 }
 
-impl Ends {
+impl StopSignals {
     /// Installs the handlers, so that the signals no longer kill the process. Must be called within the runtime.
-    pub fn new() -> io::Result<Ends> {
-        Ok(Ends { signals: Signals::new()?, hangup: unix::signal(SignalKind::hangup())? })
+    pub fn new() -> io::Result<StopSignals> {
+        Ok(StopSignals { signals: Signals::new()?, hangup: unix::signal(SignalKind::hangup())? })
     }
 
     async fn next(&mut self) {
@@ -140,10 +140,10 @@ impl Ends {
 /// Fills the store and shows the fleet until a signal arrives or the time is up.
 pub async fn run(
     server: Server,
-    mut ends: Ends,
+    mut ends: StopSignals,
     show_for: Option<Length>,
-    mut draw: impl FnMut(Picture<'_>) -> io::Result<()>,
-) -> Result<Stopped, ServeError> {
+    mut draw: impl FnMut(Frame<'_>) -> io::Result<()>,
+) -> Result<StopResult, ServeError> {
     let app = server.app.clone();
     app.fleet.read().await;
     let now = app.clock.now();
@@ -157,7 +157,7 @@ pub async fn run(
             () = ends.next() => break,
             _ = frames.tick() => {
                 // If the store is slow, the last frame stays for longer.
-                if let Ok(view) = View::of(&app).await && draw(Picture::Fleet(&view)).is_err() {
+                if let Ok(view) = View::of(&app).await && draw(Frame::Fleet(&view)).is_err() {
                     break;
                 }
             }
@@ -167,12 +167,12 @@ pub async fn run(
         }
     }
     // The terminal may be gone, but everything must be stopped anyway.
-    let _ = draw(Picture::Ending);
+    let _ = draw(Frame::Ending);
     end(server).await
 }
 
 /// Stops all runs. A second signal does not interrupt this, because it would leave runs behind that no one knows of.
-async fn end(server: Server) -> Result<Stopped, ServeError> {
+async fn end(server: Server) -> Result<StopResult, ServeError> {
     let app = server.app.clone();
     let actor = Arc::new(Actor("demo".to_owned()));
     let cancelling = tokio::spawn(async move {

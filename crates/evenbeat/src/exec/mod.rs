@@ -19,11 +19,11 @@ use crate::target::{EndDetails, Executor, NewsSender, RunNews};
 /// executors like any other.
 #[derive(Clone, Debug)]
 pub struct Router {
-    inner: Arc<Inner>,
+    inner: Arc<RouterState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct RouterState {
     /// By the kind of target: `command`, `http`, `queue`.
     executors: Vec<(&'static str, Box<dyn Executor>)>,
     /// Which executor has which run. Empty while there is only one.
@@ -35,7 +35,7 @@ struct Inner {
 impl Router {
     /// A router without executors: every run fails and says that this node has none for its target.
     pub fn new(clock: Clock, news: NewsSender) -> Router {
-        let inner = Inner { executors: Vec::new(), routes: Mutex::default(), clock, news };
+        let inner = RouterState { executors: Vec::new(), routes: Mutex::default(), clock, news };
         Router { inner: Arc::new(inner) }
     }
 
@@ -131,7 +131,7 @@ impl Router {
 /// The kind of an executor that takes every target.
 const ANY: &str = "any";
 
-impl Inner {
+impl RouterState {
     fn place_of(&self, target: &Target) -> Option<usize> {
         let kind = target.kind();
         self.executors.iter().position(|(it, _)| *it == kind || *it == ANY)

@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 
 /// The jobs whose stored times cannot be right.
 #[derive(Debug, Default)]
-pub struct Faults {
+pub struct JobFaults {
     known: Mutex<BTreeMap<JobKey, Fault>>,
     news: Notify,
 }
 
-impl Faults {
+impl JobFaults {
     /// Looks at jobs as they are, as of an instant of the fleet's time.
     pub(super) fn learn(&self, rows: &[JobNews], now: Timestamp) {
         self.look(rows, |row| repair::fault(&row.terms, &row.state, row.n_open, now));

@@ -35,7 +35,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
     let mut ledger_from = fleet.inner.clock.now();
     let mut rebuilt_at = ledger_from;
     let mut took = Length::ZERO;
-    let mut disabled = Disabled::default();
+    let mut disabled = DisabledJobs::default();
     loop {
         tokio::select! {
             heard = news.recv() => match heard {
@@ -76,9 +76,9 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
 
 /// The jobs whose stored definition cannot be read, so that each is told of once.
 #[derive(Debug, Default)]
-struct Disabled(BTreeSet<JobKey>);
+struct DisabledJobs(BTreeSet<JobKey>);
 
-impl Disabled {
+impl DisabledJobs {
     fn learn(&mut self, rows: &[JobNews]) -> Vec<Notice> {
         let mut told = Vec::new();
         for row in rows {

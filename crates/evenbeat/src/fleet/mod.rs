@@ -16,7 +16,7 @@ use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::upcoming::Start;
 use tokio::sync::watch;
 
-pub use faults::Faults;
+pub use faults::JobFaults;
 pub use follow::follow;
 
 use self::agenda::AgendaCell;
@@ -40,16 +40,16 @@ impl Default for AgendaSettings {
 /// The fleet as one process sees it. Copies share it.
 #[derive(Clone, Debug)]
 pub struct Fleet {
-    inner: Arc<Inner>,
+    inner: Arc<FleetState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct FleetState {
     ledger: Mutex<Ledger>,
     agenda: AgendaCell,
     agenda_settings: AgendaSettings,
     is_read: watch::Sender<bool>,
-    faults: Faults,
+    faults: JobFaults,
     clock: Clock,
 }
 
@@ -58,12 +58,12 @@ impl Fleet {
     pub fn new(balance: Balance, agenda_settings: AgendaSettings, clock: Clock) -> Fleet {
         let now = clock.now();
         let window = TimeWindow::starting_at(now, agenda_settings.lookahead);
-        let inner = Inner {
+        let inner = FleetState {
             ledger: Mutex::new(Ledger::new(balance, now)),
             agenda: AgendaCell::new(Agenda::empty(window)),
             agenda_settings,
             is_read: watch::channel(false).0,
-            faults: Faults::default(),
+            faults: JobFaults::default(),
             clock,
         };
         Fleet { inner: Arc::new(inner) }
@@ -110,7 +110,7 @@ impl Fleet {
     }
 
     /// The jobs whose stored times cannot be right.
-    pub fn faults(&self) -> &Faults {
+    pub fn faults(&self) -> &JobFaults {
         &self.inner.faults
     }
 

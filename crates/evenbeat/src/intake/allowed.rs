@@ -11,7 +11,7 @@ use super::IntakeError;
 
 /// What jobs may ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Allowed {
+pub struct JobPolicy {
     /// Whether a shell may read a command.
     pub shell: bool,
     /// How soon a new job runs at the latest, unless it says otherwise itself.
@@ -33,7 +33,7 @@ pub struct Quota {
     pub max_run_time: Option<Duration>,
 }
 
-impl Allowed {
+impl JobPolicy {
     /// Whether the job is one that can be run here.
     pub(super) fn check(&self, job: &Job) -> Result<(), IntakeError> {
         match &job.target {
@@ -99,13 +99,13 @@ mod tests {
     fn nobody_asks_for_more_time_than_there_is() {
         let quota =
             |plan: &str, most: Option<&str>| Quota { plan: plan.to_owned(), max_run_time: most.map(length) };
-        let allowed = Allowed {
+        let allowed = JobPolicy {
             tenants: [("acme", quota("gold", Some("2h"))), ("big", quota("unlimited", None))]
                 .map(|(tenant, quota)| (tenant.parse().unwrap(), quota))
                 .into(),
             other_tenants: quota("free", Some("10m")),
             max_run_time: Some(length("1d")),
-            ..Allowed::default()
+            ..JobPolicy::default()
         };
         let check = |asked: Option<&str>, tenant: Option<&str>, expected: &str| {
             let said = allowed
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn a_first_run_comes_as_soon_as_the_configuration_says_unless_the_job_says_otherwise() {
-        let allowed = Allowed { first_run_within: Some(length("10m")), ..Allowed::default() };
+        let allowed = JobPolicy { first_run_within: Some(length("10m")), ..JobPolicy::default() };
         assert_eq!(allowed.placed_as(&job(None, None)).first_run_within, Some(length("10m")));
         let own = Job { first_run_within: Some(length("1h")), ..job(None, None) };
         assert_eq!(allowed.placed_as(&own).first_run_within, Some(length("1h")));
-        assert_eq!(Allowed::default().placed_as(&own), Cow::Borrowed(&own));
+        assert_eq!(JobPolicy::default().placed_as(&own), Cow::Borrowed(&own));
     }
 }

@@ -9,7 +9,7 @@ use evenbeat_core::job::Job;
 use evenbeat_core::notice::Notice;
 use evenbeat_core::store::{BATCH_MAX, JobRow, PutAnswer, PutJob};
 
-use super::{Actor, Expect, Intake, IntakeError, Unwritten, audit, refused};
+use super::{Actor, Expect, Intake, IntakeError, LedgerRollback, audit, refused};
 
 /// How it is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct ApplyOptions {
 
 /// What becomes of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum JobChange {
     /// It was not there.
     Created,
     /// It has another definition.
@@ -33,25 +33,25 @@ pub enum Change {
     Removed,
 }
 
-impl Change {
+impl JobChange {
     /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
-            Change::Created => "created",
-            Change::Changed => "changed",
-            Change::Unchanged => "unchanged",
-            Change::Removed => "removed",
+            JobChange::Created => "created",
+            JobChange::Changed => "changed",
+            JobChange::Unchanged => "unchanged",
+            JobChange::Removed => "removed",
         }
     }
 }
 
 /// One job, and what became of it.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub struct ApplyResult {
     /// Which.
     pub key: JobKey,
     /// What.
-    pub change: Change,
+    pub change: JobChange,
     /// As it was, unless it is new.
     pub before: Option<Arc<Job>>,
     /// As it is, unless it is gone.
@@ -65,7 +65,7 @@ impl Intake {
         actor: &Actor,
         jobs: Vec<Job>,
         options: ApplyOptions,
-    ) -> Result<Vec<Applied>, IntakeError> {
+    ) -> Result<Vec<ApplyResult>, IntakeError> {
         // All of them are looked at before any is written.
         for job in &jobs {
             self.inner.allowed.check(job)?;
@@ -87,7 +87,7 @@ impl Intake {
         actor: &Actor,
         jobs: &[Arc<Job>],
         options: ApplyOptions,
-    ) -> Result<Vec<Applied>, IntakeError> {
+    ) -> Result<Vec<ApplyResult>, IntakeError> {
         let keys: Arc<[JobKey]> = jobs.iter().map(|job| job.key.clone()).collect();
         let rows = self.inner.store.jobs_of(keys).await?;
         let seen_of = |key: &JobKey| rows.iter().find(|row| row.job.key == *key);
@@ -98,18 +98,18 @@ impl Intake {
             let seen = seen_of(&job.key);
             let before = seen.filter(|row| !row.is_deleted).map(|row| row.job.clone());
             let change = match &before {
-                None => Change::Created,
-                Some(before) if **before == **job => Change::Unchanged,
-                Some(_) => Change::Changed,
+                None => JobChange::Created,
+                Some(before) if **before == **job => JobChange::Unchanged,
+                Some(_) => JobChange::Changed,
             };
-            if change != Change::Unchanged && !options.dry_run {
+            if change != JobChange::Unchanged && !options.dry_run {
                 unwritten.add(&job.key, seen);
                 let mut put = self.work_out_put(job.clone(), seen).await?;
-                let action = if change == Change::Created { "create" } else { "edit" };
+                let action = if change == JobChange::Created { "create" } else { "edit" };
                 put.audit = Some(audit(actor, action, &job.key, ""));
                 puts.push(put);
             }
-            applied.push(Applied { key: job.key.clone(), change, before, after: Some(job.clone()) });
+            applied.push(ApplyResult { key: job.key.clone(), change, before, after: Some(job.clone()) });
         }
         self.write_batch(actor, puts, unwritten).await?;
         Ok(applied)
@@ -120,7 +120,7 @@ impl Intake {
         &self,
         actor: &Actor,
         puts: Vec<PutJob>,
-        unwritten: Unwritten,
+        unwritten: LedgerRollback,
     ) -> Result<(), IntakeError> {
         if puts.is_empty() {
             return Ok(());
@@ -160,7 +160,7 @@ impl Intake {
         actor: &Actor,
         declared: &BTreeSet<JobKey>,
         options: ApplyOptions,
-    ) -> Result<Vec<Applied>, IntakeError> {
+    ) -> Result<Vec<ApplyResult>, IntakeError> {
         let mut removed = Vec::new();
         let mut after: Option<JobKey> = None;
         loop {
@@ -177,7 +177,7 @@ impl Intake {
                     .await?;
                 }
                 let before = Some(row.job.clone());
-                removed.push(Applied { key, change: Change::Removed, before, after: None });
+                removed.push(ApplyResult { key, change: JobChange::Removed, before, after: None });
             }
         }
     }

@@ -7,20 +7,20 @@ use super::IntakeError;
 
 /// The keys of all requests that are being handled by this process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InFlight(Arc<Mutex<BTreeSet<u128>>>);
+pub(super) struct KeysInFlight(Arc<Mutex<BTreeSet<u128>>>);
 
 /// One of them. It is over when this is dropped, also when the caller went away.
 #[derive(Debug)]
-pub(super) struct Entered {
+pub(super) struct KeyGuard {
     key: u128,
-    all: InFlight,
+    all: KeysInFlight,
 }
 
-impl InFlight {
+impl KeysInFlight {
     /// Begins to handle a request; refused while another with the same key is being handled.
-    pub(super) fn enter(&self, key: u128) -> Result<Entered, IntakeError> {
+    pub(super) fn enter(&self, key: u128) -> Result<KeyGuard, IntakeError> {
         if self.lock().insert(key) {
-            Ok(Entered { key, all: self.clone() })
+            Ok(KeyGuard { key, all: self.clone() })
         } else {
             Err(IntakeError::KeyInFlight)
         }
@@ -31,7 +31,7 @@ impl InFlight {
     }
 }
 
-impl Drop for Entered {
+impl Drop for KeyGuard {
     fn drop(&mut self) {
         self.all.lock().remove(&self.key);
     }
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn one_request_of_a_key_is_handled_at_a_time() {
-        let all = InFlight::default();
+        let all = KeysInFlight::default();
         let first = all.enter(1).unwrap();
         assert!(matches!(all.enter(1), Err(IntakeError::KeyInFlight)));
         let _other = all.enter(2).unwrap();

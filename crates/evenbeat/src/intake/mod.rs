@@ -29,10 +29,10 @@ use evenbeat_core::store::{
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::value::Value;
 
-pub use allowed::{Allowed, Quota};
-pub use apply::{Applied, ApplyOptions, Change};
+pub use allowed::{JobPolicy, Quota};
+pub use apply::{ApplyOptions, ApplyResult, JobChange};
 pub use error::IntakeError;
-pub use rebalance::{Rebalanced, StoredPlan};
+pub use rebalance::{RebalanceResult, StoredPlan};
 
 use crate::clock::Clock;
 use crate::fleet::Fleet;
@@ -41,7 +41,7 @@ use crate::node::NodeHandle;
 use crate::node::telemetry::Telemetry;
 use crate::store::any::AnyStore;
 use crate::store::query::PAGE_MAX;
-use in_flight::InFlight;
+use in_flight::KeysInFlight;
 
 /// How often a change is worked out anew because others were quicker.
 const N_TRIES: u32 = 10;
@@ -62,18 +62,18 @@ pub struct Actor(pub String);
 /// The door. Copies share everything.
 #[derive(Clone, Debug)]
 pub struct Intake {
-    inner: Arc<Inner>,
+    inner: Arc<IntakeState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct IntakeState {
     store: AnyStore,
     fleet: Fleet,
     node: NodeHandle,
     telemetry: Telemetry,
-    allowed: Allowed,
+    allowed: JobPolicy,
     clock: Clock,
-    in_flight: InFlight,
+    in_flight: KeysInFlight,
 }
 
 /// What a door needs.
@@ -88,7 +88,7 @@ pub struct IntakeParts {
     /// Who is told.
     pub telemetry: Telemetry,
     /// What jobs may ask for.
-    pub allowed: Allowed,
+    pub allowed: JobPolicy,
     /// What time it is.
     pub clock: Clock,
 }
@@ -109,8 +109,8 @@ impl Intake {
     /// A door to this store.
     pub fn new(parts: IntakeParts) -> Intake {
         let IntakeParts { store, fleet, node, telemetry, allowed, clock } = parts;
-        let in_flight = InFlight::default();
-        Intake { inner: Arc::new(Inner { store, fleet, node, telemetry, allowed, clock, in_flight }) }
+        let in_flight = KeysInFlight::default();
+        Intake { inner: Arc::new(IntakeState { store, fleet, node, telemetry, allowed, clock, in_flight }) }
     }
 
     /// Creates a job, or gives it another definition.
@@ -364,7 +364,7 @@ impl Intake {
         action: &'static str,
         detail: &str,
         mut put: PutJob,
-        unwritten: Unwritten,
+        unwritten: LedgerRollback,
     ) -> Result<Result<JobRow, Option<JobRow>>, IntakeError> {
         put.audit = Some(audit(actor, action, &put.job.key, detail));
         let key = put.job.key.clone();
@@ -387,8 +387,8 @@ impl Intake {
         Ok(written)
     }
 
-    fn unwritten(&self) -> Unwritten {
-        Unwritten { intake: self.clone(), jobs: Vec::new() }
+    fn unwritten(&self) -> LedgerRollback {
+        LedgerRollback { intake: self.clone(), jobs: Vec::new() }
     }
 
     /// What the ledger believes of a job from now on.
@@ -446,12 +446,12 @@ impl Intake {
 
 /// Jobs whose new places are on the ledger and not yet in the store. Whatever keeps them from being written (an error,
 /// an outage, a request that was given up) takes their load off the ledger again.
-struct Unwritten {
+struct LedgerRollback {
     intake: Intake,
     jobs: Vec<(JobKey, Option<JobRow>)>,
 }
 
-impl Unwritten {
+impl LedgerRollback {
     /// A job that is about to be placed, and what the store has of it now.
     fn add(&mut self, key: &JobKey, row: Option<&JobRow>) {
         self.jobs.push((key.clone(), row.cloned()));
@@ -463,7 +463,7 @@ impl Unwritten {
     }
 }
 
-impl Drop for Unwritten {
+impl Drop for LedgerRollback {
     fn drop(&mut self) {
         for (key, row) in std::mem::take(&mut self.jobs) {
             self.intake.note(&key, row.as_ref());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A plan that was read back.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ReadPlan {
+pub(super) struct ParsedPlan {
     /// What the fleet was when the plan was made; see [`fleet_of`].
     pub(super) fleet: String,
     /// By key.
@@ -73,7 +73,7 @@ pub(super) fn write(plan: &RebalancePlan, fleet: String) -> String {
 }
 
 /// Reads what [`write()`] wrote. None if it is no such text, for example of another version of this program.
-pub(super) fn read(text: &str) -> Option<ReadPlan> {
+pub(super) fn read(text: &str) -> Option<ParsedPlan> {
     let PlanText { fleet, old_score, new_score, moves, kept } = serde_json::from_str(text).ok()?;
     let one_move = |it: MoveText| {
         let new_time = Timestamp::from_millis(it.new);
@@ -90,7 +90,7 @@ pub(super) fn read(text: &str) -> Option<ReadPlan> {
         let reason = KeptReason::ALL.into_iter().find(|it| it.as_str() == reason)?;
         Some(Kept { key: key.parse::<JobKey>().ok()?, reason })
     };
-    Some(ReadPlan {
+    Some(ParsedPlan {
         fleet,
         moves: moves.into_iter().map(one_move).collect::<Option<_>>()?,
         kept: kept.into_iter().map(one_kept).collect::<Option<_>>()?,

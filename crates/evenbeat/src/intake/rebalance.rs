@@ -13,7 +13,7 @@ use evenbeat_core::store::{
 };
 use evenbeat_core::time::Timestamp;
 
-use super::plan_text::{self, ReadPlan};
+use super::plan_text::{self, ParsedPlan};
 use super::{Actor, Intake, IntakeError, N_TRIES, audit};
 use crate::mint::mint;
 
@@ -31,7 +31,7 @@ pub struct StoredPlan {
 
 /// What a rebalance did.
 #[derive(Clone, Debug)]
-pub struct Rebalanced {
+pub struct RebalanceResult {
     /// Jobs that moved.
     pub moved: Vec<Move>,
     /// Jobs that did not, and why.
@@ -43,7 +43,7 @@ pub struct Rebalanced {
 }
 
 /// A move that is about to be written.
-struct Pending {
+struct PendingMove {
     /// As the plan has it.
     planned: Move,
     /// As it is made.
@@ -71,7 +71,7 @@ impl Intake {
     }
 
     /// Makes a plan and applies it in one step.
-    pub async fn rebalance_now(&self, actor: &Actor) -> Result<Rebalanced, IntakeError> {
+    pub async fn rebalance_now(&self, actor: &Actor) -> Result<RebalanceResult, IntakeError> {
         let mut n_plans = 0;
         loop {
             n_plans += 1;
@@ -84,7 +84,7 @@ impl Intake {
     }
 
     /// Applies exactly that plan. Jobs that run, or may not be moved now, stay where they are and are reported.
-    pub async fn rebalance(&self, actor: &Actor, id: PlanId) -> Result<Rebalanced, IntakeError> {
+    pub async fn rebalance(&self, actor: &Actor, id: PlanId) -> Result<RebalanceResult, IntakeError> {
         let stored = self.inner.store.plan(id).await?;
         let plan = stored.and_then(|it| plan_text::read(&it.text));
         let plan = plan.ok_or(IntakeError::NoSuchPlan { plan: id })?;
@@ -126,7 +126,7 @@ impl Intake {
         scores: (f64, f64),
         moved: Vec<Move>,
         skipped: Vec<Kept>,
-    ) -> Rebalanced {
+    ) -> RebalanceResult {
         let (old_score, planned_score) = scores;
         let day = self.inner.fleet.distribution_async(self.inner.clock.now(), 24).await;
         let new_score = day.map_or(planned_score, |day| day.score());
@@ -136,7 +136,7 @@ impl Intake {
         }
         let (n_moved, n_skipped) = (moved.len(), skipped.len());
         self.inner.telemetry.tell(Notice::Rebalanced { n_moved, n_skipped, old_score, new_score });
-        Rebalanced { moved, skipped, old_score, new_score }
+        RebalanceResult { moved, skipped, old_score, new_score }
     }
 
     async fn all_rows(&self) -> Result<Vec<JobRow>, IntakeError> {
@@ -155,11 +155,11 @@ impl Intake {
 /// What is to be written for a plan, and which of its jobs cannot be moved now; none if the fleet is another than the
 /// plan was made for. Rows and moves are in the order of their keys.
 fn work_out(
-    plan: ReadPlan,
+    plan: ParsedPlan,
     rows: &[JobRow],
     actor: &Actor,
     now: Timestamp,
-) -> Option<(Vec<Pending>, Vec<Kept>)> {
+) -> Option<(Vec<PendingMove>, Vec<Kept>)> {
     if plan_text::fleet_of(rows) != plan.fleet {
         return None;
     }
@@ -175,7 +175,7 @@ fn work_out(
 }
 
 /// A move as it can be made now, or why it cannot; none if it can never be made again.
-fn pend(row: &JobRow, planned: Move, actor: &Actor, now: Timestamp) -> Option<Result<Pending, Kept>> {
+fn pend(row: &JobRow, planned: Move, actor: &Actor, now: Timestamp) -> Option<Result<PendingMove, Kept>> {
     match edit::apply_move(row, &planned, now) {
         Ok(mut put) => {
             let (old_time, new_time) = (row.state.next_run_at?, put.state.next_run_at?);
@@ -184,7 +184,7 @@ fn pend(row: &JobRow, planned: Move, actor: &Actor, now: Timestamp) -> Option<Re
             let made = Move { old_time, new_time, gap, ..planned.clone() };
             let detail = format!("{old_time} to {new_time}");
             put.audit = Some(audit(actor, "rebalance", &row.job.key, &detail));
-            Some(Ok(Pending { planned, made, revision: row.revision, put }))
+            Some(Ok(PendingMove { planned, made, revision: row.revision, put }))
         }
         Err(Refusal::Kept(reason)) => Some(Err(Kept { key: row.job.key.clone(), reason })),
         Err(_) => None,
@@ -193,7 +193,7 @@ fn pend(row: &JobRow, planned: Move, actor: &Actor, now: Timestamp) -> Option<Re
 
 /// Works one move out again from a row that has changed, and returns the job if it cannot be moved now; none if a person
 /// changed it. The moves are in the order of their keys.
-fn rework(pending: &mut Vec<Pending>, row: &JobRow, actor: &Actor, now: Timestamp) -> Option<Vec<Kept>> {
+fn rework(pending: &mut Vec<PendingMove>, row: &JobRow, actor: &Actor, now: Timestamp) -> Option<Vec<Kept>> {
     let idx = pending.binary_search_by(|it| it.planned.key.cmp(&row.job.key)).ok()?;
     let it = pending.get_mut(idx)?;
     if it.revision != row.revision || row.is_deleted {

@@ -11,10 +11,10 @@ use evenbeat_core::time::{BootTime, Duration};
 
 /// Sessions as they were last seen. Copies share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Doubts(Arc<Mutex<BTreeMap<SessionId, Seen>>>);
+pub(super) struct Doubts(Arc<Mutex<BTreeMap<SessionId, Sighting>>>);
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Sighting {
     beat: u64,
     /// When this beat was first seen.
     since: BootTime,
@@ -28,7 +28,7 @@ impl Doubts {
         seen.retain(|session, _| sessions.iter().any(|it| it.spec.id == *session));
         let mut silent = Vec::new();
         for SessionRow { spec, beat, .. } in sessions {
-            let fresh = Seen { beat: *beat, since: now, is_doubted: false };
+            let fresh = Sighting { beat: *beat, since: now, is_doubted: false };
             let it = seen.entry(spec.id).or_insert(fresh);
             if it.beat != *beat {
                 *it = fresh;

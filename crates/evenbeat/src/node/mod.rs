@@ -4,13 +4,13 @@
 //! between two events.
 
 mod doubts;
-mod marks;
+mod start_writer;
 pub mod metrics;
 mod outcomes;
-mod pages;
+mod feed_reader;
 mod perform;
 mod reports;
-mod standings;
+mod roster_keeper;
 pub mod telemetry;
 mod trouble;
 pub mod write_probe;
@@ -30,11 +30,11 @@ use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use self::doubts::Doubts;
-use self::marks::Marks;
-use self::pages::Pages;
+use self::feed_reader::FeedReader;
 use self::perform::Performer;
 use self::reports::Reports;
-use self::standings::{Standings, changed_by};
+use self::roster_keeper::{RosterKeeper, changed_by};
+use self::start_writer::StartWriter;
 use self::telemetry::Telemetry;
 use self::trouble::Troubles;
 use crate::clock::{Clock, Timer, WallSteps};
@@ -44,7 +44,7 @@ use crate::store::any::AnyStore;
 use crate::target::RunNews;
 
 /// So many words wait for the engine; who has more to say waits.
-const WORDS_MAX: usize = 4_096;
+const MESSAGES_MAX: usize = 4_096;
 
 /// So many pages of changes wait for whoever follows the fleet.
 const PAGES_MAX: usize = 16;
@@ -74,7 +74,7 @@ pub struct NodeIdentity {
 }
 
 /// What comes into the loop.
-enum Word {
+enum Message {
     Event(Event),
     Asked(Question),
     OtherTimings(Timings),
@@ -113,23 +113,23 @@ pub enum FleetNews {
 
 /// How much of a load whoever follows the fleet has not been told yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Untold {
+enum FleetBacklog {
     Nothing,
     /// All jobs after this one, by their keys.
     After(Option<JobKey>),
 }
 
-impl Untold {
+impl FleetBacklog {
     /// The next that is told.
     fn next(&mut self, engine: &Engine, now: Now) -> FleetNews {
-        let after = match std::mem::replace(self, Untold::Nothing) {
-            Untold::Nothing => None,
-            Untold::After(key) => key,
+        let after = match std::mem::replace(self, FleetBacklog::Nothing) {
+            FleetBacklog::Nothing => None,
+            FleetBacklog::After(key) => key,
         };
         let rows = engine.jobs_after(after.as_ref(), TOLD_MAX);
         match rows.last() {
             Some(last) => {
-                *self = Untold::After(Some(last.key.clone()));
+                *self = FleetBacklog::After(Some(last.key.clone()));
                 FleetNews::Rows(rows, engine.time(now))
             }
             None => FleetNews::Read,
@@ -140,7 +140,7 @@ impl Untold {
 /// A way to reach a node.
 #[derive(Clone, Debug)]
 pub struct NodeHandle {
-    inbox: mpsc::Sender<Word>,
+    inbox: mpsc::Sender<Message>,
     nudge: Arc<Notify>,
 }
 
@@ -153,7 +153,7 @@ impl NodeHandle {
     /// Tells it to finish what runs, take nothing new, and leave; or no longer so.
     pub async fn drain(&self, is_draining: bool) {
         // A node that is gone has left already.
-        let _ = self.inbox.send(Word::Event(Event::Drain(is_draining))).await;
+        let _ = self.inbox.send(Message::Event(Event::Drain(is_draining))).await;
     }
 
     /// Asks the engine something; it is answered between two events, so it must be quick. None if the node is gone.
@@ -181,7 +181,7 @@ impl NodeHandle {
             // Whoever asked may not want to know any more.
             let _ = tell.send(question(engine, roster, now));
         });
-        self.inbox.send(Word::Asked(question)).await.ok()?;
+        self.inbox.send(Message::Asked(question)).await.ok()?;
         hear.await.ok()
     }
 }
@@ -208,16 +208,16 @@ pub struct NodeParts {
 /// A node, before and while it runs.
 pub struct Node {
     engine: Engine,
-    standings: Standings,
+    standings: RosterKeeper,
     performer: Performer,
-    inbox: mpsc::Receiver<Word>,
+    inbox: mpsc::Receiver<Message>,
     news: mpsc::Receiver<RunNews>,
     nudge: Arc<Notify>,
     fleet: mpsc::Sender<FleetNews>,
     /// Whether the engine had read everything when we last looked.
     was_loaded: bool,
     /// What whoever follows the fleet has not been told yet, after a load.
-    untold: Untold,
+    untold: FleetBacklog,
     clock: Clock,
     timer: Timer,
     steps: WallSteps,
@@ -240,17 +240,17 @@ impl Node {
     /// A node that has not begun, a way to reach it, and what it hears of the fleet. Must be called within the runtime.
     pub fn new(parts: NodeParts) -> Result<(Node, NodeHandle, mpsc::Receiver<FleetNews>), NodeError> {
         let NodeParts { identity, settings, store, exec, news, telemetry, clock } = parts;
-        let (to_inbox, inbox) = mpsc::channel(WORDS_MAX);
+        let (to_inbox, inbox) = mpsc::channel(MESSAGES_MAX);
         let (to_fleet, fleet) = mpsc::channel(PAGES_MAX);
         let nudge = Arc::new(Notify::new());
         let handle = NodeHandle { inbox: to_inbox.clone(), nudge: Arc::clone(&nudge) };
         let (timings, is_leased) = (settings.lease.unwrap_or_default(), settings.lease.is_some());
         let node = Node {
             engine: Engine::new(settings),
-            standings: Standings::new(clock.now()),
+            standings: RosterKeeper::new(clock.now()),
             performer: Performer {
-                marks: Marks::to(store.clone()),
-                pages: Pages::of(store.clone()),
+                marks: StartWriter::to(store.clone()),
+                pages: FeedReader::of(store.clone()),
                 store,
                 exec,
                 telemetry,
@@ -269,7 +269,7 @@ impl Node {
             nudge,
             fleet: to_fleet,
             was_loaded: false,
-            untold: Untold::Nothing,
+            untold: FleetBacklog::Nothing,
             timer: Timer::new(&clock).map_err(NodeError::Timer)?,
             steps: WallSteps::new(&clock).map_err(NodeError::Timer)?,
             offset: offset(&clock),
@@ -290,12 +290,12 @@ impl Node {
             tokio::select! {
                 biased;
                 word = self.inbox.recv() => match word {
-                    Some(Word::Event(event)) => self.hear(event).await,
-                    Some(Word::Asked(question)) => self.answer(question),
-                    Some(Word::OtherTimings(theirs)) => {
+                    Some(Message::Event(event)) => self.hear(event).await,
+                    Some(Message::Asked(question)) => self.answer(question),
+                    Some(Message::OtherTimings(theirs)) => {
                         return Err(NodeError::OtherTimings { theirs: Box::new(theirs) });
                     }
-                    Some(Word::Left) | None => return Ok(()),
+                    Some(Message::Left) | None => return Ok(()),
                 },
                 Some(news) = self.news.recv(), if !self.is_joining => self.hear_of_runs(news),
                 () = self.nudge.notified() => self.feed(Event::Nudged),
@@ -307,7 +307,7 @@ impl Node {
                     step.map_err(NodeError::Timer)?;
                     self.feed(Event::Woke);
                 }
-                Ok(place) = fleet.reserve(), if self.untold != Untold::Nothing => {
+                Ok(place) = fleet.reserve(), if self.untold != FleetBacklog::Nothing => {
                     place.send(self.untold.next(&self.engine, self.clock.both()));
                 }
             }
@@ -358,9 +358,9 @@ impl Node {
         }
         self.was_loaded = is_loaded;
         if is_loaded {
-            self.untold = Untold::After(None);
+            self.untold = FleetBacklog::After(None);
         } else {
-            self.untold = Untold::Nothing;
+            self.untold = FleetBacklog::Nothing;
             self.pass_on(FleetNews::Reset).await;
         }
     }

@@ -18,12 +18,12 @@ use evenbeat_core::zone::Zone;
 use tokio::sync::mpsc;
 
 use super::doubts::Doubts;
-use super::marks::Marks;
+use super::feed_reader::FeedReader;
 use super::outcomes;
-use super::pages::Pages;
 use super::reports::Reports;
+use super::start_writer::StartWriter;
 use super::telemetry::Telemetry;
-use super::{NodeIdentity, Word};
+use super::{Message, NodeIdentity};
 use crate::clock::Clock;
 use crate::exec::Router;
 use crate::mint::mint;
@@ -50,14 +50,14 @@ pub(super) struct Performer {
     pub(super) timings: Timings,
     /// Whether the store has leases, and is not one process's own.
     pub(super) is_leased: bool,
-    pub(super) inbox: mpsc::Sender<Word>,
+    pub(super) inbox: mpsc::Sender<Message>,
     /// Whose commands these are.
     pub(super) session: Option<SessionId>,
     /// Whether the session before this one was told to take nothing new. A drain lasts as long as the process,
     /// however often it has to join anew.
     pub(super) is_drained: bool,
-    pub(super) marks: Marks,
-    pub(super) pages: Pages,
+    pub(super) marks: StartWriter,
+    pub(super) pages: FeedReader,
     /// What runs reported and how they came to their end, until that is on record.
     pub(super) reports: Reports,
     /// Sessions that have been silent.
@@ -163,7 +163,7 @@ impl Performer {
                     point("leave.asked");
                     let _ = store.leave(me).await;
                     point("leave.answered");
-                    let _ = inbox.send(Word::Left).await;
+                    let _ = inbox.send(Message::Left).await;
                 });
             }
             other => unreachable!("{other:?} needs no session"),
@@ -218,7 +218,7 @@ impl Performer {
         tokio::spawn(async move {
             let event = answer.await;
             // A node that is gone wants to hear nothing.
-            let _ = inbox.send(Word::Event(event)).await;
+            let _ = inbox.send(Message::Event(event)).await;
         });
     }
 
@@ -247,7 +247,7 @@ impl Performer {
                             continue;
                         }
                     };
-                if let Word::Event(Event::Joined { adopted, .. }) = &word
+                if let Message::Event(Event::Joined { adopted, .. }) = &word
                     && !adopted.is_empty()
                 {
                     telemetry.tell(Notice::RunsAdopted { n_runs: adopted.len() });
@@ -267,11 +267,11 @@ async fn join_once(
     timings: Timings,
     is_leased: bool,
     is_drained: bool,
-) -> Result<Word, StoreDown> {
+) -> Result<Message, StoreDown> {
     let session = spec.id;
     point("join.asked");
     match store.join(spec, timings).await? {
-        Joined::OtherTimings(theirs) => Ok(Word::OtherTimings(theirs)),
+        Joined::OtherTimings(theirs) => Ok(Message::OtherTimings(theirs)),
         Joined::Welcome { epoch, is_open, now } => {
             point("join.answered");
             if is_drained {
@@ -285,7 +285,7 @@ async fn join_once(
             let jobs = store.jobs_of(keys.into_iter().collect()).await?;
             exec.adopt(&ours, &jobs, is_leased).await;
             point("adopt.done");
-            Ok(Word::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
+            Ok(Message::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
         }
     }
 }

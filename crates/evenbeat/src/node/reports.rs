@@ -14,10 +14,10 @@ const ERROR_CHARS_MAX: usize = 2_000;
 
 /// Reports by run. Copies share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reports(Arc<Mutex<Known>>);
+pub(super) struct Reports(Arc<Mutex<ReportBuffer>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct ReportBuffer {
     reports: BTreeMap<RunId, Arc<RunReport>>,
     /// Of runs that are being stopped, the limit that they exceeded.
     limits: BTreeMap<RunId, String>,
@@ -69,7 +69,7 @@ impl Reports {
         known.limits.remove(&run);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ReportBuffer> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,14 +19,14 @@ const HOLDS_FOR: Duration = Duration::from_secs(1);
 const WITHIN: Length = Length::from_secs(5);
 
 /// When it was last tried, and what came of it.
-type Probe = (BootTime, Result<(), String>);
+type ProbeResult = (BootTime, Result<(), String>);
 
 /// Writes something now and then, when somebody wants to know. Copies share it.
 #[derive(Clone, Debug)]
 pub struct WriteProbe {
     store: AnyStore,
     clock: Clock,
-    last: Arc<Mutex<Option<Probe>>>,
+    last: Arc<Mutex<Option<ProbeResult>>>,
 }
 
 impl WriteProbe {

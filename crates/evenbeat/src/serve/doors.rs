@@ -26,7 +26,7 @@ pub struct Doors {
 }
 
 /// Doors that nobody answers at yet.
-pub(super) struct Unopened {
+pub(super) struct BoundDoors {
     doors: Doors,
     tcp: TcpListener,
     socket: Socket,
@@ -34,23 +34,23 @@ pub(super) struct Unopened {
 
 /// Someone answers.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct OpenDoors {
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
 
-impl Unopened {
-    pub(super) async fn bind(config: &Config) -> Result<Unopened, ServeError> {
+impl BoundDoors {
+    pub(super) async fn bind(config: &Config) -> Result<BoundDoors, ServeError> {
         let failed = |source| ServeError::Listen { door: config.listen.to_string(), source };
         let tcp = TcpListener::bind(config.listen).await.map_err(failed)?;
         let address = tcp.local_addr().map_err(failed)?;
         let socket = Socket::bind(&config.socket)?;
-        Ok(Unopened { doors: Doors { address, socket: socket.path().to_owned() }, tcp, socket })
+        Ok(BoundDoors { doors: Doors { address, socket: socket.path().to_owned() }, tcp, socket })
     }
 
-    pub(super) fn open(self, app: &App, places: &Places) -> (Doors, Listening) {
+    pub(super) fn open(self, app: &App, places: &Places) -> (Doors, OpenDoors) {
         let options = ApiOptions { hosts: vec![self.doors.address.to_string()], ..ApiOptions::default() };
-        let logs = Arc::new(Logs(places.clone()));
+        let logs = Arc::new(RunLogs(places.clone()));
         let routes = router(app.clone(), logs, options);
         let listeners = Listeners { tcp: vec![self.tcp], sockets: vec![self.socket] };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -61,11 +61,11 @@ impl Unopened {
             };
             serve(listeners, routes, stopped).await;
         });
-        (self.doors, Listening { stop, serving })
+        (self.doors, OpenDoors { stop, serving })
     }
 }
 
-impl Listening {
+impl OpenDoors {
     pub(super) async fn stop(self) {
         drop(self.stop);
         let _ = self.serving.await;
@@ -74,9 +74,9 @@ impl Listening {
 
 /// The logs of this node's runs.
 #[derive(Debug)]
-struct Logs(Places);
+struct RunLogs(Places);
 
-impl LogBook for Logs {
+impl LogBook for RunLogs {
     fn read(&self, run: RunId, from: u64, most: usize) -> io::Result<Option<LogPart>> {
         let mut reader = read_log(&self.0, run, from);
         if !self.0.log(run).exists() && !self.0.run(run).exists() {

@@ -11,7 +11,7 @@ use evenbeat_core::zone::Zones;
 
 use super::{ServeError, open};
 use crate::app::App;
-use crate::intake::{Actor, Applied, ApplyOptions, Change, IntakeError};
+use crate::intake::{Actor, ApplyOptions, ApplyResult, IntakeError, JobChange};
 use crate::jobfile::{Diagnostics, load};
 
 /// How many faults of invalid files are logged, one line each.
@@ -62,7 +62,7 @@ impl JobFiles {
         }
     }
 
-    async fn applied(&mut self, app: &App, jobs: Vec<Job>) -> Result<Vec<Applied>, IntakeError> {
+    async fn applied(&mut self, app: &App, jobs: Vec<Job>) -> Result<Vec<ApplyResult>, IntakeError> {
         let declared = jobs.iter().map(|job| job.key.clone()).collect();
         // Jobs are placed around those that are there.
         app.fleet.read().await;
@@ -74,26 +74,27 @@ impl JobFiles {
 }
 
 /// Why job files cannot be used.
-enum Unusable {
+enum JobFilesError {
     File(ServeError),
     Faults(Box<Diagnostics>),
 }
 
-fn read(paths: &[PathBuf], now: Timestamp) -> Result<Vec<Job>, Unusable> {
-    let texts = open::texts(paths).map_err(Unusable::File)?;
-    let loaded = load(&texts, now, &mut Zones::new()).map_err(|faults| Unusable::Faults(Box::new(faults)))?;
+fn read(paths: &[PathBuf], now: Timestamp) -> Result<Vec<Job>, JobFilesError> {
+    let texts = open::texts(paths).map_err(JobFilesError::File)?;
+    let loaded =
+        load(&texts, now, &mut Zones::new()).map_err(|faults| JobFilesError::Faults(Box::new(faults)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
 }
 
-impl Unusable {
+impl JobFilesError {
     fn log(self) {
         const SAID: &str = "job files not reloaded; nothing changed";
         match self {
-            Unusable::File(error) => {
+            JobFilesError::File(error) => {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
                 tracing::error!(%error, source, "{SAID}");
             }
-            Unusable::Faults(faults) => {
+            JobFilesError::Faults(faults) => {
                 for fault in faults.iter().take(FAULTS_MAX) {
                     let file = faults.source_of(fault).map(|it| it.name.as_str());
                     let line = faults.positions_of(fault).map(|(from, _)| from.line);
@@ -106,27 +107,27 @@ impl Unusable {
 }
 
 /// Says what became of each job that changed, and of those that no file declares any more.
-fn log<'a>(applied: &[Applied], undeclared: impl Iterator<Item = &'a JobKey>) {
+fn log<'a>(applied: &[ApplyResult], undeclared: impl Iterator<Item = &'a JobKey>) {
     let count = |change| applied.iter().filter(|it| it.change == change).count();
     for it in applied {
         let job = &it.key;
         match it.change {
-            Change::Created => tracing::info!(%job, "job created"),
-            Change::Changed => tracing::info!(%job, fields = changed_fields(it), "job changed"),
-            Change::Removed => tracing::info!(%job, "job removed"),
-            Change::Unchanged => {}
+            JobChange::Created => tracing::info!(%job, "job created"),
+            JobChange::Changed => tracing::info!(%job, fields = changed_fields(it), "job changed"),
+            JobChange::Removed => tracing::info!(%job, "job removed"),
+            JobChange::Unchanged => {}
         }
     }
     for job in undeclared {
         tracing::warn!(%job, "job no longer in any job file; it stays until it is deleted");
     }
     let (created, changed, unchanged) =
-        (count(Change::Created), count(Change::Changed), count(Change::Unchanged));
+        (count(JobChange::Created), count(JobChange::Changed), count(JobChange::Unchanged));
     tracing::info!(created, changed, unchanged, "job files reloaded");
 }
 
 /// The names of the fields that are not what they were.
-fn changed_fields(it: &Applied) -> String {
+fn changed_fields(it: &ApplyResult) -> String {
     let table = |job: &Option<std::sync::Arc<Job>>| job.as_ref().map(|job| written(job)).unwrap_or_default();
     let (before, after) = (table(&it.before), table(&it.after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();

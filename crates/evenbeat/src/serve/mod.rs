@@ -14,15 +14,15 @@ use evenbeat_core::time::{Duration, Timestamp};
 use tokio::runtime::Runtime;
 
 pub use doors::Doors;
-use doors::{Listening, Unopened};
+use doors::{BoundDoors, OpenDoors};
 use home::Home;
 use job_files::JobFiles;
 pub use logging::start_logging;
 pub use open::ServeError;
 pub use signals::{Hangups, Signal, Signals};
 
-use crate::app::housekeeping::Keep;
-use crate::app::{App, AppParts, Running, Stopped};
+use crate::app::housekeeping::HousekeepingRules;
+use crate::app::{App, AppParts, AppTasks, StopResult};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::exec::Router;
@@ -44,8 +44,8 @@ pub struct Server {
     pub places: Places,
     /// Where people reach it.
     pub doors: Doors,
-    running: Running,
-    listening: Listening,
+    running: AppTasks,
+    listening: OpenDoors,
     job_files: JobFiles,
     _node_lock: open::NodeLock,
 }
@@ -56,7 +56,7 @@ impl Server {
         let places = Places::open(&config.data_dir)?;
         let node_lock = open::NodeLock::take(&places).await?;
         // Whoever cannot be reached, or does not know what to run, need not begin.
-        let unopened = Unopened::bind(config).await?;
+        let unopened = BoundDoors::bind(config).await?;
         let jobs = open::jobs(&config.jobs, clock.now())?;
         point("serve.bound");
         let home = Home::open(&places, &places.root().join(open::NODE_LOCK))?;
@@ -81,7 +81,7 @@ impl Server {
             clock: clock.clone(),
             exec,
             news,
-            keep: Keep {
+            keep: HousekeepingRules {
                 retention: config.retention(),
                 scores: config.retention.scores,
                 logs: Some((places.clone(), config.retention.logs)),
@@ -99,7 +99,7 @@ impl Server {
 
     /// Waits until it is asked to stop, or cannot go on; then stops in good order. A second signal lets go at once.
     /// Meanwhile job files are read again whenever that is asked for.
-    pub async fn run(mut self, mut signals: Signals, mut hangups: Hangups) -> Result<Stopped, ServeError> {
+    pub async fn run(mut self, mut signals: Signals, mut hangups: Hangups) -> Result<StopResult, ServeError> {
         let (app, mut job_files) = (self.app.clone(), std::mem::take(&mut self.job_files));
         // In a task of its own: nobody who wants to stop waits for it. Signals that come during a reload are one.
         let reloading = tokio::spawn(async move {
@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// Takes nothing new, waits for what runs, and leaves; `hurry` lets go at once.
-    pub async fn stop(self, hurry: impl Future<Output = ()>) -> Result<Stopped, ServeError> {
+    pub async fn stop(self, hurry: impl Future<Output = ()>) -> Result<StopResult, ServeError> {
         let Server { running, listening, .. } = self;
         let stopped = running.stop(DRAIN_FOR, hurry).await?;
         // People can look on until the end.
@@ -136,11 +136,11 @@ impl Server {
 pub const END_WITHIN: Length = Length::from_secs(2);
 
 /// Ends everything that still executes and says that the process has stopped. Nothing happens after that.
-pub fn end(runtime: Runtime, stopped: Stopped) {
+pub fn end(runtime: Runtime, stopped: StopResult) {
     runtime.shutdown_timeout(END_WITHIN);
     match stopped {
-        Stopped::Clean => tracing::info!("stopped"),
-        Stopped::LetGo => {
+        StopResult::Clean => tracing::info!("stopped"),
+        StopResult::LetGo => {
             tracing::warn!("stopped; runs go on without this process, and the next one takes them over");
         }
     }

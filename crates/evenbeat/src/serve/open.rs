@@ -21,7 +21,7 @@ use crate::api::SocketError;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::StorePlace;
-use crate::intake::{Allowed, IntakeError, Quota};
+use crate::intake::{IntakeError, JobPolicy, Quota};
 use crate::jobfile::{Loaded, SourceText, load};
 use crate::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
@@ -267,10 +267,10 @@ pub(super) async fn identity(
 }
 
 /// What jobs may ask for.
-pub(super) fn allowed(config: &Config) -> Allowed {
+pub(super) fn allowed(config: &Config) -> JobPolicy {
     let quota =
         |plan: &str| Quota { plan: plan.to_owned(), max_run_time: config.limits_of_plan(plan).max_run_time };
-    Allowed {
+    JobPolicy {
         shell: config.commands.allow_shell,
         first_run_within: config.first_run_within,
         tenants: config.tenants.iter().map(|(tenant, plan)| (tenant.clone(), quota(plan))).collect(),

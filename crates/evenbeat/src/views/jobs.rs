@@ -30,7 +30,7 @@ const N_KEYS_MAX: usize = 500;
 
 /// Which jobs: what the store can tell, and what it cannot.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct JobSelection {
     pub(crate) filter: JobFilter,
     pub(crate) condition: Option<Condition>,
     pub(crate) status: Option<Status>,
@@ -38,7 +38,7 @@ pub(crate) struct Wanted {
 
 /// Some jobs by key, and after which the list goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct JobListing {
     pub(crate) rows: Vec<JobRow>,
     pub(crate) next: Option<JobKey>,
 }
@@ -46,11 +46,11 @@ pub(crate) struct Found {
 /// Jobs after a key, at most so many. The page may be short, even empty, before the end of the list.
 pub(crate) async fn list(
     app: &App,
-    wanted: &Wanted,
+    wanted: &JobSelection,
     after: Option<JobKey>,
     most: usize,
-) -> Result<Found, ViewError> {
-    let mut found = Found { rows: Vec::new(), next: after };
+) -> Result<JobListing, ViewError> {
+    let mut found = JobListing { rows: Vec::new(), next: after };
     for _ in 0..N_PAGES_MAX {
         let after = found.next.take();
         let page = match wanted.condition {
@@ -64,9 +64,9 @@ pub(crate) async fn list(
     Ok(found)
 }
 
-impl Found {
+impl JobListing {
     /// Takes what is wanted of a page. Whether that was enough.
-    fn take(&mut self, page: Found, wanted: &Wanted, most: usize) -> bool {
+    fn take(&mut self, page: JobListing, wanted: &JobSelection, most: usize) -> bool {
         for row in page.rows {
             if !wanted.is(&row) {
                 continue;
@@ -87,22 +87,22 @@ impl Found {
 
 async fn of_store(
     app: &App,
-    wanted: &Wanted,
+    wanted: &JobSelection,
     after: Option<JobKey>,
     most: usize,
-) -> Result<Found, ViewError> {
+) -> Result<JobListing, ViewError> {
     let most = if wanted.is_for_store() { most } else { PAGE_MAX };
     let page = app.store.list_jobs(wanted.filter.clone(), after, most).await?;
-    Ok(Found { rows: page.rows, next: page.next })
+    Ok(JobListing { rows: page.rows, next: page.next })
 }
 
 async fn of_node(
     app: &App,
     condition: Condition,
-    wanted: &Wanted,
+    wanted: &JobSelection,
     after: Option<JobKey>,
     most: usize,
-) -> Result<Found, ViewError> {
+) -> Result<JobListing, ViewError> {
     let is_plain = wanted.status.is_none() && wanted.filter == JobFilter::default();
     // One more than wanted tells whether there are more.
     let n_keys = if is_plain { (most + 1).min(N_KEYS_MAX) } else { N_KEYS_MAX };
@@ -110,7 +110,7 @@ async fn of_node(
     let next = keys.last().filter(|_| keys.len() == n_keys).cloned();
     let mut rows = app.store.jobs_of(keys.into()).await?;
     rows.sort_by(|one, other| one.job.key.cmp(&other.job.key));
-    Ok(Found { rows, next })
+    Ok(JobListing { rows, next })
 }
 
 /// How many jobs there are, and the first of those that stand badly, the worst first.
@@ -214,7 +214,7 @@ fn counts_of(roster: &Roster) -> JobCounts {
     }
 }
 
-impl Wanted {
+impl JobSelection {
     /// Whether the store alone finds what is wanted.
     fn is_for_store(&self) -> bool {
         self.condition.is_none() && self.status.is_none()

@@ -8,12 +8,12 @@ use std::time::Duration as Length;
 
 use crate::support::folder::Folder;
 use crate::support::wait;
-use evenbeat::app::housekeeping::Keep;
-use evenbeat::app::{App, AppParts, Running, Stopped};
+use evenbeat::app::housekeeping::HousekeepingRules;
+use evenbeat::app::{App, AppParts, AppTasks, StopResult};
 use evenbeat::clock::Clock;
 use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
-use evenbeat::intake::{Actor, Allowed, ApplyOptions, Change, Expect, IntakeError};
+use evenbeat::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
 use evenbeat::jobfile::{SourceText, load};
 use evenbeat::node::NodeIdentity;
 use evenbeat::store::any::AnyStore;
@@ -40,12 +40,12 @@ const PATIENCE: Length = wait::PATIENCE;
 /// How long it takes to stop what has nothing left to do.
 const DRAIN: Length = Length::from_secs(20);
 
-fn start(folder: &Path, takes: Length) -> (App, Running) {
+fn start(folder: &Path, takes: Length) -> (App, AppTasks) {
     start_at(folder, takes, Clock::system())
 }
 
 /// A node with a time of its own.
-fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, Running) {
+fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, AppTasks) {
     let of_store = clock.clone();
     let options = Options { clock: Arc::new(move || of_store.now()), ..Options::default() };
     let store = SqliteStore::open(folder.join("evenbeat.db"), options).expect("a new file");
@@ -67,8 +67,8 @@ fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, Running) {
         settings: Settings::new(node, None, 8),
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
-        allowed: Allowed::default(),
-        keep: Keep::default(),
+        allowed: JobPolicy::default(),
+        keep: HousekeepingRules::default(),
     };
     App::start(parts).expect("the node starts")
 }
@@ -157,7 +157,7 @@ async fn a_job_that_is_added_runs_in_its_rhythm() {
     assert!(due.iter().all(|it| 0 <= *it && it % 1_000 == 0), "{due:?}");
     assert!(runs.iter().all(|it| it.phase == RunPhase::Ended(Outcome::Succeeded)), "{runs:?}");
     assert!(runs.iter().all(|it| it.due.due_at <= it.claimed_at), "{runs:?}");
-    assert_eq!(running.stop(DRAIN, pending()).await.unwrap(), Stopped::Clean);
+    assert_eq!(running.stop(DRAIN, pending()).await.unwrap(), StopResult::Clean);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,27 +235,27 @@ async fn what_is_declared_becomes_so_and_the_second_time_changes_nothing() {
     let (app, running) = start(folder.path(), Length::ZERO);
     let fleet =
         || vec![job("a", r#"every = "1h""#), job("b", r#"cron = "0 3 * * *""#), job("c", "manual = true")];
-    let changes = async |jobs: Vec<Job>, options: ApplyOptions| -> Vec<(String, Change)> {
+    let changes = async |jobs: Vec<Job>, options: ApplyOptions| -> Vec<(String, JobChange)> {
         let applied = app.intake.apply(&people(), jobs, options).await.unwrap();
         applied.into_iter().map(|it| (it.key.to_string(), it.change)).collect()
     };
-    let said = |name: &str, change: Change| (name.to_owned(), change);
+    let said = |name: &str, change: JobChange| (name.to_owned(), change);
     let dry = ApplyOptions { dry_run: true, prune: true };
     let all = |change| vec![said("a", change), said("b", change), said("c", change)];
-    assert_eq!(changes(fleet(), dry).await, all(Change::Created));
-    assert_eq!(changes(fleet(), ApplyOptions::default()).await, all(Change::Created));
-    assert_eq!(changes(fleet(), ApplyOptions::default()).await, all(Change::Unchanged));
+    assert_eq!(changes(fleet(), dry).await, all(JobChange::Created));
+    assert_eq!(changes(fleet(), ApplyOptions::default()).await, all(JobChange::Created));
+    assert_eq!(changes(fleet(), ApplyOptions::default()).await, all(JobChange::Unchanged));
     let placed = app.store.job(&key("a")).await.unwrap().unwrap().state.placement;
     let mut next = vec![job("a", r#"every = "1h""#), job("b", r#"cron = "0 4 * * *""#)];
     next[0].labels.insert("team".to_owned(), "news".to_owned());
     let kept = changes(next.clone(), ApplyOptions::default()).await;
-    assert_eq!(kept, [said("a", Change::Changed), said("b", Change::Changed)]);
+    assert_eq!(kept, [said("a", JobChange::Changed), said("b", JobChange::Changed)]);
     // Another label is no other rhythm.
     assert_eq!(app.store.job(&key("a")).await.unwrap().unwrap().state.placement, placed);
     let pruned = changes(next, ApplyOptions { prune: true, dry_run: false }).await;
     assert_eq!(
         pruned,
-        [said("a", Change::Unchanged), said("b", Change::Unchanged), said("c", Change::Removed)]
+        [said("a", JobChange::Unchanged), said("b", JobChange::Unchanged), said("c", JobChange::Removed)]
     );
     running.stop(DRAIN, pending()).await.unwrap();
 }
@@ -298,7 +298,7 @@ async fn the_next_process_goes_on_where_the_last_one_stopped() {
     let row = app.intake.put(&people(), Arc::new(job("tick", r#"every = "1s""#)), Expect::Any).await.unwrap();
     let first = row.state.next_run_at.unwrap();
     ended(&app, "tick", 1).await;
-    assert_eq!(running.stop(DRAIN, pending()).await.unwrap(), Stopped::Clean);
+    assert_eq!(running.stop(DRAIN, pending()).await.unwrap(), StopResult::Clean);
     drop(app);
 
     let (app, running) = start(folder.path(), Length::ZERO);
@@ -320,7 +320,7 @@ async fn a_run_that_died_with_its_node_is_lost_and_runs_again() {
         runs(&app, "long").await.into_iter().find(|it| it.phase == RunPhase::Running)
     })
     .await;
-    assert_eq!(running.stop(Length::ZERO, pending()).await.unwrap(), Stopped::LetGo);
+    assert_eq!(running.stop(Length::ZERO, pending()).await.unwrap(), StopResult::LetGo);
     drop(app);
 
     let (app, running) = start(folder.path(), Length::ZERO);

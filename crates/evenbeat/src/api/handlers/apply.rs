@@ -15,12 +15,12 @@ use evenbeat_core::zone::Zones;
 
 use super::definition;
 use crate::api::caller::{Caller, Editor, Peer, Viewer};
-use crate::api::extract::{Asked, BodyText, Nothing, Params, Query};
+use crate::api::extract::{BodyText, NoParams, Params, Query, UrlQuery};
 use crate::api::fields;
-use crate::api::json::{self, Stop};
+use crate::api::json::{self, Stopping};
 use crate::api::problem::Problem;
 use crate::api::router::Api;
-use crate::intake::{Applied, ApplyOptions, Change};
+use crate::intake::{ApplyOptions, ApplyResult, JobChange};
 use crate::store::query::JobFilter;
 use crate::views::model::{
     AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldError, JobDefinition, Page,
@@ -36,20 +36,20 @@ const JOBS_MAX: usize = 100_000;
 pub(in crate::api) async fn apply(
     caller: Caller<Editor>,
     State(api): State<Api>,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     Extension(peer): Extension<Peer>,
     BodyText(text): BodyText,
 ) -> Result<Json<ApplyAnswer>, Problem> {
     let now = api.app.intake.now();
     let turn = api.fleet_turn(peer).await?;
-    let given_up = GivenUp::default();
+    let given_up = CancelOnDrop::default();
     let is_given_up = Arc::clone(&given_up.0);
     let read = tokio::task::spawn_blocking(move || {
         // Kept until the work is over, also if nobody waits for it any more.
         let _turn = turn;
         read_fleet(&text, now, &is_given_up)
     });
-    let Declared { jobs, mut warnings, prune, dry_run } = match read.await {
+    let FleetRequest { jobs, mut warnings, prune, dry_run } = match read.await {
         Ok(read) => read?,
         Err(fault) => std::panic::resume_unwind(fault.into_panic()),
     };
@@ -60,10 +60,10 @@ pub(in crate::api) async fn apply(
     let mut counts = ApplyCounts::default();
     for it in &applied {
         *match it.change {
-            Change::Created => &mut counts.created,
-            Change::Changed => &mut counts.changed,
-            Change::Unchanged => &mut counts.unchanged,
-            Change::Removed => &mut counts.removed,
+            JobChange::Created => &mut counts.created,
+            JobChange::Changed => &mut counts.changed,
+            JobChange::Unchanged => &mut counts.unchanged,
+            JobChange::Removed => &mut counts.removed,
         } += 1;
     }
     let changes = applied.iter().map(shown).collect();
@@ -72,9 +72,9 @@ pub(in crate::api) async fn apply(
 
 /// Says, when it goes, that nobody waits for the answer: the client left, or it took too long.
 #[derive(Debug, Default)]
-struct GivenUp(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for GivenUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -82,7 +82,7 @@ impl Drop for GivenUp {
 
 /// A fleet as it was declared.
 #[derive(Debug)]
-struct Declared {
+struct FleetRequest {
     jobs: Vec<Job>,
     warnings: Vec<DefinitionDoubt>,
     prune: bool,
@@ -91,7 +91,7 @@ struct Declared {
 
 /// A fleet while it is read, job by job, so that its text never becomes one large tree.
 #[derive(Debug)]
-struct Fleet {
+struct FleetReader {
     now: Timestamp,
     zones: Zones,
     jobs: Vec<Job>,
@@ -102,8 +102,8 @@ struct Fleet {
     stopped: Option<FieldError>,
 }
 
-fn read_fleet(text: &[u8], now: Timestamp, is_given_up: &AtomicBool) -> Result<Declared, Problem> {
-    let mut fleet = Fleet {
+fn read_fleet(text: &[u8], now: Timestamp, is_given_up: &AtomicBool) -> Result<FleetRequest, Problem> {
+    let mut fleet = FleetReader {
         now,
         zones: Zones::new(),
         jobs: Vec::new(),
@@ -114,7 +114,7 @@ fn read_fleet(text: &[u8], now: Timestamp, is_given_up: &AtomicBool) -> Result<D
     };
     let rest = json::read_each(text, "jobs", &mut |idx, item| {
         if is_given_up.load(Ordering::Relaxed) {
-            return Err(Stop);
+            return Err(Stopping);
         }
         fleet.take(idx, item)
     });
@@ -126,16 +126,16 @@ fn read_fleet(text: &[u8], now: Timestamp, is_given_up: &AtomicBool) -> Result<D
     if !fleet.faults.is_empty() {
         return Err(definition::invalid(fleet.faults));
     }
-    Ok(Declared { jobs: fleet.jobs, warnings: fleet.warnings, prune, dry_run })
+    Ok(FleetRequest { jobs: fleet.jobs, warnings: fleet.warnings, prune, dry_run })
 }
 
-impl Fleet {
-    fn take(&mut self, idx: usize, item: serde_json::Value) -> Result<(), Stop> {
+impl FleetReader {
+    fn take(&mut self, idx: usize, item: serde_json::Value) -> Result<(), Stopping> {
         let place = format!("/jobs/{idx}");
         if idx == JOBS_MAX {
             let detail = format!("there are more than {JOBS_MAX} jobs; send them in parts");
             self.stopped = Some(FieldError { pointer: place, detail });
-            return Err(Stop);
+            return Err(Stopping);
         }
         let object = match item {
             serde_json::Value::Object(object) => object,
@@ -161,22 +161,22 @@ impl Fleet {
     }
 
     /// Notes faults, as many as are told.
-    fn note(&mut self, faults: impl IntoIterator<Item = FieldError>) -> Result<(), Stop> {
+    fn note(&mut self, faults: impl IntoIterator<Item = FieldError>) -> Result<(), Stopping> {
         self.faults.extend(faults.into_iter().take(FAULTS_MAX - self.faults.len()));
         if self.faults.len() < FAULTS_MAX {
             return Ok(());
         }
         let detail = format!("only the first {FAULTS_MAX} errors are listed; correct them and try again");
         self.stopped = Some(FieldError { pointer: "/jobs".to_owned(), detail });
-        Err(Stop)
+        Err(Stopping)
     }
 }
 
-fn shown(it: &Applied) -> AppliedJob {
+fn shown(it: &ApplyResult) -> AppliedJob {
     let table = |job: &Option<Arc<Job>>| job.as_ref().map_or_else(Table::new, |job| written(job));
     let fields = match it.change {
-        Change::Unchanged => Vec::new(),
-        Change::Created | Change::Changed | Change::Removed => {
+        JobChange::Unchanged => Vec::new(),
+        JobChange::Created | JobChange::Changed | JobChange::Removed => {
             field_changes(&table(&it.before), &table(&it.after))
         }
     };
@@ -201,7 +201,7 @@ impl Query for ExportQuery {
 pub(in crate::api) async fn export(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<ExportQuery>,
+    UrlQuery(query): UrlQuery<ExportQuery>,
 ) -> Result<Json<Page<JobDefinition>>, Problem> {
     let page = api.app.store.list_jobs(JobFilter::default(), query.after, query.limit).await?;
     let items = page.rows.iter().map(|row| JobDefinition::of(&row.job)).collect();
@@ -218,7 +218,7 @@ mod tests {
         format!(r#"{{"dry_run":true,"jobs":[{}]}}"#, jobs.join(","))
     }
 
-    fn read(text: &str, is_given_up: bool) -> Result<Declared, Problem> {
+    fn read(text: &str, is_given_up: bool) -> Result<FleetRequest, Problem> {
         read_fleet(text.as_bytes(), Timestamp::from_millis(0), &AtomicBool::new(is_given_up))
     }
 

@@ -15,7 +15,7 @@ use crate::views::model::{DefinitionDoubt, FieldError, JobDefinition};
 
 /// A valid job, and what is doubtful about it.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ReadDefinition {
     pub(super) job: Job,
     pub(super) warnings: Vec<DefinitionDoubt>,
 }
@@ -26,7 +26,7 @@ pub(super) fn read(
     base: &str,
     now: Timestamp,
     zones: &mut Zones,
-) -> Result<Read, Vec<FieldError>> {
+) -> Result<ReadDefinition, Vec<FieldError>> {
     read_table(&table(definition), base, now, zones)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read_named(
     key: &JobKey,
     now: Timestamp,
     zones: &mut Zones,
-) -> Result<Read, Problem> {
+) -> Result<ReadDefinition, Problem> {
     let mut table = table(definition);
     let names_itself = ["name", "key", "configuration"].iter().any(|field| table.contains_key(*field));
     if !names_itself {
@@ -101,7 +101,12 @@ fn table(JobDefinition(object): JobDefinition) -> Table {
     object.into_iter().map(|(name, value)| (name, from_json(value))).collect()
 }
 
-fn read_table(table: &Table, base: &str, now: Timestamp, zones: &mut Zones) -> Result<Read, Vec<FieldError>> {
+fn read_table(
+    table: &Table,
+    base: &str,
+    now: Timestamp,
+    zones: &mut Zones,
+) -> Result<ReadDefinition, Vec<FieldError>> {
     let validated =
         JobSpec::read(table).validate(now, zones).map_err(|faults| field_errors(base, &faults))?;
     let doubt = |it: &evenbeat_core::spec::Warning| DefinitionDoubt {
@@ -110,5 +115,5 @@ fn read_table(table: &Table, base: &str, now: Timestamp, zones: &mut Zones) -> R
         detail: it.warning.to_string(),
     };
     let warnings = validated.warnings.iter().map(doubt).collect();
-    Ok(Read { job: validated.job, warnings })
+    Ok(ReadDefinition { job: validated.job, warnings })
 }

@@ -16,24 +16,26 @@ use evenbeat_core::zone::Zones;
 use super::trigger::idempotency;
 use super::{definition, row_of};
 use crate::api::caller::{Caller, Editor, Operator, Viewer};
-use crate::api::extract::{Asked, Body, KeyPath, MaybeBody, Nothing, Params, Precondition, Query, Segment};
+use crate::api::extract::{
+    Body, KeyPath, MaybeBody, NoParams, Params, Precondition, Query, Segment, UrlQuery,
+};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::intake::Expect;
 use crate::store::query::JobFilter;
 use crate::value_json::from_json;
 use crate::views::explanation::explanation;
-use crate::views::jobs::{self as views, Wanted};
+use crate::views::jobs::{self as views, JobSelection};
 use crate::views::model::{
-    ExplanationView, FieldError, JobDefinition, JobPut, JobView, Page, PauseRequest, TriggerRequest,
-    Triggered,
+    ExplanationView, FieldError, JobDefinition, JobPut, JobView, Page, PauseRequest, TriggerAnswer,
+    TriggerRequest,
 };
 
 /// Which jobs.
 #[derive(Debug)]
 pub(in crate::api) struct JobsQuery {
     /// By key, text, labels, pool, site, tenant, paused, running, enabled, condition, status.
-    wanted: Wanted,
+    wanted: JobSelection,
     /// At most so many.
     limit: usize,
     /// After this key.
@@ -71,7 +73,7 @@ impl Query for JobsQuery {
             Some(Status::Paused) => filter.is_paused = filter.is_paused.or(Some(true)),
             Some(Status::Pending | Status::Scheduled | Status::Done) | None => {}
         }
-        let wanted = Wanted { filter, condition, status };
+        let wanted = JobSelection { filter, condition, status };
         JobsQuery { wanted, limit: params.limit(), after: params.parsed("after") }
     }
 }
@@ -95,7 +97,7 @@ fn labels(params: &mut Params) -> Vec<(String, String)> {
 pub(in crate::api) async fn list(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<JobsQuery>,
+    UrlQuery(query): UrlQuery<JobsQuery>,
 ) -> Result<Json<Page<JobView>>, Problem> {
     let now = api.app.intake.now();
     let found = views::list(&api.app, &query.wanted, query.after, query.limit).await?;
@@ -107,7 +109,7 @@ pub(in crate::api) async fn get(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<Response, Problem> {
     let row = row_of(&api, &key).await?;
     let now = api.app.intake.now();
@@ -121,7 +123,7 @@ pub(in crate::api) async fn put(
     State(api): State<Api>,
     Segment(key): Segment,
     precondition: Precondition,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     Body(definition): Body<JobDefinition>,
 ) -> Result<Response, Problem> {
     let key: JobKey = key.parse().map_err(|error| {
@@ -145,7 +147,7 @@ pub(in crate::api) async fn delete(
     State(api): State<Api>,
     KeyPath(key): KeyPath,
     precondition: Precondition,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<StatusCode, Problem> {
     let row = row_of(&api, &key).await?;
     let expect = expected(precondition, &key, Some(&row))?;
@@ -157,7 +159,7 @@ pub(in crate::api) async fn pause(
     caller: Caller<Operator>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     MaybeBody(request): MaybeBody<PauseRequest>,
 ) -> Result<Response, Problem> {
     let row = api.app.intake.pause(&caller.actor, &key, request.reason).await?;
@@ -168,7 +170,7 @@ pub(in crate::api) async fn resume(
     caller: Caller<Operator>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<Response, Problem> {
     let row = api.app.intake.resume(&caller.actor, &key).await?;
     Ok(as_it_is(&api, &row).await)
@@ -178,7 +180,7 @@ pub(in crate::api) async fn trigger(
     caller: Caller<Operator>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     headers: HeaderMap,
     MaybeBody(request): MaybeBody<TriggerRequest>,
 ) -> Result<Response, Problem> {
@@ -191,7 +193,7 @@ pub(in crate::api) async fn trigger(
             .collect::<std::collections::BTreeMap<_, _>>()
     });
     let id = api.app.intake.trigger(&caller.actor, &key, idempotency, params).await?;
-    let triggered = Triggered { id: id.to_string(), job: key.to_string() };
+    let triggered = TriggerAnswer { id: id.to_string(), job: key.to_string() };
     let location = [(header::LOCATION, format!("/api/v1/runs/{id}"))];
     Ok((StatusCode::ACCEPTED, location, Json(triggered)).into_response())
 }
@@ -212,7 +214,7 @@ pub(in crate::api) async fn explain(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(query): Asked<ExplainQuery>,
+    UrlQuery(query): UrlQuery<ExplainQuery>,
 ) -> Result<Json<ExplanationView>, Problem> {
     let row = row_of(&api, &key).await?;
     Ok(Json(explanation(&api.app, &row, query.at).await?))

@@ -5,7 +5,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 
 use crate::api::caller::{Caller, Viewer};
-use crate::api::extract::{Asked, Nothing};
+use crate::api::extract::{NoParams, UrlQuery};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::node::metrics::METRICS_TYPE;
@@ -13,7 +13,7 @@ use crate::node::metrics::METRICS_TYPE;
 pub(in crate::api) async fn metrics(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let text = api.app.telemetry.metrics().to_text();
     let text = text.map_err(|_| Problem::new(Code::Internal, "the metrics could not be written"))?;

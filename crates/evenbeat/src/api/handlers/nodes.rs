@@ -5,7 +5,7 @@ use axum::extract::State;
 use evenbeat_core::ids::NodeName;
 
 use crate::api::caller::{Caller, Operator, Viewer};
-use crate::api::extract::{Asked, Body, Nothing, Params, Query, Segment};
+use crate::api::extract::{Body, NoParams, Params, Query, Segment, UrlQuery};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::views;
@@ -27,7 +27,7 @@ impl Query for NodesQuery {
 pub(in crate::api) async fn list(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<NodesQuery>,
+    UrlQuery(query): UrlQuery<NodesQuery>,
 ) -> Result<Json<Page<NodeView>>, Problem> {
     let items = views::nodes::list(&api.app, query.dead).await?;
     Ok(Json(Page { items, next: None }))
@@ -37,7 +37,7 @@ pub(in crate::api) async fn drain(
     caller: Caller<Operator>,
     State(api): State<Api>,
     Segment(name): Segment,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     Body(request): Body<DrainRequest>,
 ) -> Result<Json<DrainAnswer>, Problem> {
     let node: NodeName = name.parse().map_err(|error| Problem::new(Code::NoSuchNode, format!("{error}")))?;

@@ -12,7 +12,7 @@ use evenbeat_core::time::Timestamp;
 
 use super::row_of;
 use crate::api::caller::{Caller, Operator, Viewer};
-use crate::api::extract::{Asked, KeyPath, Nothing, Params, Query, RunPath, run_id};
+use crate::api::extract::{KeyPath, NoParams, Params, Query, RunPath, UrlQuery, run_id};
 use crate::api::log_book::LogPart;
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
@@ -89,7 +89,7 @@ impl Query for RunsOfJobQuery {
 pub(in crate::api) async fn list(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<RunsQuery>,
+    UrlQuery(query): UrlQuery<RunsQuery>,
 ) -> Result<Json<Page<RunView>>, Problem> {
     Ok(Json(views::runs::list(&api.app, query.selection, query.before, query.limit).await?))
 }
@@ -98,7 +98,7 @@ pub(in crate::api) async fn of_job(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(RunsOfJobQuery(mut query)): Asked<RunsOfJobQuery>,
+    UrlQuery(RunsOfJobQuery(mut query)): UrlQuery<RunsOfJobQuery>,
 ) -> Result<Json<Page<RunView>>, Problem> {
     row_of(&api, &key).await?;
     query.selection.query.key = Some(key);
@@ -109,7 +109,7 @@ pub(in crate::api) async fn get(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     RunPath(ids): RunPath,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<Json<RunView>, Problem> {
     let names = SessionNames::of(&api.app.store.sessions().await?);
     let now = api.app.intake.now();
@@ -138,7 +138,7 @@ pub(in crate::api) async fn log(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     RunPath(ids): RunPath,
-    Asked(query): Asked<LogQuery>,
+    UrlQuery(query): UrlQuery<LogQuery>,
 ) -> Result<Response, Problem> {
     let found = find(&api.app, ids).await?;
     let Some(row) = found.run else {
@@ -191,7 +191,7 @@ pub(in crate::api) async fn cancel(
     caller: Caller<Operator>,
     State(api): State<Api>,
     RunPath(ids): RunPath,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<Response, Problem> {
     let mut found = find(&api.app, ids).await?;
     if let Some(waiting) = &found.waiting {
@@ -236,7 +236,7 @@ pub(in crate::api) async fn records(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(query): Asked<RecordsQuery>,
+    UrlQuery(query): UrlQuery<RecordsQuery>,
 ) -> Result<Json<Page<RecordView>>, Problem> {
     row_of(&api, &key).await?;
     let rows = api.app.store.records(&key, query.before, query.limit).await?;

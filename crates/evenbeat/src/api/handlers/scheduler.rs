@@ -7,7 +7,7 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::store::PlanId;
 
 use crate::api::caller::{Caller, Operator, Viewer};
-use crate::api::extract::{Asked, MaybeBody, Nothing, Params, Query};
+use crate::api::extract::{MaybeBody, NoParams, Params, Query, UrlQuery};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::store::query::JobFilter;
@@ -35,7 +35,7 @@ impl Query for DistributionQuery {
 pub(in crate::api) async fn distribution(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<DistributionQuery>,
+    UrlQuery(query): UrlQuery<DistributionQuery>,
 ) -> Result<Json<DistributionView>, Problem> {
     let (now, hours) = (api.app.intake.now(), query.window_hours);
     let found = api.app.fleet.distribution_async(now, hours).await;
@@ -61,7 +61,7 @@ impl Query for FleetQuery {
 pub(in crate::api) async fn fleet(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<FleetQuery>,
+    UrlQuery(query): UrlQuery<FleetQuery>,
 ) -> Result<Json<Page<FleetJob>>, Problem> {
     let page = api.app.store.list_jobs(JobFilter::default(), query.after, query.limit).await?;
     let items = page.rows.iter().map(FleetJob::of).collect();
@@ -71,7 +71,7 @@ pub(in crate::api) async fn fleet(
 pub(in crate::api) async fn limits(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<Json<LimitsView>, Problem> {
     let limits = api.app.node.ask(|engine, _| LimitsView::of(engine.settings())).await;
     limits.map(Json).ok_or_else(|| ViewError::NodeGone.into())
@@ -80,7 +80,7 @@ pub(in crate::api) async fn limits(
 pub(in crate::api) async fn preview(
     caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     MaybeBody(_): MaybeBody<serde_json::Map<String, serde_json::Value>>,
 ) -> Result<Json<RebalancePreview>, Problem> {
     let plan = api.app.intake.plan_rebalance(&caller.actor).await?;
@@ -90,7 +90,7 @@ pub(in crate::api) async fn preview(
 pub(in crate::api) async fn rebalance(
     caller: Caller<Operator>,
     State(api): State<Api>,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
     MaybeBody(request): MaybeBody<RebalanceRequest>,
 ) -> Result<Json<RebalanceAnswer>, Problem> {
     let done = match request.plan_id {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 
 use crate::api::caller::{Caller, Viewer};
-use crate::api::extract::{Asked, Nothing};
+use crate::api::extract::{NoParams, UrlQuery};
 use crate::api::problem::Problem;
 use crate::api::router::Api;
 use crate::views;
@@ -13,7 +13,7 @@ use crate::views::model::StatusView;
 pub(in crate::api) async fn status(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(Nothing): Asked<Nothing>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<Json<StatusView>, Problem> {
     Ok(Json(views::status::status(&api.app).await?))
 }

@@ -7,7 +7,7 @@ use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 
 use super::row_of;
 use crate::api::caller::{Caller, Viewer};
-use crate::api::extract::{Asked, KeyPath, Params, Query};
+use crate::api::extract::{KeyPath, Params, Query, UrlQuery};
 use crate::api::problem::Problem;
 use crate::api::router::Api;
 use crate::views;
@@ -52,7 +52,7 @@ fn cursor(text: &str) -> Option<views::upcoming::Cursor> {
 pub(in crate::api) async fn list(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
-    Asked(query): Asked<UpcomingQuery>,
+    UrlQuery(query): UrlQuery<UpcomingQuery>,
 ) -> Result<Json<UpcomingPage>, Problem> {
     let from = query.from.unwrap_or_else(|| api.app.intake.now());
     let to = query.to.unwrap_or(from + LOOKAHEAD);
@@ -88,7 +88,7 @@ pub(in crate::api) async fn of_job(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     KeyPath(key): KeyPath,
-    Asked(query): Asked<UpcomingOfJobQuery>,
+    UrlQuery(query): UrlQuery<UpcomingOfJobQuery>,
 ) -> Result<Json<Page<OccurrenceView>>, Problem> {
     let row = row_of(&api, &key).await?;
     Ok(Json(views::upcoming::of_job(&api.app, &row, query.after, query.limit).await?))

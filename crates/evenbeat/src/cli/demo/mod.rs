@@ -13,11 +13,11 @@ use self::screen::{Doors, Size, frame};
 use super::Exit;
 use super::chart::{counted, to_u64};
 use super::serve::write_error;
-use crate::app::Stopped;
+use crate::app::StopResult;
 use crate::cli::terminal;
 use crate::clock::Clock;
 use crate::config::machine;
-use crate::demo::{self, Ends, Picture, TempFolder, View};
+use crate::demo::{self, Frame, StopSignals, TempFolder, View};
 use crate::serve::{ServeError, Server};
 
 /// Arguments of `evenbeat demo`.
@@ -60,7 +60,7 @@ pub(super) fn run(
     let mut screen = Screen { is_live, is_open: false, n_frames: 0, doors, zone, out };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let shown = runtime.block_on(async {
-        let ends = Ends::new().map_err(ServeError::Launcher)?;
+        let ends = StopSignals::new().map_err(ServeError::Launcher)?;
         let server = Server::start(&config, clock).await?;
         screen.doors = Doors {
             socket: format!("unix:{}", server.doors.socket.display()),
@@ -73,7 +73,7 @@ pub(super) fn run(
     // What follows must stay readable, so it goes to the main screen.
     let _ = screen.close();
     match shown {
-        Ok(Stopped::Clean) => {
+        Ok(StopResult::Clean) => {
             let path = folder.path().display().to_string();
             if let Err(error) = folder.remove() {
                 writeln!(
@@ -85,7 +85,7 @@ pub(super) fn run(
             writeln!(screen.out, "The demo has ended and left nothing behind.")?;
             Ok(Exit::Ok)
         }
-        Ok(Stopped::LetGo) => {
+        Ok(StopResult::LetGo) => {
             let path = folder.keep().display().to_string();
             writeln!(
                 err,
@@ -128,15 +128,15 @@ const OPEN: &str = "\x1b[?1049h\x1b[?25l";
 const CLOSE: &str = "\x1b[?25h\x1b[?1049l";
 
 impl Screen<'_> {
-    fn draw(&mut self, picture: Picture<'_>) -> io::Result<()> {
+    fn draw(&mut self, picture: Frame<'_>) -> io::Result<()> {
         match picture {
-            Picture::Fleet(view) if self.is_live => self.draw_over(view)?,
-            Picture::Fleet(view) => self.draw_line(view)?,
-            Picture::Ending if self.is_live => {
+            Frame::Fleet(view) if self.is_live => self.draw_over(view)?,
+            Frame::Fleet(view) => self.draw_line(view)?,
+            Frame::Ending if self.is_live => {
                 self.close()?;
                 writeln!(self.out, "Stopping the demo and its runs.")?;
             }
-            Picture::Ending => {}
+            Frame::Ending => {}
         }
         self.out.flush()
     }

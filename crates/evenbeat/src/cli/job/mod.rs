@@ -12,7 +12,7 @@ use super::Exit;
 use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, relative};
-use crate::views::model::{JobView, PauseRequest, TriggerRequest, Triggered};
+use crate::views::model::{JobView, PauseRequest, TriggerAnswer, TriggerRequest};
 
 /// Arguments of `evenbeat job`.
 #[derive(Debug, Args)]
@@ -90,11 +90,11 @@ pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
                 .header("idempotency-key", idempotency_key)
                 .json(&TriggerRequest { params });
             if follow {
-                let triggered: Triggered = desk.ask(ask)?.read()?;
+                let triggered: TriggerAnswer = desk.ask(ask)?.read()?;
                 writeln!(desk.err, "requested run {} of {}", triggered.id, triggered.job)?;
                 return super::run::follow_request(&triggered.id, desk);
             }
-            desk.ask_and_show::<Triggered>(ask, |it, desk| {
+            desk.ask_and_show::<TriggerAnswer>(ask, |it, desk| {
                 writeln!(desk.out, "requested run {} of {BOLD}{}{BOLD:#}", it.id, it.job)?;
                 Ok(())
             })?;

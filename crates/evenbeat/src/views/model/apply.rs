@@ -6,7 +6,7 @@ use evenbeat_core::value::{Table, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{JobDefinition, Word};
+use super::{JobDefinition, Text};
 use crate::value_json::to_json;
 
 /// What the fleet is to be.
@@ -55,7 +55,7 @@ pub struct AppliedJob {
     /// Its key.
     pub job: String,
     /// `created`, `changed`, `unchanged` or `removed`.
-    pub change: Word,
+    pub change: Text,
     /// What changed, field by field; all of its fields for a job that came or went.
     pub fields: Vec<FieldChange>,
 }

@@ -7,7 +7,7 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
 
-use super::{Instant, Length, Word, join_last_run};
+use super::{Instant, Length, Text, join_last_run};
 
 /// Why a job runs or does not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,15 +17,15 @@ pub struct ExplanationView {
     /// As of when.
     pub at: Instant,
     /// `ok`, `warning` or `error`.
-    pub condition: Word,
+    pub condition: Text,
     /// Why the condition is what it is.
-    pub reason: Word,
+    pub reason: Text,
     /// All reasons that hold, the weightiest first.
-    pub reasons: Vec<Word>,
+    pub reasons: Vec<Text>,
     /// The reason as a sentence for people.
     pub sentence: String,
     /// What decides whether it starts: a code of docs/reference/reasons.md, `ok` if nothing holds it up.
-    pub binding: Word,
+    pub binding: Text,
     /// That as a sentence for people.
     pub binding_sentence: String,
     /// Until when it decides, where that is a matter of time.
@@ -54,11 +54,11 @@ pub struct ExplanationView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitView {
     /// What.
-    pub reason: Word,
+    pub reason: Text,
     /// Until when; null if that is not a matter of time.
     pub until: Option<Instant>,
     /// For people.
-    pub sentence: Word,
+    pub sentence: Text,
 }
 
 impl From<&Wait> for WaitView {

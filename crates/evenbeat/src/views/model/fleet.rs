@@ -8,7 +8,7 @@ use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{CounterLimit, JobRow};
 use serde::{Deserialize, Serialize};
 
-use super::{EstimateView, Instant, JobDefinition, Length, Word};
+use super::{EstimateView, Instant, JobDefinition, Length, Text};
 
 /// A job as a simulation begins with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct FleetJob {
     /// What people wrote.
     pub definition: JobDefinition,
     /// `pending`, `scheduled`, `running`, `paused`, `disabled` or `done`.
-    pub status: Word,
+    pub status: Text,
     /// Where it is on the time line; null unless it was placed.
     pub placement: Option<PlacementView>,
     /// The occurrence that the next run will serve.

@@ -11,7 +11,7 @@ use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{DefinitionDoubt, Instant, Length, Word, join_last_run, seconds};
+use super::{DefinitionDoubt, Instant, Length, Text, join_last_run, seconds};
 use crate::value_json::to_json;
 
 /// A job as it is written: the fields of a `[[job]]` in a job file, as a JSON object.
@@ -42,9 +42,9 @@ pub struct JobView {
     /// The schedule in a few words: `every 6h`.
     pub schedule: String,
     /// `every`, `fresh`, `cron`, `once` or `manual`.
-    pub schedule_kind: Word,
+    pub schedule_kind: Text,
     /// `command`, `http` or `queue`.
-    pub target_kind: Word,
+    pub target_kind: Text,
     /// Whether it is to be run at all.
     pub enabled: bool,
     /// The pool that it draws on.
@@ -61,16 +61,16 @@ pub struct JobView {
     pub labels: BTreeMap<String, String>,
 
     /// `pending`, `scheduled`, `running`, `paused`, `disabled` or `done`.
-    pub status: Word,
+    pub status: Text,
     /// `ok`, `warning` or `error`.
-    pub condition: Word,
+    pub condition: Text,
     /// Whether the condition counts: not while the job is disabled, done or paused by a person. A job that the system
     /// paused counts as an error until a person acts.
     pub tracked: bool,
     /// Why the condition is what it is: a code of docs/reference/reasons.md.
-    pub reason: Word,
+    pub reason: Text,
     /// All reasons that hold, the weightiest first.
-    pub reasons: Vec<Word>,
+    pub reasons: Vec<Text>,
     /// The reason as a sentence for people.
     pub sentence: String,
     /// When it may start.
@@ -99,7 +99,7 @@ pub struct JobView {
     /// When the last good run ended.
     pub last_good_end_at: Option<Instant>,
     /// How the last run ended: an outcome.
-    pub last_outcome: Option<Word>,
+    pub last_outcome: Option<Text>,
     /// Why the last run did not succeed, in a sentence for people; null if it did, and in lists of jobs.
     pub last_run_sentence: Option<String>,
     /// The exit code of the last run, where there was one.
@@ -113,7 +113,7 @@ pub struct JobView {
     /// The same in seconds.
     pub average_good_duration_seconds: Option<f64>,
     /// `operator` or `system`; null unless paused.
-    pub paused_by: Option<Word>,
+    pub paused_by: Option<Text>,
     /// Why, for people.
     pub pause_reason: Option<String>,
     /// How many of its runs are open.
@@ -272,7 +272,7 @@ pub struct TriggerRequest {
 
 /// A run that was requested. It begins when there is room for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Triggered {
+pub struct TriggerAnswer {
     /// The id of the request, and of its first run: `GET /runs/{id}` shows how it stands.
     pub id: String,
     /// Of which job.

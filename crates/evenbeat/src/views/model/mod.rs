@@ -23,7 +23,7 @@ pub use apply::{
 pub use explanation::{ExplanationView, WaitView};
 pub use fleet::{FleetJob, LimitView, LimitsView, PlacementView, RunTimeView};
 pub use instant::{Instant, Length, seconds};
-pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerRequest, Triggered};
+pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerAnswer, TriggerRequest};
 pub use node::{DrainAnswer, DrainRequest, NodeView};
 pub use page::Page;
 pub use problem::{FieldError, ProblemBody};
@@ -38,7 +38,7 @@ pub use upcoming::{OccurrenceView, UpcomingPage};
 use std::borrow::Cow;
 
 /// One of a few words, each of which is listed where it is used.
-pub type Word = Cow<'static, str>;
+pub type Text = Cow<'static, str>;
 
 /// Adds how the last run ended to the sentence about a job that is not well.
 fn join_last_run(sentence: &mut String, condition: &str, last_run: Option<&str>) {

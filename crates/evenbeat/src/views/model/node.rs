@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenbeat_core::store::{SessionKind, SessionRow};
 use serde::{Deserialize, Serialize};
 
-use super::Word;
+use super::Text;
 
 /// One life of one process: of a node, or of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,9 +17,9 @@ pub struct NodeView {
     /// Its session.
     pub session: String,
     /// `node` or `worker`.
-    pub kind: Word,
+    pub kind: Text,
     /// `living`, `draining` or `dead`.
-    pub state: Word,
+    pub state: Text,
     /// How often it has beaten.
     pub beat: u64,
     /// What it can carry, in cost units, by pool.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Word;
+use super::Text;
 
 /// What went wrong. Sent as `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,11 +11,11 @@ pub struct ProblemBody {
     #[serde(rename = "type")]
     pub kind: String,
     /// The kind of problem in a few words; always the same for one code.
-    pub title: Word,
+    pub title: Text,
     /// The status of the answer.
     pub status: u16,
     /// The kind of problem, for programs. Never changes.
-    pub code: Word,
+    pub code: Text,
     /// What is wrong this time, and the way out.
     pub detail: String,
     /// Which fields are wrong, all of them at once; empty unless the problem is one of fields.

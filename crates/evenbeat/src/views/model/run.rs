@@ -12,7 +12,7 @@ use evenbeat_core::why;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{Instant, Length, Word, seconds};
+use super::{Instant, Length, Text, seconds};
 use crate::value_json::to_json;
 
 /// One attempt at an occurrence.
@@ -24,15 +24,15 @@ pub struct RunView {
     pub job: String,
     /// `waiting` for a request that has no run yet, `starting`, `running`, or the outcome: `succeeded`, `failed`, `timed_out`, `blackout`, `cancelled`, `lost`,
     /// `unknown`, `superseded`.
-    pub status: Word,
+    pub status: Text,
     /// `waiting`, `claimed`, `published`, `running` or `ended`.
-    pub phase: Word,
+    pub phase: Text,
     /// The outcome; null while it is open.
-    pub outcome: Option<Word>,
+    pub outcome: Option<Text>,
     /// The occurrence that it serves: when that was due. Null for a request that was taken back before it had a run.
     pub scheduled_for: Option<Instant>,
     /// `scheduler`, `manual`, `retry`, `catchup` or `backfill`.
-    pub trigger: Word,
+    pub trigger: Text,
     /// The request that it serves, if someone asked for it.
     pub asked: Option<String>,
     /// Which attempt at its occurrence, from 1 on.
@@ -63,7 +63,7 @@ pub struct RunView {
     pub signal: Option<i32>,
     /// Why it ended: `exit_code`, `signal`, `not_started`, `time_limit`, `blackout`, `cancelled`, `revoked`, `orphaned`,
     /// `frozen_too_long`, `not_frozen`, `guard_died`, `machine_restarted`; null for a good run, and where nobody knows.
-    pub reason: Option<Word>,
+    pub reason: Option<Text>,
     /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
     pub limit: Option<String>,
     /// Whether it did not end when it was asked to, and had to be killed.
@@ -104,7 +104,7 @@ pub struct RunView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateView {
     /// What it says of itself.
-    pub outcome: Word,
+    pub outcome: Text,
     /// When it ended.
     pub ended_at: Instant,
 }
@@ -269,9 +269,9 @@ pub struct RecordView {
     /// Of which job.
     pub job: String,
     /// `skipped` or `missed`.
-    pub what: Word,
+    pub what: Text,
     /// `overlap`, `late`, `backoff`, `paused` or `replaced`.
-    pub reason: Word,
+    pub reason: Text,
     /// The first of them.
     pub first: Instant,
     /// The last of them.

@@ -4,8 +4,8 @@ use evenbeat_core::distribution::Distribution;
 use evenbeat_core::placement::{Kept, Move};
 use serde::{Deserialize, Serialize};
 
-use super::{Instant, Word, rounded};
-use crate::intake::{Rebalanced, StoredPlan};
+use super::{Instant, Text, rounded};
+use crate::intake::{RebalanceResult, StoredPlan};
 
 /// How the starts of the next hours are spread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct DistributionView {
     /// Its starts.
     pub peak_count: u32,
     /// What to do about it.
-    pub suggestion: Word,
+    pub suggestion: Text,
     /// When the window begins.
     pub start: Instant,
     /// Starts by slot.
@@ -137,7 +137,7 @@ pub struct SkippedJob {
     /// Which.
     pub job_id: String,
     /// `job_running`, `protection_window`, `placement_cooldown`, `pinned_schedule`, `paused` or `waiting`.
-    pub reason: Word,
+    pub reason: Text,
 }
 
 impl From<&Kept> for SkippedJob {
@@ -207,8 +207,8 @@ pub struct MovedJob {
     pub new_time: Instant,
 }
 
-impl From<&Rebalanced> for RebalanceAnswer {
-    fn from(it: &Rebalanced) -> RebalanceAnswer {
+impl From<&RebalanceResult> for RebalanceAnswer {
+    fn from(it: &RebalanceResult) -> RebalanceAnswer {
         let moved = |it: &Move| MovedJob {
             job_id: it.key.to_string(),
             old_time: Some(it.old_time.into()),

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Instant, JobView, Word};
+use super::{Instant, JobView, Text};
 
 /// How the fleet is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusView {
     /// The worst condition of all jobs: `ok`, `warning` or `error`.
-    pub condition: Word,
+    pub condition: Text,
     /// What time it is for the fleet.
     pub now: Instant,
     /// Which version answers.
-    pub version: Word,
+    pub version: Text,
     /// Which server answers.
     pub node: String,
     /// Which instance on it.
@@ -20,7 +20,7 @@ pub struct StatusView {
     /// Since when it runs.
     pub started_at: Instant,
     /// `sqlite` or `postgres`.
-    pub store: Word,
+    pub store: Text,
     /// Whether everything that is stored has been read once since then; before that, counts are too low.
     pub is_read: bool,
     /// How many jobs there are. A change is counted a moment after it was made.
@@ -82,7 +82,7 @@ pub struct StatusCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthView {
     /// Always `ok`.
-    pub status: Word,
+    pub status: Text,
 }
 
 /// Whether the process can do its work.

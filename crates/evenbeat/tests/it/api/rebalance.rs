@@ -100,8 +100,8 @@ fn what_runs_while_a_plan_is_applied_is_skipped() {
 
 #[test]
 fn an_edit_makes_a_plan_stale_and_nothing_moves() {
-    type Change = (&'static str, fn(&Served, &str));
-    let change: [Change; 3] = [
+    type JobChange = (&'static str, fn(&Served, &str));
+    let change: [JobChange; 3] = [
         ("a definition", |served, job| {
             served.add(job, r#""every":"5h""#);
         }),

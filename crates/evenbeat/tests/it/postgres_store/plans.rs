@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration as Length;
 
-use evenbeat::app::housekeeping::Keep;
-use evenbeat::app::{App, AppParts, Running};
+use evenbeat::app::housekeeping::HousekeepingRules;
+use evenbeat::app::{App, AppParts, AppTasks};
 use evenbeat::clock::Clock;
 use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
-use evenbeat::intake::{Actor, Allowed, IntakeError};
+use evenbeat::intake::{Actor, IntakeError, JobPolicy};
 use evenbeat::node::NodeIdentity;
 use evenbeat::store::any::AnyStore;
 use evenbeat::target::news_channel;
@@ -25,7 +25,7 @@ use crate::postgres_store::fleet::{Fleet, again, create, new_job};
 use crate::postgres_store::history::set_clock;
 use crate::support::postgres::{Database, Way, runtime};
 
-fn node(database: &Database, name: &str, no: u128) -> (App, Running) {
+fn node(database: &Database, name: &str, no: u128) -> (App, AppTasks) {
     let node: NodeName = name.parse().unwrap();
     let clock = Clock::system();
     let (to_news, news) = news_channel();
@@ -45,8 +45,8 @@ fn node(database: &Database, name: &str, no: u128) -> (App, Running) {
         settings: Settings::new(node, Some(Timings::new(TimingsSpec::DEFAULT).unwrap()), 8),
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
-        allowed: Allowed::default(),
-        keep: Keep::default(),
+        allowed: JobPolicy::default(),
+        keep: HousekeepingRules::default(),
     };
     let app = App::start(parts).unwrap();
     let read = async { tokio::time::timeout(Length::from_mins(1), app.0.fleet.read()).await };

@@ -14,12 +14,12 @@ use std::time::Duration as Length;
 use evenbeat::api::{
     ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, Socket, router, serve_within,
 };
-use evenbeat::app::housekeeping::Keep;
-use evenbeat::app::{App, AppParts, Running};
+use evenbeat::app::housekeeping::HousekeepingRules;
+use evenbeat::app::{App, AppParts, AppTasks};
 use evenbeat::clock::Clock;
 use evenbeat::exec::Router;
 use evenbeat::fleet::AgendaSettings;
-use evenbeat::intake::Allowed;
+use evenbeat::intake::JobPolicy;
 use evenbeat::node::NodeIdentity;
 use evenbeat::socket_path::SocketPath;
 use evenbeat::store::any::AnyStore;
@@ -45,7 +45,7 @@ pub(crate) struct Served {
     pub(crate) folder: Folder,
     pub(crate) runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
-    _running: Running,
+    _running: AppTasks,
 }
 
 /// How a server differs from the usual one.
@@ -193,7 +193,7 @@ fn app_with(
     run_time: RunTime,
     options: Options,
     capacity: u32,
-) -> (App, Running) {
+) -> (App, AppTasks) {
     let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
     let node: NodeName = "one".parse().unwrap();
     let clock = Clock::system();
@@ -214,8 +214,8 @@ fn app_with(
         settings: Settings { run_time, ..Settings::new(node, None, capacity) },
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
-        allowed: Allowed::default(),
-        keep: Keep::default(),
+        allowed: JobPolicy::default(),
+        keep: HousekeepingRules::default(),
     };
     App::start(parts).unwrap()
 }

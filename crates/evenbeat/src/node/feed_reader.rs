@@ -15,21 +15,21 @@ const PAGE_MAX: usize = 5_000;
 
 /// Reads pages of changes. Copies share what was read ahead.
 #[derive(Clone, Debug)]
-pub(super) struct Pages {
+pub(super) struct FeedReader {
     store: AnyStore,
-    ahead: Arc<Mutex<Option<Ahead>>>,
+    ahead: Arc<Mutex<Option<PrefetchedPage>>>,
 }
 
 /// A page that nobody has asked for yet.
 #[derive(Debug)]
-struct Ahead {
+struct PrefetchedPage {
     since: Cursor,
     page: JoinHandle<Result<Changes, StoreDown>>,
 }
 
-impl Pages {
-    pub(super) fn of(store: AnyStore) -> Pages {
-        Pages { store, ahead: Arc::default() }
+impl FeedReader {
+    pub(super) fn of(store: AnyStore) -> FeedReader {
+        FeedReader { store, ahead: Arc::default() }
     }
 
     /// What has changed since then.
@@ -46,12 +46,12 @@ impl Pages {
         if let Ok(Changes::Rows { next, is_last: false, .. }) = &page {
             let (store, since) = (self.store.clone(), *next);
             let page = tokio::spawn(async move { store.changes(Some(since), PAGE_MAX).await });
-            *self.lock() = Some(Ahead { since, page });
+            *self.lock() = Some(PrefetchedPage { since, page });
         }
         page
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Ahead>> {
+    fn lock(&self) -> MutexGuard<'_, Option<PrefetchedPage>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

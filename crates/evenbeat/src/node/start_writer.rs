@@ -17,30 +17,30 @@ const LINGER: Length = Length::from_millis(20);
 
 /// What is yet to be noted.
 #[derive(Debug)]
-pub(super) struct Marks {
-    waiting: Arc<Waiting>,
+pub(super) struct StartWriter {
+    waiting: Arc<StartQueue>,
     writer: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    marks: Mutex<Noted>,
+struct StartQueue {
+    marks: Mutex<StartBatch>,
     news: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Noted {
+struct StartBatch {
     marks: BTreeMap<RunId, Mark>,
     /// Of runs that are over: their end takes them along.
     of_ended: BTreeMap<RunId, Mark>,
 }
 
-impl Marks {
+impl StartWriter {
     /// Writes to this store, for as long as this is there. Must be called within the runtime.
-    pub(super) fn to(store: AnyStore) -> Marks {
-        let waiting = Arc::new(Waiting::default());
+    pub(super) fn to(store: AnyStore) -> StartWriter {
+        let waiting = Arc::new(StartQueue::default());
         let writer = tokio::spawn(write(store, Arc::clone(&waiting)));
-        Marks { waiting, writer }
+        StartWriter { waiting, writer }
     }
 
     /// Never waits. A mark that is lost is no harm.
@@ -59,13 +59,13 @@ impl Marks {
     }
 }
 
-impl Drop for Marks {
+impl Drop for StartWriter {
     fn drop(&mut self) {
         self.writer.abort();
     }
 }
 
-impl Waiting {
+impl StartQueue {
     fn note(&self, marks: Vec<Mark>) {
         self.lock().marks.extend(marks.into_iter().map(|mark| (mark.run, mark)));
         self.news.notify_one();
@@ -83,7 +83,7 @@ impl Waiting {
         runs.filter_map(|run| noted.marks.remove(&run).or_else(|| noted.of_ended.remove(&run))).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Noted> {
+    fn lock(&self) -> MutexGuard<'_, StartBatch> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,7 +93,7 @@ impl Waiting {
     }
 }
 
-async fn write(store: AnyStore, waiting: Arc<Waiting>) {
+async fn write(store: AnyStore, waiting: Arc<StartQueue>) {
     loop {
         waiting.news.notified().await;
         tokio::time::sleep(LINGER).await;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_a_run_was_marked_with_goes_once_and_with_its_end_if_it_is_over() {
-        let waiting = Waiting::default();
+        let waiting = StartQueue::default();
         waiting.note(vec![mark(1), mark(2), mark(3)]);
         waiting.keep_for_end(RunId(2));
         waiting.keep_for_end(RunId(9));

@@ -18,7 +18,7 @@ const REASSESS_MAX: usize = 50_000;
 
 /// How all jobs stand.
 #[derive(Debug)]
-pub(super) struct Standings {
+pub(super) struct RosterKeeper {
     roster: Roster,
     /// Whether the whole fleet was judged since it was last read.
     is_judged: bool,
@@ -27,9 +27,9 @@ pub(super) struct Standings {
     nodes_version: u64,
 }
 
-impl Standings {
-    pub(super) fn new(now: Timestamp) -> Standings {
-        Standings { roster: Roster::new(now), is_judged: false, refreshed_at: now, nodes_version: 0 }
+impl RosterKeeper {
+    pub(super) fn new(now: Timestamp) -> RosterKeeper {
+        RosterKeeper { roster: Roster::new(now), is_judged: false, refreshed_at: now, nodes_version: 0 }
     }
 
     pub(super) fn roster(&self) -> &Roster {
