@@ -90,6 +90,19 @@ mod tests {
     }
 
     #[test]
+    fn the_note_stays_as_it_is() {
+        let document = r#"{"at":5,"boot_id":"one","lock":"0.lock"}"#;
+        with_places("document", |places| {
+            began().write(places, RUN).unwrap();
+            let written: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(places.began(RUN)).unwrap()).unwrap();
+            assert_eq!(written, serde_json::from_str::<serde_json::Value>(document).unwrap());
+            std::fs::write(places.began(RUN), document.replacen('{', "{\"host\":\"a\",", 1)).unwrap();
+            assert_eq!(give_up(places, RUN).unwrap(), Note::Began(began()));
+        });
+    }
+
+    #[test]
     fn a_run_that_has_begun_cannot_be_given_up() {
         with_places("begun", |places| {
             began().write(places, RUN).unwrap();

@@ -131,6 +131,40 @@ pub(super) mod tests {
         }
     }
 
+    /// What every version writes, and must read: a shim outlives the scheduler that started it.
+    const DOCUMENT: &str = r#"{"boot_id":"one","cpu":20,"ended_at":4000,"error":"it\nbroke","exit_code":3,
+        "frozen_for":7,"ignored_term":true,"is_forced":false,"last_error_line":"it\u001bbroke",
+        "left_behind":["sleep"],"left_out_bytes":2,"limit":"max_allowed_duration 6s","max_rss_kib":900,
+        "outcome":"failed","output_bytes":10,"reason":"exit_code","result":{"pages":3},"signal":null,
+        "started_at":1000}"#;
+
+    #[test]
+    fn the_document_of_a_result_stays_as_it_is() {
+        assert_eq!(LastWord::from_text(DOCUMENT.as_bytes()).unwrap(), sample());
+        let written: serde_json::Value = serde_json::from_str(&sample().to_text()).unwrap();
+        assert_eq!(written, serde_json::from_str::<serde_json::Value>(DOCUMENT).unwrap());
+    }
+
+    #[test]
+    fn what_a_later_version_says_besides_is_ignored() {
+        let later = DOCUMENT.replacen('{', "{\"energy\":[1.5],", 1).replace("\"exit_code\",", "\"melted\",");
+        let read = LastWord::from_text(later.as_bytes()).unwrap();
+        assert_eq!(read, LastWord { told: EndDetails { reason: None, ..sample().told }, ..sample() });
+    }
+
+    #[test]
+    fn every_outcome_and_every_reason_arrives() {
+        for outcome in Outcome::ALL {
+            let result = LastWord { outcome, ..sample() };
+            assert_eq!(LastWord::from_text(result.to_text().as_bytes()).unwrap(), result);
+        }
+        for reason in EndReason::ALL {
+            let told = EndDetails { reason: Some(reason), ..sample().told };
+            let result = LastWord { told, ..sample() };
+            assert_eq!(LastWord::from_text(result.to_text().as_bytes()).unwrap(), result);
+        }
+    }
+
     #[test]
     fn a_last_word_is_one_line_and_arrives_as_it_was_said() {
         let word = sample();

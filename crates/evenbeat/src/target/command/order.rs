@@ -193,6 +193,28 @@ pub(super) mod tests {
         }
     }
 
+    /// What every version writes, and must read: a shim outlives the scheduler that started it.
+    const DOCUMENT: &str = r#"{"address_space":null,"argv":["/bin/echo","a \"b\"\n"],"cgroup":"/sys/fs/cgroup/x",
+        "cwd":"/","env":{"PATH":"/bin"},"fence":18446744073709551615,"freeze_bound":2000,"grace":10000,
+        "key":"shop@test","kill_bound":5000,"lease_until":12345,"max_frozen":86400000,"max_orphan":600000,
+        "n_files":64,"n_lanes":2,"n_processes":null,"output_max":10485760,"refused":null,"result_max":65536,
+        "root":"/data","run":"0198c0de-0000-7000-8000-00000000002a","stdin":"{}"}"#;
+
+    #[test]
+    fn the_document_of_an_order_stays_as_it_is() {
+        assert_eq!(Order::from_text(DOCUMENT.as_bytes()).unwrap(), sample());
+        let written: serde_json::Value = serde_json::from_str(&sample().to_text()).unwrap();
+        assert_eq!(written, serde_json::from_str::<serde_json::Value>(DOCUMENT).unwrap());
+    }
+
+    #[test]
+    fn fields_of_a_later_version_are_ignored_and_what_is_null_may_be_absent() {
+        let later = DOCUMENT.replacen('{', "{\"priority\":{\"nice\":5},", 1);
+        assert_eq!(Order::from_text(later.as_bytes()).unwrap(), sample());
+        let absent = DOCUMENT.replace("\"refused\":null,", "").replace("\"n_processes\":null,", "");
+        assert_eq!(Order::from_text(absent.as_bytes()).unwrap(), sample());
+    }
+
     #[test]
     fn an_order_arrives_as_it_was_given() {
         let order = sample();
