@@ -24,7 +24,7 @@ pub(crate) fn point(name: &str) {
         && stops_at == name
         && N_PASSED.fetch_add(1, Ordering::Relaxed) + 1 == *nth
     {
-        // Whoever told us to stop here sees it, and says how it goes on.
+        // The test sees that we stand, and decides how it goes on.
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
     }
 }

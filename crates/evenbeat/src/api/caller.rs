@@ -13,7 +13,7 @@ use super::problem::{Code, Problem};
 use super::router::Api;
 use crate::intake::Actor;
 
-/// Where a request came from. Put there by whoever accepted the connection; a request without it is refused.
+/// Where a request came from. Set by the acceptor of the connection; a request without it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// Over the network.
@@ -32,7 +32,7 @@ pub enum Role {
     Viewer,
     /// Pause, resume, trigger, cancel, drain, rebalance.
     Operator,
-    /// Change what is run: whoever may do that may run anything.
+    /// Change what is run, and thereby run anything.
     Editor,
     /// Everything.
     Admin,
@@ -80,7 +80,7 @@ impl<R: RequiredRole> FromRequestParts<Api> for Caller<R> {
     }
 }
 
-/// Who a peer is. Without tokens: whoever can open the socket is its owner, and whoever is on this machine is trusted.
+/// Who a peer is. Without tokens, a peer on the socket is its owner, and a peer on this machine is trusted.
 fn known(peer: Peer) -> Result<(Actor, Role), Problem> {
     match peer {
         Peer::Socket { uid } => Ok((Actor(format!("uid {uid}")), Role::Admin)),

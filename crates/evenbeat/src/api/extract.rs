@@ -1,4 +1,4 @@
-//! What a request says, read once at the door: path, parameters, body, headers. All that is wrong is told at once.
+//! What a request says, read once at the door: path, parameters, body, headers. All errors are reported at once.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -19,7 +19,7 @@ use super::{fields, json};
 use crate::views::find_run::IdRange;
 use crate::views::model::FieldError;
 
-/// So many items a page has at most.
+/// The largest page.
 const LIMIT_MAX: usize = 500;
 const LIMIT_DEFAULT: usize = 100;
 

@@ -1,4 +1,4 @@
-//! A page of another site must not reach this API through somebody's browser (G5).
+//! A page of another site must not reach this API through a user's browser (G5).
 //!
 //! Two tricks are known. A name of theirs that suddenly means 127.0.0.1: then `Host` is that name, and is refused. A
 //! form or a script of theirs that posts here: then the browser says so in `Sec-Fetch-Site` or `Origin`, and nothing is
@@ -30,7 +30,7 @@ pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) 
 fn check(hosts: &[String], request: &Request) -> Result<(), Problem> {
     let is_socket = matches!(request.extensions().get::<Peer>(), Some(Peer::Socket { .. }));
     let host = host_of(request)?;
-    // Nobody's name leads to a file.
+    // A Unix socket has no host name.
     if !is_socket && !is_ours(hosts, &host) {
         let detail = format!(
             "`{}` is not a name of this server; use `localhost` or the address that it listens on",
@@ -48,7 +48,7 @@ fn check(hosts: &[String], request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The host that was asked for, with its port.
+/// The host that the request names, with its port.
 fn host_of(request: &Request) -> Result<String, Problem> {
     let headers = request.headers();
     let bad = |detail| Problem::new(Code::InvalidHeader, detail);

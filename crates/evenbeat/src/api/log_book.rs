@@ -7,7 +7,7 @@ use evenbeat_core::ids::RunId;
 
 /// The logs of runs of this machine.
 pub trait LogBook: fmt::Debug + Send + Sync {
-    /// What a run wrote from a byte of its whole output on, not more than so many bytes. None if there is no log of it
+    /// What a run wrote from a byte of its whole output on, at most `most` bytes. None if there is no log of it
     /// here.
     fn read(&self, run: RunId, from: u64, most: usize) -> io::Result<Option<LogPart>>;
 }

@@ -40,15 +40,15 @@ const N_HEALTH_MAX: usize = 16;
 pub struct ApiOptions {
     /// Names and addresses of this server, besides those that every machine has for itself.
     pub hosts: Vec<String>,
-    /// How many requests are worked on at once: so many over TCP, and as many through the Unix socket.
+    /// Concurrent requests, over TCP and through the Unix socket each.
     pub n_requests_max: usize,
-    /// So long a request waits for its turn.
+    /// How long a request waits for its turn.
     pub turn_within: Length,
-    /// So long a body may take to come.
+    /// How long a body may take to arrive.
     pub body_within: Length,
-    /// How many bytes of bodies are held at once: so many over TCP, and as many through the Unix socket.
+    /// Bytes of bodies held at once, over TCP and through the Unix socket each.
     pub body_bytes_max: usize,
-    /// So long an answer may take.
+    /// How long an answer may take.
     pub answer_within: Length,
 }
 
@@ -119,7 +119,7 @@ impl Api {
     }
 }
 
-/// Everything that can be asked of a process. Whoever accepts connections puts a [`Peer`] into the
+/// All routes of a process. The acceptor of a connection puts a [`Peer`] into the
 /// extensions of every request.
 pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
     let rooms = Budgets {
@@ -132,7 +132,7 @@ pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .layer(from_fn_with_state(api.clone(), in_health_turn));
-    // The body first: whoever sends it slowly takes nobody's turn.
+    // The body first: a slow sender takes no turn.
     let bounded = |routes: Router<Api>, body_max: usize| {
         routes
             .layer(from_fn_with_state(api.clone(), in_turn))
@@ -246,7 +246,7 @@ async fn whole(
     Ok((bytes.into(), held))
 }
 
-/// Only so many at once, and none for ever: a slow store must not pile up requests without end.
+/// Bounds concurrency and time: a slow store must not pile up requests.
 async fn in_turn(State(api): State<Api>, request: Request, next: Next) -> Response {
     let turns = &api.room(request.extensions().get()).turns;
     answered(&api.options, turns, next.run(request)).await

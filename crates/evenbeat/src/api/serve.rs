@@ -27,7 +27,7 @@ use super::stream::WriteWithin;
 const HEAD_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
 
-/// At the end, so long is waited for answers that are on their way.
+/// How long a stopping server waits for answers in progress.
 const GOODBYE: Length = Length::from_secs(5);
 
 /// After an accept that failed (too many files are open, say) there is a moment of rest.
@@ -128,7 +128,7 @@ impl Acceptor for TcpListener {
 
     async fn accept(&self) -> io::Result<(TcpStream, Peer)> {
         let (stream, address) = TcpListener::accept(self).await?;
-        // Answers are small, and whoever asks waits for them.
+        // Answers are small, and the client waits for them.
         stream.set_nodelay(true)?;
         Ok((stream, Peer::Tcp(address)))
     }
@@ -181,7 +181,7 @@ async fn open(door: impl Acceptor, house: ConnectionRules) {
 
 /// Waits until it is time to stop.
 async fn told(stop: &mut watch::Receiver<bool>) {
-    // Whoever would tell is gone: that is the same.
+    // A dropped sender means the same.
     let _ = stop.wait_for(|it| *it).await;
 }
 

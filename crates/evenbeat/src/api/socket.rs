@@ -50,7 +50,7 @@ impl Socket {
     pub fn bind(path: &Path) -> Result<Socket, SocketError> {
         let failed = |source| SocketError::Io { path: path.to_owned(), source };
         clear(path)?;
-        // Under a name of its own until nobody else can open it: a file is made with the rights that the process has.
+        // Under another name until only the owner can open it: a file is made with the rights that the process has.
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let fresh = path.with_file_name(format!(".{name}.{}", std::process::id()));
         let listener =
@@ -77,7 +77,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if inode_of(&self.path).is_ok_and(|it| it == self.inode) {
-            // If it cannot be removed, the next process finds nobody behind it.
+            // If it cannot be removed, the next process finds that no one answers.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,4 +1,4 @@
-//! What is done now and then: old rows go, counters are counted anew, the score of the fleet is noted.
+//! Housekeeping: old rows are trimmed, counters are recounted, the score of the fleet is recorded.
 
 use std::io;
 use std::time::Duration as Length;
@@ -69,7 +69,7 @@ async fn trim(app: &App, keep: &HousekeepingRules) -> Result<(), StoreDown> {
     Ok(())
 }
 
-/// Whole days go, so that nobody has to know which run wrote what.
+/// Removes whole days, so that it need not be known which run wrote what.
 async fn remove_logs(places: Places, before: Timestamp) {
     let removed = tokio::task::spawn_blocking(move || remove_days(&places, before)).await;
     match removed {

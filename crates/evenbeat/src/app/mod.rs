@@ -92,7 +92,7 @@ pub struct AppTasks {
 /// How a process came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopResult {
-    /// Nothing of it runs any more.
+    /// Everything has ended.
     Clean,
     /// Runs go on without it; the next process takes them over.
     LetGo,
@@ -155,7 +155,7 @@ impl App {
     }
 
     /// The last signs of life of the owners of runs (L2), as far as they are known. A server has them from the beats of
-    /// sessions. Where one process has the store to itself nobody beats, and its shims are asked instead.
+    /// sessions. Where one process has the store to itself there are no beats, and its shims are asked instead.
     pub async fn owner_pings(&self, runs: Vec<RunId>) -> BTreeMap<RunId, OwnerPing> {
         if runs.is_empty() {
             return BTreeMap::new();
@@ -182,7 +182,7 @@ impl AppTasks {
     }
 
     /// Takes nothing new, finishes what runs, and leaves; the beat stops last. What takes longer goes on by itself, for
-    /// another process to take over. `hurry` says that nobody wants to wait so long.
+    /// another process to take over. `hurry` ends the wait early.
     pub async fn stop(
         mut self,
         drain_for: Length,

@@ -89,7 +89,7 @@ async fn set_right(app: &App) {
     }
 }
 
-/// Repairs what is wrong for another reason, unless so many are hit that a person must look. Returns how many there were
+/// Repairs what is wrong for another reason, unless too many are affected and a person must look. Returns how many there were
 /// when people were told so.
 async fn mend_few(app: &App, reported: Option<usize>) -> Option<usize> {
     let faults: BTreeMap<JobKey, Fault> = app.fleet.faults().others();
@@ -107,7 +107,7 @@ async fn mend_few(app: &App, reported: Option<usize>) -> Option<usize> {
             Ok(Some(row)) => {
                 app.telemetry.tell(Notice::Mended { key, fault, next: row.state.next_run_at });
             }
-            // Somebody was quicker.
+            // It was changed meanwhile.
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(job_id = %key, %error, "repair of a stored next run failed; will retry");

@@ -65,7 +65,7 @@ impl Clock {
         Clock { inner: Arc::new(ClockState { source, steady, store_offset: AtomicI64::new(NO_OFFSET) }) }
     }
 
-    /// Lets time pass on a clock that is driven by hand; wakes whoever waits for an instant that has come.
+    /// Lets time pass on a clock that is driven by hand; wakes the timers whose instant has come.
     ///
     /// # Panics
     /// If this is the machine's clock.

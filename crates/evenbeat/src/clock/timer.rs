@@ -72,7 +72,7 @@ impl BootTimer {
     async fn until(&mut self, at: Option<BootTime>) -> io::Result<()> {
         if at != self.armed_at {
             self.armed_at = at;
-            // An alarm at zero is none at all.
+            // A zero alarm would disarm the timer.
             let at = at.map_or(ZERO, |at| timespec(at.as_millis().max(1)));
             set(&self.fd, at, TimerfdTimerFlags::ABSTIME)?;
         }
@@ -134,7 +134,7 @@ fn arm_for_steps(fd: &AsyncFd<OwnedFd>) -> io::Result<()> {
 
 fn made(clock: TimerfdClockId) -> io::Result<AsyncFd<OwnedFd>> {
     let timer = timerfd_create(clock, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-    // SAFETY: an `OwnedFd` is open for as long as it lives, and nobody takes it out of the `AsyncFd`.
+    // SAFETY: an `OwnedFd` is open for as long as it lives, and it is never taken out of the `AsyncFd`.
     #[expect(unsafe_code, reason = "the runtime cannot know that a descriptor stays open")]
     let fd = unsafe { AsyncFd::register(timer)? };
     Ok(fd)

@@ -137,7 +137,7 @@ impl RouterState {
         self.executors.iter().position(|(it, _)| *it == kind || *it == ANY)
     }
 
-    /// The executor that has a run. With several, a run that none was given is nobody's.
+    /// The executor that has a run. With several, a run that was given to none has none.
     fn executor_of(&self, run: RunId) -> Option<&dyn Executor> {
         let idx = if self.executors.len() == 1 { 0 } else { *self.routes().get(&run)? };
         self.executors.get(idx).map(|(_, executor)| executor.as_ref())

@@ -1,6 +1,6 @@
 //! Where the current agenda is found.
 //!
-//! One pointer that is swapped whole. A reader gets an agenda that nobody edits, keeps it as long as
+//! One pointer that is swapped whole. A reader gets an agenda that is never edited, keeps it as long as
 //! it looks at it, and never locks or waits, also while the next one is being put in its place.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use evenbeat_core::agenda::Agenda;
 
-/// The current agenda, shared by whoever reads it and the one who replaces it.
+/// The current agenda, shared by its readers and the task that replaces it.
 #[derive(Debug)]
 pub(super) struct AgendaCell(ArcSwap<Agenda>);
 

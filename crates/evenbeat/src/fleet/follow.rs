@@ -21,7 +21,7 @@ use crate::node::telemetry::Telemetry;
 const DEBOUNCE: Length = Length::from_secs(1);
 const DEBOUNCE_TIMES: u32 = 20;
 
-/// After so long the ledger is looked at from another instant: what is past is not looked at any more.
+/// How often the ledger's window moves on, past what is over.
 const LEDGER_EVERY: Duration = Duration::from_hours(1);
 
 /// People are told how even the next day is.
@@ -74,7 +74,7 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
     }
 }
 
-/// The jobs whose stored definition cannot be read, so that each is told of once.
+/// The jobs whose stored definition cannot be read, so that each is reported once.
 #[derive(Debug, Default)]
 struct DisabledJobs(BTreeSet<JobKey>);
 
@@ -112,7 +112,7 @@ impl Fleet {
         }
     }
 
-    /// Makes the agenda anew, beside whoever reads the old one; from `since` on, so that what came due meanwhile is in
+    /// Rebuilds the agenda, while others go on reading the old one; from `since` on, so that what came due meanwhile is in
     /// one of them. Says how long that took.
     async fn rebuild_agenda(&self, since: Timestamp) -> Length {
         let (fleet, began) = (self.clone(), Instant::now());

@@ -27,7 +27,7 @@ use crate::clock::Clock;
 pub struct AgendaSettings {
     /// How far it looks.
     pub lookahead: Duration,
-    /// How often it is made anew, whether or not anything has changed.
+    /// How often it is rebuilt, whether or not anything has changed.
     pub rebuild_every: Duration,
 }
 
@@ -69,7 +69,7 @@ impl Fleet {
         Fleet { inner: Arc::new(inner) }
     }
 
-    /// The ledger, for a moment: whoever places a job looks and notes in one go.
+    /// The ledger, locked briefly: placing a job reads and writes it in one step.
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.inner.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -47,7 +47,7 @@ impl JobPolicy {
         }
     }
 
-    /// Nobody asks for more time than runs get: they would be ended long before, and nobody would know why.
+    /// Refuses jobs that ask for more time than runs get: they would be ended early, for no visible reason.
     fn check_run_time(&self, job: &Job) -> Result<(), IntakeError> {
         let Some(asked) = job.limits.max_allowed else { return Ok(()) };
         let of_tenant = job.tenant.as_ref().and_then(|tenant| {

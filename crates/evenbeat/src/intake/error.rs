@@ -28,7 +28,7 @@ pub enum IntakeError {
         /// Why.
         refusal: Refusal,
     },
-    /// Somebody changed it in between.
+    /// It was changed in between.
     #[error("`{key}` was changed by someone else (its revision is {} now); look at it again", is.0)]
     OtherRevision {
         /// Which job.

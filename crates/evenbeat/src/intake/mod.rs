@@ -43,10 +43,10 @@ use crate::store::any::AnyStore;
 use crate::store::query::PAGE_MAX;
 use in_flight::KeysInFlight;
 
-/// How often a change is worked out anew because others were quicker.
+/// How often a change is retried after losing a race.
 const N_TRIES: u32 = 10;
 
-/// So many open runs of one job are looked at.
+/// Number of open runs of one job that are looked at.
 const OPEN_MAX: usize = 1_000;
 
 /// How often the runs of a node that is being drained are looked at.
@@ -85,7 +85,7 @@ pub struct IntakeParts {
     pub fleet: Fleet,
     /// The node that carries out what is written.
     pub node: NodeHandle,
-    /// Who is told.
+    /// Logs, metrics and events.
     pub telemetry: Telemetry,
     /// What jobs may ask for.
     pub allowed: JobPolicy,
@@ -145,7 +145,7 @@ impl Intake {
         .await
     }
 
-    /// Lets a paused job go on, placed afresh.
+    /// Resumes a paused job, with a new placement.
     pub async fn resume(&self, actor: &Actor, key: &JobKey) -> Result<JobRow, IntakeError> {
         self.change(actor, "resume", "", key, |row, open, now| {
             let placement = self.place(&row.job, &row.state, now);
@@ -161,7 +161,7 @@ impl Intake {
         .await
     }
 
-    /// Places a job afresh whose stored next run cannot be. None if there is nothing wrong with it.
+    /// Places a job again whose stored next run is impossible. None if nothing is wrong with it.
     pub async fn mend(&self, key: &JobKey) -> Result<Option<JobRow>, IntakeError> {
         let system = Actor("system".to_owned());
         let mended = self.change(&system, "mend", "", key, |row, _, now| {
@@ -311,7 +311,7 @@ impl Intake {
     }
 
     /// Waits until what these sessions had claimed has started or was given back, so that nothing starts after a
-    /// drain was answered. Not for ever: a node that hangs must not hold up whoever drains it.
+    /// drain was answered. Not for ever: a node that hangs must not hold up the drain.
     async fn await_starts(&self, sessions: &[SessionId]) -> Result<(), IntakeError> {
         for _ in 0..STARTS_LOOKS_MAX {
             let open = RunFilter { key: None, is_open: true };
@@ -369,7 +369,7 @@ impl Intake {
         put.audit = Some(audit(actor, action, &put.job.key, detail));
         let key = put.job.key.clone();
         let told = Notice::of_records(&key, &put.records);
-        // If the store does not answer, nobody knows whether the job was written. The ledger goes back to what it was
+        // If the store does not answer, the job may or may not have been written. The ledger goes back to what it was
         // before, and if it was written the feed tells.
         let answers = self.inner.store.put_jobs(vec![put]).await?;
         let written = match answers.into_iter().next() {

@@ -17,7 +17,7 @@ use super::plan_text::{self, ParsedPlan};
 use super::{Actor, Intake, IntakeError, N_TRIES, audit};
 use crate::mint::mint;
 
-/// How often a plan is made anew that is applied in the same step, because somebody changed a job meanwhile.
+/// How often a plan that is applied at once is remade because a job changed meanwhile.
 const N_PLANS: u32 = 3;
 
 /// A plan, and under which name it can be applied.

@@ -1,4 +1,4 @@
-//! Which sessions have been silent for so long that people should see it (L2). Nothing is decided by it: who may be
+//! Which sessions have been silent long enough for people to see it (L2). Nothing is decided by it: who may be
 //! fenced off, the engine's own watcher says.
 
 use std::collections::BTreeMap;

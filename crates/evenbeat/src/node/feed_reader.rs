@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::store::any::AnyStore;
 
-/// So many jobs are read at once.
+/// Jobs per page.
 const PAGE_MAX: usize = 5_000;
 
 /// Reads pages of changes. Copies share what was read ahead.
@@ -20,7 +20,7 @@ pub(super) struct FeedReader {
     ahead: Arc<Mutex<Option<PrefetchedPage>>>,
 }
 
-/// A page that nobody has asked for yet.
+/// A page that was read ahead.
 #[derive(Debug)]
 struct PrefetchedPage {
     since: Cursor,

@@ -1,7 +1,6 @@
-//! The loop of a node: something happens, the engine is told, and what it says is done.
+//! The loop of a node: events go to the engine, and its commands are carried out.
 //!
-//! The engine lives in one task and is nobody else's. Whoever wants to know something of it asks, and is answered
-//! between two events.
+//! The engine is owned by one task. Questions about its state are answered between two events.
 
 mod doubts;
 mod start_writer;
@@ -43,16 +42,16 @@ use crate::point::point;
 use crate::store::any::AnyStore;
 use crate::target::RunNews;
 
-/// So many words wait for the engine; who has more to say waits.
+/// Capacity of the engine's inbox; senders wait when it is full.
 const MESSAGES_MAX: usize = 4_096;
 
-/// So many pages of changes wait for whoever follows the fleet.
+/// Pages of changes that may wait for the fleet's follower.
 const PAGES_MAX: usize = 16;
 
-/// So much is heard of runs before the store's answers are looked at again.
+/// Number of run news taken in before the store's answers get their turn.
 const NEWS_MAX: usize = 64;
 
-/// So many jobs are told at once after a load: the engine waits meanwhile.
+/// Jobs sent to the follower at once after a load; the engine waits meanwhile.
 const TOLD_MAX: usize = 2_000;
 
 /// A step of the wall clock that is smaller is called drift.
@@ -111,7 +110,7 @@ pub enum FleetNews {
     Read,
 }
 
-/// How much of a load whoever follows the fleet has not been told yet.
+/// The part of a load that the fleet's follower has not received yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FleetBacklog {
     Nothing,
@@ -120,7 +119,7 @@ enum FleetBacklog {
 }
 
 impl FleetBacklog {
-    /// The next that is told.
+    /// The next part.
     fn next(&mut self, engine: &Engine, now: Now) -> FleetNews {
         let after = match std::mem::replace(self, FleetBacklog::Nothing) {
             FleetBacklog::Nothing => None,
@@ -178,7 +177,7 @@ impl NodeHandle {
     ) -> Option<T> {
         let (tell, hear) = oneshot::channel();
         let question: Question = Box::new(move |engine, roster, now| {
-            // Whoever asked may not want to know any more.
+            // The caller may be gone.
             let _ = tell.send(question(engine, roster, now));
         });
         self.inbox.send(Message::Asked(question)).await.ok()?;
@@ -199,7 +198,7 @@ pub struct NodeParts {
     pub exec: Router,
     /// What is heard of them.
     pub news: mpsc::Receiver<RunNews>,
-    /// Who is told.
+    /// Logs, metrics and events.
     pub telemetry: Telemetry,
     /// What time it is.
     pub clock: Clock,
@@ -216,7 +215,7 @@ pub struct Node {
     fleet: mpsc::Sender<FleetNews>,
     /// Whether the engine had read everything when we last looked.
     was_loaded: bool,
-    /// What whoever follows the fleet has not been told yet, after a load.
+    /// What the fleet's follower has not received yet, after a load.
     untold: FleetBacklog,
     clock: Clock,
     timer: Timer,
@@ -332,7 +331,7 @@ impl Node {
         }
     }
 
-    /// An answer of the store. Whoever follows the fleet hears what the engine hears, and slows it down if it must; but
+    /// An answer of the store. The fleet's follower hears what the engine hears, and slows it down if it must; but
     /// of a load only when it is over, so that runs need not wait for it.
     async fn hear(&mut self, event: Event) {
         self.look_for_trouble(&event);
@@ -350,7 +349,7 @@ impl Node {
         self.feed(event);
     }
 
-    /// Whoever follows the fleet hears that it was read, or must be read again.
+    /// Tells the fleet's follower that the fleet was read, or must be read again.
     async fn tell_of_loads(&mut self) {
         let is_loaded = self.engine.jobs().is_some();
         if is_loaded == self.was_loaded {
@@ -366,7 +365,7 @@ impl Node {
     }
 
     async fn pass_on(&self, news: FleetNews) {
-        // Nobody may follow, and that changes nothing.
+        // Without a follower nothing is sent, and that is fine.
         let _ = self.fleet.send(news).await;
     }
 

@@ -1,6 +1,6 @@
 //! What people are told when the store has written something: runs that failed, occurrences that got no run (K4).
 //!
-//! It is told when it is on record, not when it is asked for: what the store refused has not happened.
+//! Told once the store has it on record, not before: what the store refused has not happened.
 
 use evenbeat_core::notice::Notice;
 use evenbeat_core::store::{

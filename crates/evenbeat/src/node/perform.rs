@@ -33,7 +33,7 @@ use crate::store::any::AnyStore;
 /// The first pause before another attempt to join.
 const BACKOFF_MIN: Length = Length::from_millis(100);
 
-/// So many runs of the dead are looked at in one go.
+/// Number of runs of dead sessions per request.
 const ORPHANS_MAX: usize = 500;
 
 /// The first and the longest pause between two attempts to keep the result of a run that was given up.
@@ -53,8 +53,7 @@ pub(super) struct Performer {
     pub(super) inbox: mpsc::Sender<Message>,
     /// Whose commands these are.
     pub(super) session: Option<SessionId>,
-    /// Whether the session before this one was told to take nothing new. A drain lasts as long as the process,
-    /// however often it has to join anew.
+    /// Whether the session before this one was drained. A drain lasts as long as the process, across sessions.
     pub(super) is_drained: bool,
     pub(super) marks: StartWriter,
     pub(super) pages: FeedReader,
@@ -178,7 +177,7 @@ impl Performer {
             if let (Ok(watch), true) = (&answer, is_leased) {
                 let silent = doubts.look(&watch.sessions, clock.boot(), self_fence);
                 if !silent.is_empty() {
-                    // For people only: nobody waits for it, and if it fails the next silence is seen again.
+                    // Shown to people, no decision depends on it. If it fails, the next silence is noticed again.
                     tokio::spawn(async move { store.doubt(silent).await });
                 }
             }
@@ -186,8 +185,8 @@ impl Performer {
         });
     }
 
-    /// A run that an earlier life of this node left behind had ended by itself, and is not ours any more. Once others
-    /// have given it up its result is kept beside it (L5).
+    /// A run that an earlier process of this node started has ended, and is no longer ours. Once the others have given
+    /// it up, its result is kept beside it (L5).
     pub(super) fn keep_late_result(&self, run: RunId, end: RunEnd) {
         let (store, exec, reports) = (self.store.clone(), self.exec.clone(), self.reports.clone());
         let telemetry = self.telemetry.clone();
@@ -279,7 +278,7 @@ async fn join_once(
             }
             let adopted = store.adopt(session).await?;
             point("adopt.answered");
-            // What is with a broker is nobody's to look after here.
+            // Runs at a broker are not watched by a node.
             let ours: Vec<_> = adopted.iter().filter(|it| it.phase != RunPhase::Published).cloned().collect();
             let keys: BTreeSet<JobKey> = ours.iter().map(|it| it.key.clone()).collect();
             let jobs = store.jobs_of(keys.into_iter().collect()).await?;
@@ -329,7 +328,7 @@ async fn keep_late_result(
     }
 }
 
-/// The runs whose end the store has on record: nobody will ask for them again.
+/// The runs whose end the store has on record.
 fn on_record<'a>(
     runs: &'a [RunId],
     answer: &'a Result<Vec<EndAnswer>, StoreDown>,

@@ -6,10 +6,10 @@ use evenbeat_core::roster::{Roster, Turned};
 use evenbeat_core::store::{Changes, ClaimAnswer, Claims, EndAnswer, SettleAnswer};
 use evenbeat_core::time::{Duration, Timestamp};
 
-/// So many jobs are looked at again at a time, for what has changed around them.
+/// Number of jobs per refresh, which catches what has changed around a job.
 const REFRESH_MAX: usize = 20;
 
-/// No sooner than so long after the last of them: a burst of events is when there is least time for it.
+/// The shortest time between two refreshes: during a burst of events there is no time for more.
 const REFRESH_EVERY: Duration = Duration::from_millis(20);
 
 /// Up to this many jobs are all judged again as soon as nodes come or go. In a larger fleet the refresh gets round to

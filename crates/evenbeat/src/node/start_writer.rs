@@ -1,5 +1,5 @@
 //! How far runs have come is noted in batches, a moment later. A run that is over before that takes its mark with it to
-//! its end, so that nobody sees one that ended and never began, and nothing is written twice about a short run.
+//! its end, so that no reader sees a run that ended without a start, and nothing is written twice about a short run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::store::any::AnyStore;
 
-/// The first of a batch waits so long for others.
+/// How long the first start of a batch waits for others.
 const LINGER: Length = Length::from_millis(20);
 
 /// What is yet to be noted.

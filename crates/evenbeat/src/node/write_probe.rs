@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::clock::Clock;
 use crate::store::any::AnyStore;
 
-/// How long an answer holds: however often it is asked for, the store is not asked more often.
+/// How long an answer is reused, so that health checks do not load the store.
 const HOLDS_FOR: Duration = Duration::from_secs(1);
 
 /// How long a write may take.
@@ -21,7 +21,7 @@ const WITHIN: Length = Length::from_secs(5);
 /// When it was last tried, and what came of it.
 type ProbeResult = (BootTime, Result<(), String>);
 
-/// Writes something now and then, when somebody wants to know. Copies share it.
+/// Writes to the store when a health check wants to know whether it can. Copies share it.
 #[derive(Clone, Debug)]
 pub struct WriteProbe {
     store: AnyStore,

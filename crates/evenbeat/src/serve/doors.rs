@@ -25,7 +25,7 @@ pub struct Doors {
     pub socket: PathBuf,
 }
 
-/// Doors that nobody answers at yet.
+/// Doors that are bound and not yet answered.
 pub(super) struct BoundDoors {
     doors: Doors,
     tcp: TcpListener,

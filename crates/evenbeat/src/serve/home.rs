@@ -65,7 +65,7 @@ fn read_or_make(path: &Path) -> io::Result<String> {
     };
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    // Whoever was interrupted before it was written begins anew.
+    // A process that was interrupted before it was written starts over.
     if text.is_empty() {
         text = format!("{}\n", Uuid::new_v4());
         file.write_all(text.as_bytes())?;

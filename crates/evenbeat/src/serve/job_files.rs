@@ -106,7 +106,7 @@ impl JobFilesError {
     }
 }
 
-/// Says what became of each job that changed, and of those that no file declares any more.
+/// Says what became of each job that changed, and of those that are no longer in any file.
 fn log<'a>(applied: &[ApplyResult], undeclared: impl Iterator<Item = &'a JobKey>) {
     let count = |change| applied.iter().filter(|it| it.change == change).count();
     for it in applied {

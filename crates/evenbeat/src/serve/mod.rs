@@ -55,7 +55,7 @@ impl Server {
     pub async fn start(config: &Config, clock: &Clock) -> Result<Server, ServeError> {
         let places = Places::open(&config.data_dir)?;
         let node_lock = open::NodeLock::take(&places).await?;
-        // Whoever cannot be reached, or does not know what to run, need not begin.
+        // Addresses and job files first: without them there is no point in starting.
         let unopened = BoundDoors::bind(config).await?;
         let jobs = open::jobs(&config.jobs, clock.now())?;
         point("serve.bound");
@@ -98,10 +98,10 @@ impl Server {
     }
 
     /// Waits until it is asked to stop, or cannot go on; then stops in good order. A second signal lets go at once.
-    /// Meanwhile job files are read again whenever that is asked for.
+    /// Meanwhile job files are reloaded on SIGHUP.
     pub async fn run(mut self, mut signals: Signals, mut hangups: Hangups) -> Result<StopResult, ServeError> {
         let (app, mut job_files) = (self.app.clone(), std::mem::take(&mut self.job_files));
-        // In a task of its own: nobody who wants to stop waits for it. Signals that come during a reload are one.
+        // In a task of its own, so that a stop does not wait for it. Signals during a reload count as one.
         let reloading = tokio::spawn(async move {
             loop {
                 hangups.next().await;
@@ -132,7 +132,7 @@ impl Server {
     }
 }
 
-/// How long anything that still executes may take to end, once nobody waits for it.
+/// How long remaining tasks may take to end after the stop.
 pub const END_WITHIN: Length = Length::from_secs(2);
 
 /// Ends everything that still executes and says that the process has stopped. Nothing happens after that.

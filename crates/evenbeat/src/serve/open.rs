@@ -98,7 +98,7 @@ pub enum ServeError {
         #[source]
         source: StoreDown,
     },
-    /// The address of the store is none.
+    /// The address of the store is invalid.
     #[error("`{place}` is not a valid PostgreSQL address: {why}")]
     Address {
         /// Which.
@@ -124,7 +124,7 @@ pub enum ServeError {
     /// No process can be started.
     #[error("cannot start processes for runs")]
     Launcher(#[source] io::Error),
-    /// Nobody can be reached.
+    /// No address can be bound.
     #[error(
         "`{door}` is not available; stop the server that uses it, or pass another address with `--listen`"
     )]
@@ -158,7 +158,7 @@ const LOCK_PAUSE: Length = Length::from_millis(50);
 
 impl NodeLock {
     /// A node that was killed while it started a process leaves its lock to that, for the moment until it becomes
-    /// another program. So whoever holds it is given a second.
+    /// another program. So the holder is given a second.
     pub(super) async fn take(places: &Places) -> Result<NodeLock, ServeError> {
         let lock = places.node_lock();
         let file = open_own_file(&lock).map_err(|source| ServeError::File { path: lock.clone(), source })?;

@@ -48,7 +48,7 @@ impl Signals {
     }
 }
 
-/// The signal that asks a process to read its job files again (SIGHUP). Those that nobody has waited for yet are one.
+/// The signal that asks a process to read its job files again (SIGHUP). Several that arrive before the next wait count as one.
 #[derive(Debug)]
 pub struct Hangups(unix::Signal);
 

@@ -22,10 +22,10 @@ use super::model::{ConditionCounts, JobCounts, JobView, StatusCounts};
 use crate::app::App;
 use crate::store::query::{JobFilter, PAGE_MAX};
 
-/// So many pages are read for one of ours: then it ends with what was found, and says how far it came.
+/// Number of store pages read for one page of ours. After that it ends with what was found, and says how far it came.
 const N_PAGES_MAX: usize = 20;
 
-/// So many keys are asked of the node at once.
+/// Number of keys per question to the node.
 const N_KEYS_MAX: usize = 500;
 
 /// Which jobs: what the store can tell, and what it cannot.
@@ -43,7 +43,7 @@ pub(crate) struct JobListing {
     pub(crate) next: Option<JobKey>,
 }
 
-/// Jobs after a key, at most so many. The page may be short, even empty, before the end of the list.
+/// Jobs after a key, at most `most`. The page may be short, even empty, before the end of the list.
 pub(crate) async fn list(
     app: &App,
     wanted: &JobSelection,
@@ -124,7 +124,7 @@ pub(crate) async fn count(app: &App, n_worst: usize) -> Result<(JobCounts, Vec<J
     let mut worst = Vec::with_capacity(keys.len());
     let mut rows = app.store.jobs_of(keys.clone().into()).await?;
     for key in keys {
-        // One that has gone in this moment is not bad any more.
+        // A job that was removed this moment is left out.
         let idx = rows.iter().position(|row| row.job.key == key && !row.is_deleted);
         worst.extend(idx.map(|idx| rows.swap_remove(idx)));
     }
@@ -162,10 +162,10 @@ async fn owner_pings(app: &App, rows: &[JobRow]) -> BTreeMap<RunId, OwnerPing> {
     app.owner_pings(owners.map(|owner| owner.tag).collect()).await
 }
 
-/// So many of the latest runs of a job are looked at for the one that ended last.
+/// Number of latest runs among which the one that ended last is looked for.
 const N_RUNS: usize = 4;
 
-/// Why the last run of a job did not succeed, in a sentence; none if it did, or if it is not on record any more.
+/// Why the last run of a job did not succeed, in a sentence; none if it did, or if its record is gone.
 pub(crate) async fn last_run(app: &App, row: &JobRow) -> Result<Option<String>, ViewError> {
     let Some(outcome) = row.state.last_outcome.filter(|it| *it != Outcome::Succeeded) else {
         return Ok(None);

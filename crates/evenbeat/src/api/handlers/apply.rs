@@ -45,7 +45,7 @@ pub(in crate::api) async fn apply(
     let given_up = CancelOnDrop::default();
     let is_given_up = Arc::clone(&given_up.0);
     let read = tokio::task::spawn_blocking(move || {
-        // Kept until the work is over, also if nobody waits for it any more.
+        // Held until the work is over, even if the client is gone.
         let _turn = turn;
         read_fleet(&text, now, &is_given_up)
     });
@@ -70,7 +70,7 @@ pub(in crate::api) async fn apply(
     Ok(Json(ApplyAnswer { dry_run, counts, changes, warnings }))
 }
 
-/// Says, when it goes, that nobody waits for the answer: the client left, or it took too long.
+/// Signals on drop that the answer is no longer wanted: the client left, or it took too long.
 #[derive(Debug, Default)]
 struct CancelOnDrop(Arc<AtomicBool>);
 
@@ -186,7 +186,7 @@ fn shown(it: &ApplyResult) -> AppliedJob {
 /// Which part of the fleet.
 #[derive(Debug)]
 pub(in crate::api) struct ExportQuery {
-    /// At most so many.
+    /// Page size.
     limit: usize,
     /// After this key.
     after: Option<JobKey>,

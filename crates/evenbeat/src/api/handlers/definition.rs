@@ -71,7 +71,7 @@ pub(super) async fn doubts_around(
     };
     let mut doubts = Vec::new();
     for (idx, job) in jobs.iter().enumerate() {
-        // Every node that is wanted is also unwanted: that was told with the definition itself.
+        // Every node that is wanted is also unwanted: the definition's own warnings say so.
         if !job.place.excludes_all() {
             let fit = NodeFit::of(job, nodes.iter().map(|(node, pools)| (node, pools)));
             let why = fit.unsatisfiable(job);

@@ -1,4 +1,4 @@
-//! Whether the process is there, and whether it can do its work (G4). Nobody needs a role to know.
+//! Whether the process is there, and whether it can do its work (G4). No role is needed.
 
 use axum::Json;
 use axum::extract::State;

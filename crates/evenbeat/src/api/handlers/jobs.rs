@@ -36,7 +36,7 @@ use crate::views::model::{
 pub(in crate::api) struct JobsQuery {
     /// By key, text, labels, pool, site, tenant, paused, running, enabled, condition, status.
     wanted: JobSelection,
-    /// At most so many.
+    /// Page size.
     limit: usize,
     /// After this key.
     after: Option<JobKey>,

@@ -24,7 +24,7 @@ use crate::views::find_run::find;
 use crate::views::model::{CancelAnswer, Page, RecordView, RunView, SessionNames};
 use crate::views::runs::RunSelection;
 
-/// So much of a log is sent at once.
+/// The most bytes of a log in one answer.
 const LOG_BYTES_MAX: usize = 256 << 10;
 
 /// From which byte a log goes on.
@@ -37,7 +37,7 @@ const LOG_MORE: HeaderName = HeaderName::from_static("evenbeat-log-more");
 #[derive(Debug)]
 pub(in crate::api) struct RunsQuery {
     selection: RunSelection,
-    /// At most so many.
+    /// Page size.
     limit: usize,
     /// Before this one.
     before: Option<RunId>,
@@ -181,7 +181,7 @@ fn log_answer(part: LogPart, is_raw: bool) -> Response {
         return (headers, part.bytes).into_response();
     }
     let (text, n_used) = printable::output(&part.bytes, part.is_over);
-    // The first bytes of a character whose last have not come yet are asked for again.
+    // A character whose last bytes have not arrived yet is read again from its first byte.
     let next = part.next - (part.bytes.len() - n_used) as u64;
     let kind = (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned());
     ([kind, (LOG_NEXT, next.to_string()), more], text).into_response()

@@ -46,7 +46,7 @@ pub(in crate::api) async fn distribution(
 /// Which part of the fleet.
 #[derive(Debug)]
 pub(in crate::api) struct FleetQuery {
-    /// At most so many.
+    /// Page size.
     limit: usize,
     /// After this key.
     after: Option<JobKey>,

@@ -23,7 +23,7 @@ pub(in crate::api) struct UpcomingQuery {
     from: Option<Timestamp>,
     /// Up to, not including, then; an hour later if nothing is said.
     to: Option<Timestamp>,
-    /// At most so many.
+    /// Page size.
     limit: usize,
     /// After this occurrence.
     after: Option<views::upcoming::Cursor>,
@@ -72,7 +72,7 @@ pub(in crate::api) async fn list(
 /// How much of what one job does.
 #[derive(Debug)]
 pub(in crate::api) struct UpcomingOfJobQuery {
-    /// At most so many.
+    /// Page size.
     limit: usize,
     /// After this instant.
     after: Option<Timestamp>,

@@ -67,7 +67,7 @@ pub struct FieldChange {
     pub field: String,
     /// As it was; null if it was not said.
     pub before: Json,
-    /// As it is; null if it is not said any more.
+    /// The new value; null if the field is no longer set.
     pub after: Json,
 }
 

@@ -97,11 +97,11 @@ pub struct RunTimeView {
 /// A limit; what is null is not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitView {
-    /// So many runs at a time.
+    /// Runs at a time.
     pub max_concurrent: Option<u32>,
-    /// At least so long from start to start.
+    /// The shortest time from start to start.
     pub min_gap: Option<Length>,
-    /// So many starts within any hour.
+    /// Starts within any hour.
     pub max_per_hour: Option<u32>,
 }
 

@@ -53,7 +53,7 @@ as_text! {
     Length(Duration), length;
 }
 
-/// What is measured may be nothing, or less where a clock was set; nobody would write that.
+/// Measured lengths may be zero, or negative after a clock step; people never write those.
 fn length(text: &str) -> Result<Duration, DurationError> {
     match text.strip_prefix('-') {
         Some(rest) => length(rest).map(|it| -it),

@@ -118,7 +118,7 @@ pub struct JobView {
     pub pause_reason: Option<String>,
     /// How many of its runs are open.
     pub open_runs: u32,
-    /// How many runs were asked for, or are to be made up for, and wait.
+    /// Number of waiting runs: triggered ones and catch-ups.
     pub waiting_runs: usize,
 
     /// The server that runs it; null unless running, like the five below.
@@ -132,7 +132,7 @@ pub struct JobView {
     /// The last sign of life of the owner. On PostgreSQL: the last accepted beat of its session, by the server's clock.
     /// On SQLite: when the process beside the run last answered; it is asked every 5 seconds.
     pub owner_last_ping_at: Option<Instant>,
-    /// When another node first doubted the owner; null while its beats come. Always null on SQLite, where nobody else
+    /// When another node first doubted the owner; null while its beats come. Always null on SQLite, where no other node
     /// watches.
     pub steal_start_at: Option<Instant>,
 }

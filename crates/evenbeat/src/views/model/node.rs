@@ -65,12 +65,12 @@ pub struct DrainRequest {
     pub draining: bool,
 }
 
-/// What was told to whom.
+/// The answer to a drain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainAnswer {
     /// Which node.
     pub node: String,
-    /// What it was told.
+    /// Whether it is draining now.
     pub draining: bool,
     /// How many living sessions of it were told.
     pub sessions: usize,

@@ -33,7 +33,7 @@ pub struct RunView {
     pub scheduled_for: Option<Instant>,
     /// `scheduler`, `manual`, `retry`, `catchup` or `backfill`.
     pub trigger: Text,
-    /// The request that it serves, if someone asked for it.
+    /// The id of the request that it serves, for triggered runs.
     pub asked: Option<String>,
     /// Which attempt at its occurrence, from 1 on.
     pub attempt: u32,
@@ -62,7 +62,7 @@ pub struct RunView {
     /// The signal that ended its first process, where one did.
     pub signal: Option<i32>,
     /// Why it ended: `exit_code`, `signal`, `not_started`, `time_limit`, `blackout`, `cancelled`, `revoked`, `orphaned`,
-    /// `frozen_too_long`, `not_frozen`, `guard_died`, `machine_restarted`; null for a good run, and where nobody knows.
+    /// `frozen_too_long`, `not_frozen`, `guard_died`, `machine_restarted`; null for a good run, and where it is not known.
     pub reason: Option<Text>,
     /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
     pub limit: Option<String>,
@@ -94,13 +94,13 @@ pub struct RunView {
     pub params: Option<Map<String, Json>>,
     /// A result that came after it had been given up.
     pub late: Option<LateView>,
-    /// When the request that was asked for gets another run at the earliest; null if it gets none.
+    /// The earliest start of the request's next run; null if it gets none.
     pub retry_at: Option<Instant>,
     /// Whether its times are still to come: they were stored by a clock that was ahead.
     pub clock_was_ahead: bool,
 }
 
-/// A result that nobody waited for any more.
+/// A result that came after the run had been given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateView {
     /// What it says of itself.
@@ -122,7 +122,7 @@ impl SessionNames {
 }
 
 impl RunView {
-    /// The same, as somebody sees it at this time.
+    /// The same, as seen at this time.
     #[must_use]
     pub fn as_of(self, now: Timestamp) -> RunView {
         let times = [self.claimed_at, self.started_at, self.ended_at];
@@ -170,7 +170,7 @@ impl RunView {
             ended_at: row.ended.map(|it| it.ended_at.into()),
             took: took.map(Into::into),
             took_seconds: took.map(seconds),
-            // Nobody knows how long a run stood still whose node was given up.
+            // How long a run stood still whose node was given up is not known.
             frozen_for: row.ended.filter(|_| !is_lost).map(|it| it.frozen_for.into()),
             exit_code,
             signal: end.signal,

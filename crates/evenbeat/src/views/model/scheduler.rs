@@ -63,7 +63,7 @@ pub struct SlotCount {
 }
 
 impl DistributionView {
-    /// Of a window of so many hours.
+    /// The length of the window in hours.
     pub fn of(it: &Distribution, window_hours: u32) -> DistributionView {
         let (peak_hour, peak_count) = it.peak_hour();
         let hour = |(hour, job_count): (usize, &u32)| HourCount {
