@@ -270,8 +270,8 @@ mod tests {
             n_jobs: 430,
             conditions: BTreeMap::from([
                 (Condition::Ok, 427),
-                (Condition::Warning, 2),
-                (Condition::Error, 1),
+                (Condition::Warning, n_runs / 2 + n_runs % 2),
+                (Condition::Error, n_runs / 2),
             ]),
             worst: (0..n_runs)
                 .map(|n| {

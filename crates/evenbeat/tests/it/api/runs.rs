@@ -212,7 +212,10 @@ fn a_request_waits_for_its_run_and_can_be_taken_back() {
     assert_eq!(served.get(&address).json()["status"], "cancelled");
     assert_eq!(served.get("/api/v1/jobs/shop").json()["waiting_runs"], json!(0));
     assert_eq!(served.post(&format!("{address}/cancel"), "").short(), "409 run_is_over");
-    assert_eq!(served.get(&format!("/api/v1/runs/{first}")).json()["phase"], "running");
+    // Its start is written a moment after it was claimed.
+    served.until("the first run goes on", || {
+        (served.get(&format!("/api/v1/runs/{first}")).json()["phase"] == "running").then_some(())
+    });
     let audit = served.runtime.block_on(served.app.store.audit(100)).unwrap();
     let last = audit.last().unwrap();
     assert_eq!((&*last.action, &*last.detail), ("cancel", &*format!("shop: request {id}")));
