@@ -248,7 +248,7 @@ impl Engine {
 
     /// The node of a run that has fallen silent, and whose run nobody has released yet.
     fn lost_owner(&self, now: Now, state: &JobState) -> Option<NodeName> {
-        let (session, owner) = (self.session.as_ref()?, state.owner.as_ref()?);
+        let (session, owner) = (self.life.session()?, state.owner.as_ref()?);
         // A session that has joined since we last looked is not known yet.
         let was_seen = self.watched_at.is_some_and(|at| owner.started_at < at);
         if session.lease.is_none() || !was_seen || self.held.by_id.contains_key(&owner.tag) {
@@ -332,7 +332,7 @@ impl Engine {
 
     /// Why the node takes nothing at all, if so.
     fn rests(&self, now: Now) -> Option<NodeRest> {
-        if self.session.is_none() || !self.is_loaded {
+        if self.life.session().is_none() || !self.feed.is_loaded {
             return Some(NodeRest::Starting);
         }
         if !self.may_dispatch(now) {

@@ -31,39 +31,34 @@ pub(crate) struct Asked {
 impl Engine {
     /// Whether anything may be asked for at all.
     pub(crate) fn may_dispatch(&self, now: Now) -> bool {
-        let Some(session) = &self.session else { return false };
+        let Some(session) = self.life.session_until_left() else { return false };
         let may_claim = session.may_claim(now.boot) || !self.settings.rules.hold(Rule::ClaimInTrust);
-        self.is_loaded
-            && self.is_store_up
-            && !self.is_draining
-            && !self.is_drained
-            && !self.has_left
-            && may_claim
+        self.feed.is_loaded && self.is_store_up && !self.is_draining && !self.is_drained && may_claim
     }
 
     /// Whether another batch may be asked for. In a burst one is got ready while the store is at the one before; where
     /// others share the store, it has enough to do meanwhile.
     pub(crate) fn may_ask(&self) -> bool {
-        let is_ahead = self.is_burst && self.settings.lease.is_none();
-        self.n_claiming == 0 || (self.n_claiming == 1 && is_ahead)
+        let is_ahead = self.batches.is_burst && self.settings.lease.is_none();
+        self.batches.n_claims == 0 || (self.batches.n_claims == 1 && is_ahead)
     }
 
     pub(super) fn dispatch(&mut self, now: Now, out: &mut Vec<Command>) {
         while self.may_ask() {
             self.ask_for_batch(now, out);
-            if !self.is_burst {
+            if !self.batches.is_burst {
                 return;
             }
         }
     }
 
     fn ask_for_batch(&mut self, now: Now, out: &mut Vec<Command>) {
-        self.is_burst = false;
+        self.batches.is_burst = false;
         let is_anybody_ready = self.pools.values().any(|line| !line.ready.is_empty());
         if !is_anybody_ready || !self.may_dispatch(now) {
             return;
         }
-        let Some(epoch) = self.session.as_ref().map(super::session::Session::epoch) else { return };
+        let Some(epoch) = self.life.session().map(super::session::Session::epoch) else { return };
         let plan = self.plan(now, self.settings.dispatch.batch);
         self.starts.take(now.boot, plan.picks.len());
         let Plan { picks, settles, passed, .. } = plan;
@@ -77,18 +72,18 @@ impl Engine {
         let time = self.time(now);
         let bids: Vec<Bid> = picks.into_iter().filter_map(|pick| self.bid(pick, epoch, time)).collect();
         if !bids.is_empty() {
-            if self.n_claiming == 0 {
-                self.claimed_at = now.boot;
+            if self.batches.n_claims == 0 {
+                self.batches.claims_since = now.boot;
             }
-            self.n_claiming += 1;
-            self.is_burst = self.settings.dispatch.batch <= bids.len();
+            self.batches.n_claims += 1;
+            self.batches.is_burst = self.settings.dispatch.batch <= bids.len();
             out.push(Command::Claim { epoch, bids });
         }
-        if !self.is_settling {
+        if !self.batches.is_settling {
             let settles: Vec<Settle> =
                 settles.into_iter().filter_map(|(idx, step)| self.settle_step(idx, step)).collect();
             if !settles.is_empty() {
-                self.is_settling = true;
+                self.batches.is_settling = true;
                 out.push(Command::Settle { epoch, settles });
             }
         }
@@ -156,7 +151,7 @@ impl Engine {
         answer: Result<Claims, StoreDown>,
         out: &mut Vec<Command>,
     ) {
-        self.n_claiming = self.n_claiming.saturating_sub(1);
+        self.batches.n_claims = self.batches.n_claims.saturating_sub(1);
         let time = self.time(now);
         let answers = match answer {
             Ok(Claims::Answered(answers)) => answers,
@@ -198,7 +193,7 @@ impl Engine {
                     }
                 }
                 ClaimAnswer::NotYet { until, now: store_now } => {
-                    self.hear_time(now, self.claimed_at, store_now);
+                    self.hear_time(now, self.batches.claims_since, store_now);
                     self.not_granted(&key, time);
                     if let Some(idx) = self.view.idx_of(&key) {
                         self.wait_until(idx, until);
@@ -233,7 +228,7 @@ impl Engine {
         let key = &row.job.key;
         let Some(Asked { idx, pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else { return };
         self.counters.answered(&takes, true);
-        let standing = self.session.as_ref().map(|session| session.standing(now.boot));
+        let standing = self.life.session().map(|session| session.standing(now.boot));
         self.take_in_at(self.view.idx_near(idx, key), row.into(), time);
         let counters = takes.clone();
         let lease_until = match standing {
@@ -294,7 +289,7 @@ impl Engine {
         keys: Vec<JobKey>,
         answer: Result<Vec<SettleAnswer>, StoreDown>,
     ) {
-        self.is_settling = false;
+        self.batches.is_settling = false;
         let time = self.time(now);
         let Ok(answers) = answer else {
             self.is_store_up = false;

@@ -17,22 +17,27 @@
 //!
 //! - `view`: what is known of all jobs. `queue`: where each stands. `pool`, `counters`, `start_rate`: what is
 //!   there to be given away. `plan`: who gets it. `dispatch`: asking for it, and the answers.
-//! - `session`: beats, trust, watching, epochs. `recover`: runs that nobody else will end.
+//! - `life`, `session`: joining, beats, trust, watching, epochs, leaving. `feed`: reading what changes in the store.
+//!   `recover`: runs that nobody else will end.
 //! - `held` and `runs`: what this node runs, from the start to the end that the store has written.
 //!
 //! The schedule of a job moves on when the store has answered, never when it was asked: an answer that is lost
 //! changes nothing that anybody believes.
 
 mod ahead;
+mod batches;
 mod command;
 mod counters;
 mod dispatch;
 mod ends;
 mod event;
+mod feed;
 mod held;
 mod lengths;
+mod life;
 mod nodes;
 pub(crate) mod plan;
+mod poll;
 mod pool;
 mod preference;
 mod queue;
@@ -54,17 +59,19 @@ pub use event::{Event, Now, RunOver};
 pub use settings::{DispatchSettings, Order, PoolSettings, RunTime, Settings, StartRate};
 
 use crate::ids::{JobKey, NodeName, Pool, SessionId};
-use crate::store::{Cursor, JobNews, SessionRow};
+use crate::store::{JobNews, SessionRow};
 use crate::time::{BootTime, Duration, Timestamp};
 use crate::upcoming;
+use batches::Batches;
 use counters::Counters;
 use dispatch::Asked;
 use ends::Ends;
+use feed::ChangeFeed;
 use held::HeldRuns;
+use life::Life;
 use nodes::Nodes;
 pub(crate) use pool::PoolLine;
 use queue::Queued;
-use session::{Question, Session};
 use start_rate::Starts;
 use view::{JobIdx, View};
 
@@ -74,7 +81,6 @@ const STEP_MIN: Duration = Duration::from_secs(10);
 
 /// What one node decides with.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct Engine {
     pub(crate) settings: Settings,
 
@@ -86,17 +92,10 @@ pub struct Engine {
     starts: Starts,
     /// What the store has been asked for and has not answered.
     pub(crate) asked: BTreeMap<JobKey, Asked>,
-    /// Where the feed of changes goes on; none before everything has been read once.
-    cursor: Option<Cursor>,
-    /// Whether everything has been read once in this epoch.
-    pub(crate) is_loaded: bool,
-    changes: Question,
-    /// Whether the answer that is awaited is to a question from before everything was to be read again.
-    is_answer_void: bool,
+    pub(crate) feed: ChangeFeed,
 
     // Sessions.
-    pub(crate) session: Option<Session>,
-    is_joining: bool,
+    pub(crate) life: Life,
     /// All living sessions, as last seen.
     pub(crate) peers: Vec<SessionRow>,
     /// Of these, the ones whose beat has stood still for too long.
@@ -108,7 +107,6 @@ pub struct Engine {
     pub(crate) is_draining: bool,
     /// Whether somebody said in the store that this node takes nothing new.
     pub(crate) is_drained: bool,
-    has_left: bool,
     /// The store's clock less the node's boot clock, as last heard.
     store_offset: Option<Duration>,
     /// How far time has been ahead of the boot clock since it was last set back.
@@ -121,15 +119,7 @@ pub struct Engine {
     pub(crate) held: HeldRuns,
     /// What must be told to the store about ends.
     ends: Ends,
-    /// Whether a batch of ends has been sent and not answered.
-    is_ending: bool,
-    /// How many batches of bids have been sent and not answered.
-    pub(crate) n_claiming: u32,
-    /// Whether the last batch of bids was as large as may be: more comes due at once than the store can take.
-    is_burst: bool,
-    is_settling: bool,
-    /// When the first batch of bids was sent that may not be answered yet.
-    claimed_at: BootTime,
+    batches: Batches,
 }
 
 impl Engine {
@@ -145,30 +135,21 @@ impl Engine {
             queued: BTreeMap::new(),
             counters: Counters::default(),
             asked: BTreeMap::new(),
-            cursor: None,
-            is_loaded: false,
-            changes: Question::default(),
-            is_answer_void: false,
-            session: None,
-            is_joining: false,
+            feed: ChangeFeed::default(),
+            life: Life::default(),
             peers: Vec::new(),
             silent: BTreeSet::new(),
             nodes,
             watched_at: None,
             is_draining: false,
             is_drained: false,
-            has_left: false,
             store_offset: None,
             furthest: None,
             n_steps_back: 0,
             is_store_up: true,
             held: HeldRuns::default(),
             ends: Ends::default(),
-            is_ending: false,
-            n_claiming: 0,
-            is_burst: false,
-            is_settling: false,
-            claimed_at: BootTime::from_millis(0),
+            batches: Batches::default(),
             settings,
         }
     }
@@ -224,11 +205,11 @@ impl Engine {
         self.send_ends(now, out);
         self.keep_session(now, out);
         self.ask_changes(now, out);
-        if self.is_loaded {
+        if self.feed.is_loaded {
             self.promote(self.time(now));
             self.dispatch(now, out);
         } else {
-            self.is_burst = false;
+            self.batches.is_burst = false;
         }
         // If they had to wait until it was known what starts.
         self.send_ends(now, out);

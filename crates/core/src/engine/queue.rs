@@ -193,7 +193,7 @@ impl Engine {
     }
 
     pub(crate) fn is_preferred(&self, key: &JobKey, terms: &Terms) -> bool {
-        let Some(session) = &self.session else { return true };
+        let Some(session) = self.life.session() else { return true };
         preference::preferred(key, terms, self.beating()).is_none_or(|first| first.spec.id == session.id)
     }
 
@@ -209,7 +209,7 @@ impl Engine {
 
     /// The other nodes that take new runs of such a job.
     pub(crate) fn others_able(&self, terms: &Terms) -> Vec<NodeName> {
-        let me = self.session.as_ref().map(|session| session.id);
+        let me = self.life.session().map(|session| session.id);
         let others = self.beating().filter(|peer| Some(peer.spec.id) != me);
         others.filter(|peer| preference::can_take(peer, terms)).map(|peer| peer.spec.node.clone()).collect()
     }
@@ -218,7 +218,7 @@ impl Engine {
     pub(crate) fn draining_nodes(&self, terms: &Terms) -> Vec<NodeName> {
         let is_draining = self.is_draining || self.is_drained;
         let own = (is_draining && self.may_take(terms)).then(|| self.settings.node.clone());
-        let me = self.session.as_ref().map(|session| session.id);
+        let me = self.life.session().map(|session| session.id);
         let others = self.peers.iter().filter(|peer| Some(peer.spec.id) != me && peer.is_draining);
         let able = others.filter(|peer| {
             preference::can_take(&SessionRow { is_draining: false, ..(*peer).clone() }, terms)

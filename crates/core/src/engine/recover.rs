@@ -95,7 +95,7 @@ impl Engine {
             let (key, due) = (row.key.clone(), row.due.clone());
             self.ends.insert(row.run, OpenEnd { key, fence: row.fence, due, what, waits_until: None });
         }
-        if self.is_loaded {
+        if self.feed.is_loaded {
             self.complete_adopted(now);
         }
     }

@@ -21,7 +21,7 @@ const NEAR_MS: i64 = 1_000;
 impl Engine {
     pub(super) fn started(&mut self, now: Now, run: RunId, at: BootTime, out: &mut Vec<Command>) {
         let at = self.time_at(now, at);
-        let worked = self.session.as_ref().map_or(Duration::ZERO, |it| it.worked(now.boot));
+        let worked = self.life.session().map_or(Duration::ZERO, |it| it.worked(now.boot));
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
         held.started_at = Some(at);
         held.worked_before = worked;
@@ -55,7 +55,7 @@ impl Engine {
 
     /// When a run that waits for a worker is given up.
     pub(super) fn await_worker(&mut self, now: Now, run: RunId) {
-        let worked = self.session.as_ref().map_or(Duration::ZERO, |it| it.worked(now.boot));
+        let worked = self.life.session().map_or(Duration::ZERO, |it| it.worked(now.boot));
         self.held.alarm_after_work(worked + self.settings.start_within, run, Alarm::NotTakenUp);
     }
 
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     pub(super) fn ring_alarms(&mut self, now: Now, out: &mut Vec<Command>) {
-        let Some(session) = &self.session else { return };
+        let Some(session) = self.life.session() else { return };
         let (time, worked) = (self.time(now), session.worked(now.boot));
         for (run, alarm) in self.held.due(time, worked) {
             let Some(held) = self.held.by_id.get(&run) else { continue };
@@ -179,7 +179,7 @@ impl Engine {
     fn may_wait(&self, now: Now, run: RunId, end: &RunEnd) -> bool {
         // Where others share the store, it writes both at once, and tells with every beat of all that is open.
         let has_one_writer = self.settings.lease.is_none();
-        if !self.is_burst || !has_one_writer || end.outcome != Outcome::Succeeded {
+        if !self.batches.is_burst || !has_one_writer || end.outcome != Outcome::Succeeded {
             return false;
         }
         let is_free = |held: &&Held| held.keeps_end && held.takes.is_empty();
@@ -223,11 +223,11 @@ impl Engine {
     }
 
     pub(super) fn send_ends(&mut self, now: Now, out: &mut Vec<Command>) {
-        let Some(session) = &self.session else { return };
-        if self.is_ending || self.ends.is_empty() || !self.is_store_up || self.has_left {
+        let Some(session) = self.life.session_until_left() else { return };
+        if self.batches.is_ending || self.ends.is_empty() || !self.is_store_up {
             return;
         }
-        if self.is_burst && self.ends.may_wait(now.boot) {
+        if self.batches.is_burst && self.ends.may_wait(now.boot) {
             return;
         }
         let (me, epoch) = (session.id, session.epoch());
@@ -238,7 +238,7 @@ impl Engine {
             .take(BATCH_MAX)
             .map(|(run, open)| self.worked_out(me, *run, open, time))
             .collect();
-        self.is_ending = true;
+        self.batches.is_ending = true;
         out.push(Command::End { epoch, ends });
     }
 
@@ -271,7 +271,7 @@ impl Engine {
         answer: Result<Vec<EndAnswer>, StoreDown>,
         out: &mut Vec<Command>,
     ) {
-        self.is_ending = false;
+        self.batches.is_ending = false;
         let Ok(answers) = answer else {
             self.is_store_up = false;
             if !self.settings.rules.hold(Rule::ResendEnd) {

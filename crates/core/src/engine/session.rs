@@ -1,63 +1,25 @@
-//! The node's session: beats, trust, watching the others, epochs, news from the store.
+//! The node's session: joining, beats, trust, watching the others, epochs, leaving.
 
 use std::collections::BTreeMap;
 
+use super::life::Life;
+use super::poll::Poll;
 use super::{Command, Engine, Now};
 use crate::ids::SessionId;
 use crate::lease::{BeatAnswer, Epoch, Owner, SessionBeat, Silent, Standing, Timings, Watcher};
 use crate::notice::Notice;
 use crate::rules::Rule;
-use crate::store::{Beat, Changes, Fencing, RunRow, StoreDown, Watch};
+use crate::store::{Beat, Fencing, RunRow, StoreDown, Watch};
 use crate::time::{BootTime, Duration, Timestamp};
 
-/// Before the first pause between two questions is doubled.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-
-/// A question that is asked again and again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Question {
-    is_asked: bool,
-    next_at: Option<BootTime>,
-    n_failures: u32,
-}
-
-impl Question {
-    pub(crate) fn is_due(&self, now: BootTime) -> bool {
-        !self.is_asked && self.next_at.is_none_or(|at| at <= now)
-    }
-
-    pub(crate) fn asked(&mut self) {
-        self.is_asked = true;
-    }
-
-    pub(crate) fn answered(&mut self, next_at: BootTime) {
-        *self = Question { is_asked: false, next_at: Some(next_at), n_failures: 0 };
-    }
-
-    /// Not answered: again after a pause that doubles up to a cap.
-    pub(crate) fn failed(&mut self, now: BootTime, cap: Duration) {
-        let doubled = FIRST_PAUSE.as_millis() << self.n_failures.min(16);
-        let pause = Duration::from_millis(doubled).min(cap);
-        *self = Question { is_asked: false, next_at: Some(now + pause), n_failures: self.n_failures + 1 };
-    }
-
-    pub(crate) fn at_once(&mut self) {
-        self.next_at = None;
-    }
-
-    pub(crate) fn wakes_at(&self, now: BootTime) -> Option<BootTime> {
-        (!self.is_asked).then(|| self.next_at.unwrap_or(now).max(now))
-    }
-}
-
-/// One life of the node in the store.
+/// A session of this node.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     /// None where the store's own lock is the lease.
     pub(crate) lease: Option<SessionLease>,
-    beat: Question,
-    watch: Question,
+    beat: Poll,
+    watch: Poll,
     is_fencing: bool,
     is_opening: bool,
     epoch: Epoch,
@@ -91,10 +53,6 @@ impl Session {
         self.lease.as_ref().is_none_or(|lease| lease.owner.may_claim(now))
     }
 
-    fn is_dead(&self, now: BootTime) -> bool {
-        self.standing(now) == Standing::Dead
-    }
-
     /// Whether another session's beat has stood still for as long as it trusts its own lease.
     pub(crate) fn is_in_doubt(&self, now: BootTime, other: SessionId) -> bool {
         self.lease.as_ref().is_some_and(|lease| {
@@ -125,7 +83,6 @@ impl Engine {
         adopted: Vec<RunRow>,
     ) {
         self.hear_time(now, began_at, store_now);
-        self.is_joining = false;
         self.is_store_up = true;
         let rules = self.settings.rules;
         // What was taken over may be frozen, and in a young epoch nobody knows who else was given it.
@@ -135,11 +92,11 @@ impl Engine {
             owner: if must_wait { Owner::inheriting(timings) } else { Owner::new(timings) }.by(rules),
             watcher: Watcher::new(timings, id).by(rules),
         });
-        self.session = Some(Session {
+        self.life = Life::In(Session {
             id,
             lease,
-            beat: Question::default(),
-            watch: Question::default(),
+            beat: Poll::default(),
+            watch: Poll::default(),
             is_fencing: false,
             is_opening: false,
             epoch,
@@ -151,58 +108,53 @@ impl Engine {
         self.adopt(now, adopted);
     }
 
-    /// Everything is to be read again.
-    fn reload(&mut self) {
-        self.cursor = None;
-        self.is_loaded = false;
-        // What was asked before would go on from where nobody is any more.
-        self.is_answer_void = self.changes.is_asked;
-        self.changes.at_once();
-        self.forget_jobs();
-    }
-
     /// The store has news: of jobs, and of runs that someone wants to end.
     pub(super) fn nudged(&mut self) {
-        self.changes.at_once();
-        if let Some(session) = &mut self.session {
+        self.feed.poll.at_once();
+        if let Some(session) = self.life.session_mut() {
             session.beat.at_once();
         }
     }
 
+    /// Does what is due about the session: joins, leaves, or beats and watches.
     pub(super) fn keep_session(&mut self, now: Now, out: &mut Vec<Command>) {
-        // Looked at in this order: there may be many ends, and all runs that are over are looked through.
-        let is_done =
-            self.is_draining && self.ends.is_empty() && self.asked.is_empty() && !self.held.any_executes();
-        let Some(session) = &mut self.session else {
-            if !self.is_joining && !self.has_left {
-                self.is_joining = true;
-                out.push(Command::Join);
+        match self.life {
+            Life::Out => self.join(out),
+            Life::Joining => {}
+            Life::In(_) if self.may_leave() => self.leave(out),
+            Life::In(_) => self.beat_and_watch(now, out),
+            Life::Lost(_) => {
+                if !self.held.any_executes() && !self.is_answer_awaited() {
+                    self.join(out);
+                }
             }
-            return;
-        };
-        if session.is_dead(now.boot) {
-            // A new life begins when nothing of the old one executes any more.
-            if !self.held.any_executes() && !self.is_answer_awaited() {
-                self.session = None;
-                self.is_joining = true;
-                out.push(Command::Join);
+            Life::Left(_) => {
+                if !self.is_draining && !self.is_answer_awaited() {
+                    self.join(out);
+                }
             }
-            return;
         }
-        if is_done && !self.has_left {
-            self.has_left = true;
+    }
+
+    fn join(&mut self, out: &mut Vec<Command>) {
+        self.life = Life::Joining;
+        out.push(Command::Join);
+    }
+
+    fn leave(&mut self, out: &mut Vec<Command>) {
+        if let Life::In(session) = std::mem::take(&mut self.life) {
+            self.life = Life::Left(session);
             out.push(Command::Leave);
         }
-        if self.has_left {
-            // Called back: a session that has left does not come back, a new one begins.
-            if !self.is_draining && !self.is_answer_awaited() {
-                self.has_left = false;
-                self.session = None;
-                self.is_joining = true;
-                out.push(Command::Join);
-            }
-            return;
-        }
+    }
+
+    fn may_leave(&self) -> bool {
+        // In this order: the last check looks at every run.
+        self.is_draining && self.ends.is_empty() && self.asked.is_empty() && !self.held.any_executes()
+    }
+
+    fn beat_and_watch(&mut self, now: Now, out: &mut Vec<Command>) {
+        let Life::In(session) = &mut self.life else { return };
         if session.beat.is_due(now.boot) {
             session.beat.asked();
             out.push(Command::Beat);
@@ -233,10 +185,10 @@ impl Engine {
     /// Whether an answer is on its way that a new session must not mistake for its own.
     fn is_answer_awaited(&self) -> bool {
         let of_session = self
-            .session
-            .as_ref()
-            .is_some_and(|it| it.beat.is_asked || it.watch.is_asked || it.is_fencing || it.is_opening);
-        of_session || 0 < self.n_claiming || self.is_ending || self.is_settling
+            .life
+            .session()
+            .is_some_and(|it| it.beat.is_asked() || it.watch.is_asked() || it.is_fencing || it.is_opening);
+        of_session || self.batches.is_any_open()
     }
 
     pub(super) fn beaten(
@@ -248,7 +200,7 @@ impl Engine {
     ) {
         let held = self.held.for_lease(&self.ends, began_at);
         let poll_every = self.settings.poll_every;
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         let (beat_every, cap) = match &session.lease {
             Some(lease) => (lease.timings.heartbeat(), lease.timings.backoff_cap()),
             None => (poll_every, poll_every),
@@ -271,7 +223,7 @@ impl Engine {
         session.beat.answered((began_at + beat_every).max(now.boot));
         self.is_store_up = true;
         self.hear_time(now, began_at, store_now);
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         let is_new_epoch = session.epoch < epoch;
         session.epoch = session.epoch.max(epoch);
         let was_frozen = session.standing(now.boot);
@@ -285,7 +237,7 @@ impl Engine {
         };
         // First of all: what is frozen and not ours any more must not thaw, not for a moment.
         self.revoke(verdict.revoke, out);
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         let standing = session.standing(now.boot);
         if let (Standing::Trusted { until }, Some(_)) = (standing, &session.lease) {
             session.thaw(now.boot, was_frozen);
@@ -301,19 +253,18 @@ impl Engine {
     /// Others have taken over: whatever of ours still executes must not.
     pub(super) fn session_died(&mut self, now: Now, out: &mut Vec<Command>) {
         let held = self.held.for_lease(&self.ends, now.boot);
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         if let Some(lease) = &mut session.lease {
             lease.owner.beat_answered(now.boot, now.boot, &BeatAnswer::Dead, &held);
-        } else {
-            self.session = None;
         }
+        self.life.lose();
         out.push(Command::Notice(Notice::SessionLost { n_runs: held.len() }));
         let all = self.held.by_id.keys().copied().collect();
         self.revoke(all, out);
     }
 
     pub(super) fn watched(&mut self, now: Now, answer: Result<Watch, StoreDown>) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         let Some(lease) = &mut session.lease else { return };
         let Ok(watch) = answer else {
             return session.watch.failed(now.boot, lease.timings.backoff_cap());
@@ -344,7 +295,7 @@ impl Engine {
         answer: Result<Vec<Fencing>, StoreDown>,
         out: &mut Vec<Command>,
     ) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         session.is_fencing = false;
         let Ok(answers) = answer else {
             // Not before the next reading: by then it is known whether it was done.
@@ -363,7 +314,7 @@ impl Engine {
     }
 
     pub(super) fn epoch_opened(&mut self, now: Now, answer: &Result<bool, StoreDown>) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.life.session_mut() else { return };
         session.is_opening = false;
         if answer.is_ok() {
             // The next beat tells whether it is open.
@@ -371,53 +322,12 @@ impl Engine {
         }
     }
 
-    pub(super) fn ask_changes(&mut self, now: Now, out: &mut Vec<Command>) {
-        let is_alive =
-            self.session.as_ref().is_some_and(|session| !session.is_dead(now.boot)) && !self.has_left;
-        if is_alive && self.is_store_up && self.changes.is_due(now.boot) {
-            self.changes.asked();
-            out.push(Command::Changes(self.cursor));
-        }
-    }
-
-    pub(super) fn changed(&mut self, now: Now, answer: Result<Changes, StoreDown>) {
-        if std::mem::take(&mut self.is_answer_void) {
-            return self.changes.answered(now.boot);
-        }
-        let cap = self.settings.lease.map_or(self.settings.poll_every, |it| it.backoff_cap());
-        match answer {
-            Err(_) => self.changes.failed(now.boot, cap),
-            Ok(Changes::Reset) => {
-                self.changes.answered(now.boot);
-                self.reload();
-            }
-            Ok(Changes::Rows { rows, next, is_last }) => {
-                let pause = if is_last { self.settings.poll_every } else { Duration::ZERO };
-                self.changes.answered(now.boot + pause);
-                // Of an epoch that we have not heard of, or that is over.
-                if self.session.as_ref().is_some_and(|session| session.epoch() != next.epoch) {
-                    return;
-                }
-                let time = self.time(now);
-                for row in &rows {
-                    self.take_in(row, time);
-                }
-                self.cursor = Some(next);
-                if is_last && !self.is_loaded {
-                    self.is_loaded = true;
-                    self.complete_adopted(now);
-                }
-            }
-        }
-    }
-
     pub(super) fn session_wakes_at(&self, now: Now) -> Option<BootTime> {
-        let Some(session) = &self.session else {
-            return (!self.is_joining && !self.has_left).then_some(now.boot);
+        let session = match &self.life {
+            Life::Out => return Some(now.boot),
+            Life::Joining | Life::Lost(_) | Life::Left(_) => return None,
+            Life::In(session) => session,
         };
-        if session.is_dead(now.boot) || self.has_left {
-            return None;
-        }
         let beat = session.beat.wakes_at(now.boot);
         let Some(lease) = &session.lease else { return beat };
         let watch = session.watch.wakes_at(now.boot);
@@ -425,14 +335,8 @@ impl Engine {
         [beat, watch, silent].into_iter().flatten().min()
     }
 
-    pub(super) fn changes_wake_at(&self, now: Now) -> Option<BootTime> {
-        let is_alive =
-            self.session.as_ref().is_some_and(|session| !session.is_dead(now.boot)) && !self.has_left;
-        self.changes.wakes_at(now.boot).filter(|_| is_alive && self.is_store_up)
-    }
-
     pub(super) fn work_wakes_at(&self, now: Now) -> Option<BootTime> {
-        let session = self.session.as_ref()?;
+        let session = self.life.session()?;
         let next = self.held.next_work()?;
         let is_trusted = matches!(session.standing(now.boot), Standing::Trusted { .. });
         is_trusted.then(|| now.boot + (next - session.worked(now.boot)).max(Duration::from_millis(1)))

@@ -43,7 +43,7 @@ impl Engine {
     /// All jobs, to be read. None while the fleet is being read, for the first time or again: after that a roster
     /// must [reassess](super::Roster::reassess) it.
     pub fn jobs(&self) -> Option<EngineJobs<'_>> {
-        self.is_loaded.then_some(EngineJobs(self))
+        self.feed.is_loaded.then_some(EngineJobs(self))
     }
 }
 
