@@ -7,15 +7,16 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use evenbeat_core::ids::RunId;
 use evenbeat_core::time::BootTime;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
-use super::fields::{FieldError, Fields};
+use super::json::{self, BootMillis};
 use super::places::Places;
 
 /// What a shim notes right before its run begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Began {
     pub(super) boot_id: String,
+    #[serde(with = "BootMillis")]
     pub(super) at: BootTime,
     /// The name of the lock that the run holds.
     pub(super) lock: String,
@@ -35,11 +36,9 @@ pub(super) enum Note {
 impl Began {
     /// Notes it; fails if the run was given up, or was begun before.
     pub(super) fn write(&self, places: &Places, run: RunId) -> io::Result<()> {
-        let text =
-            json!({ "boot_id": self.boot_id, "at": self.at.as_millis(), "lock": self.lock }).to_string();
         let path = places.began(run);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(text.as_bytes()).inspect_err(|_| {
+        file.write_all(json::to_text(self).as_bytes()).inspect_err(|_| {
             let _ = std::fs::remove_file(&path);
         })
     }
@@ -62,10 +61,7 @@ fn read(text: &[u8]) -> Note {
     if text.is_empty() {
         return Note::Never;
     }
-    let began = |mut it: Fields| -> Result<Began, FieldError> {
-        Ok(Began { boot_id: it.text("boot_id")?, at: it.instant("at")?, lock: it.text("lock")? })
-    };
-    Fields::read(text).and_then(began).map_or(Note::Unreadable, Note::Began)
+    serde_json::from_slice(text).map_or(Note::Unreadable, Note::Began)
 }
 
 #[cfg(test)]

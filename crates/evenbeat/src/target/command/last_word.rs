@@ -3,87 +3,67 @@
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
-use super::fields::{FieldError, Fields};
+use super::json::{self, BootMillis, DurationMillis, EndReasonWord, OutcomeWord, or_default};
 use crate::target::EndDetails;
 
-/// Everything that a shim has to say about the end of its run.
-#[derive(Clone, Debug, PartialEq)]
+/// Everything that a shim reports about the end of its run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastWord {
-    /// Which start of the machine the instants count from.
+    /// The boot of the machine that the instants count from.
     pub boot_id: String,
     /// When its first process began to execute.
+    #[serde(with = "BootMillis")]
     pub started_at: BootTime,
-    /// When nothing of it executed any more.
+    /// When nothing of it executed any longer.
+    #[serde(with = "BootMillis")]
     pub ended_at: BootTime,
-    /// How it ended.
+    #[serde(with = "OutcomeWord")]
     pub outcome: Outcome,
     /// Whether it was made to end; then the exit code says nothing about its work.
     pub is_forced: bool,
-    /// How long it stood frozen.
+    /// How long it was frozen.
+    #[serde(with = "DurationMillis")]
     pub frozen_for: Duration,
-    /// What else there is to say.
+    /// Details for people.
+    #[serde(flatten, with = "DetailsDocument")]
     pub told: EndDetails,
+}
+
+/// [`EndDetails`] in the document. A shim of an earlier version does not write all of them.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "EndDetails")]
+struct DetailsDocument {
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    #[serde(default, with = "EndReasonWord")]
+    reason: Option<EndReason>,
+    limit: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    ignored_term: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    left_behind: Vec<String>,
+    last_error_line: Option<String>,
+    error: Option<String>,
+    result: Option<Map<String, Json>>,
+    output_bytes: u64,
+    left_out_bytes: u64,
+    max_rss_kib: Option<u64>,
+    #[serde(with = "DurationMillis")]
+    cpu: Duration,
 }
 
 impl LastWord {
     /// The document, in one line.
     pub(super) fn to_text(&self) -> String {
-        let told = &self.told;
-        let document = json!({
-            "boot_id": self.boot_id,
-            "started_at": self.started_at.as_millis(),
-            "ended_at": self.ended_at.as_millis(),
-            "outcome": self.outcome.as_str(),
-            "is_forced": self.is_forced,
-            "frozen_for": self.frozen_for.as_millis(),
-            "exit_code": told.exit_code,
-            "signal": told.signal,
-            "reason": told.reason.map(EndReason::as_str),
-            "limit": told.limit,
-            "ignored_term": told.ignored_term,
-            "left_behind": told.left_behind,
-            "last_error_line": told.last_error_line,
-            "error": told.error,
-            "result": told.result,
-            "output_bytes": told.output_bytes,
-            "left_out_bytes": told.left_out_bytes,
-            "max_rss_kib": told.max_rss_kib,
-            "cpu": told.cpu.as_millis(),
-        });
-        document.to_string()
+        json::to_text(self)
     }
 
-    /// The last word of a document.
-    pub(super) fn from_text(text: &[u8]) -> Result<LastWord, FieldError> {
-        let mut it = Fields::read(text)?;
-        let bad_outcome = FieldError::Bad { name: "outcome", what: "an outcome" };
-        let small = |it: i64| i32::try_from(it).ok();
-        Ok(LastWord {
-            boot_id: it.text("boot_id")?,
-            started_at: it.instant("started_at")?,
-            ended_at: it.instant("ended_at")?,
-            outcome: Outcome::named(&it.text("outcome")?).ok_or(bad_outcome)?,
-            is_forced: it.flag("is_forced")?,
-            frozen_for: it.length("frozen_for")?,
-            told: EndDetails {
-                exit_code: it.whole_if_any("exit_code")?.and_then(small),
-                signal: it.whole_if_any("signal")?.and_then(small),
-                // A shim of an earlier version does not say these.
-                reason: it.text_if_any("reason")?.and_then(|it| EndReason::named(&it)),
-                limit: it.text_if_any("limit")?,
-                ignored_term: it.take("ignored_term") == Json::Bool(true),
-                left_behind: it.texts_if_any("left_behind")?,
-                last_error_line: it.text_if_any("last_error_line")?,
-                error: it.text_if_any("error")?,
-                result: if let Json::Object(result) = it.take("result") { Some(result) } else { None },
-                output_bytes: it.count("output_bytes")?,
-                left_out_bytes: it.count("left_out_bytes")?,
-                max_rss_kib: it.count_if_any("max_rss_kib")?,
-                cpu: it.length("cpu")?,
-            },
-        })
+    /// Reads the document of a result.
+    pub(super) fn from_text(text: &[u8]) -> Result<LastWord, serde_json::Error> {
+        serde_json::from_slice(text)
     }
 
     /// What the engine is told, on a machine whose current start has this id.
@@ -169,9 +149,9 @@ pub(super) mod tests {
     fn a_last_word_is_one_line_and_arrives_as_it_was_said() {
         let word = sample();
         assert!(!word.to_text().contains('\n'));
-        assert_eq!(LastWord::from_text(word.to_text().as_bytes()), Ok(word));
+        assert_eq!(LastWord::from_text(word.to_text().as_bytes()).unwrap(), word);
         let bare = LastWord { told: EndDetails::default(), outcome: Outcome::Lost, ..sample() };
-        assert_eq!(LastWord::from_text(bare.to_text().as_bytes()), Ok(bare));
+        assert_eq!(LastWord::from_text(bare.to_text().as_bytes()).unwrap(), bare);
     }
 
     #[test]

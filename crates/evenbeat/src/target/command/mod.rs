@@ -7,7 +7,7 @@
 mod began;
 pub mod boot;
 mod executor;
-mod fields;
+mod json;
 mod last_word;
 mod log;
 mod order;
@@ -20,7 +20,6 @@ mod token;
 pub mod word;
 
 pub use executor::Commands;
-pub use fields::FieldError;
 pub use last_word::LastWord;
 pub use log::{Chunk, OWN_LINE, Reader, read_log};
 pub use order::{Bounds, Limits, Order};

@@ -11,13 +11,17 @@ use evenbeat_core::time::Timestamp;
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fchmod, fstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
 
 /// The name of a shim's socket inside the folder of its run. Bound and connected to from inside that folder: the
 /// address of a socket has room for 108 bytes only.
 pub(super) const SOCKET: &str = "sock";
 
 /// The data directory of a node, and what lies where in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// A shim gets the path in its order. [`Places::open`] has checked it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Places {
     root: PathBuf,
 }
@@ -105,7 +109,8 @@ impl Places {
         inner_folder(&self.log_folder(run)).map_err(io::Error::other)
     }
 
-    /// The places below a directory that was opened before, by whoever tells of it.
+    /// The places below a directory that need not exist.
+    #[cfg(test)]
     pub(super) fn known(root: PathBuf) -> Places {
         Places { root }
     }
