@@ -28,7 +28,7 @@ use crate::store::any::AnyStore;
 use crate::store::postgres::{PgConfig, PgStore};
 use crate::store::sqlite::{OpenError, Options, Owner, Reader, SqliteStore};
 use crate::target::command::{
-    Bounds, CommandSettings, Limits, Places, PlacesError, ShimOptions, TokenKey, boot, find_cgroup,
+    Bounds, CommandSettings, Places, PlacesError, ResourceLimits, ShimOptions, TokenKey, boot, find_cgroup,
     open_own_file,
 };
 
@@ -294,7 +294,10 @@ pub(super) fn commands(
         is_shell_allowed: config.commands.allow_shell,
         api: Some(format!("http://{}/api/v1", config.listen)),
         grace: config.commands.grace,
-        limits: Limits { n_files: config.commands.nofile.map(u64::from), ..Limits::default() },
+        limits: ResourceLimits {
+            n_files: config.commands.nofile.map(u64::from),
+            ..ResourceLimits::default()
+        },
         bounds: Bounds {
             max_orphan: config.commands.max_orphan,
             max_frozen: config.commands.max_frozen,

@@ -42,7 +42,7 @@ pub struct Order {
     /// How many runs of the job may execute at once. Each holds one of as many locks.
     pub n_lanes: u32,
     #[serde(flatten)]
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     #[serde(flatten)]
     pub bounds: Bounds,
     /// How many bytes of output are kept.
@@ -58,7 +58,7 @@ pub struct Order {
 
 /// What a run may use. Without a value, the scheduler's own limit applies. Core dumps are always off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Open files.
     pub n_files: Option<u64>,
     /// Bytes of address space of each process.
@@ -130,7 +130,7 @@ pub(super) mod tests {
             lease_until: Some(BootTime::from_millis(12_345)),
             grace: Duration::from_secs(10),
             n_lanes: 2,
-            limits: Limits { n_files: Some(64), ..Limits::default() },
+            limits: ResourceLimits { n_files: Some(64), ..ResourceLimits::default() },
             bounds: Bounds::default(),
             output_max: 10 << 20,
             result_max: 64 << 10,
@@ -169,7 +169,7 @@ pub(super) mod tests {
             stdin: None,
             lease_until: None,
             cgroup: None,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             refused: Some("no".to_owned()),
             ..sample()
         };

@@ -1,7 +1,7 @@
 //! How runs begin and end when nobody interferes.
 
 use evenbeat::target::RunNews;
-use evenbeat::target::command::{Limits, Order};
+use evenbeat::target::command::{Order, ResourceLimits};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
@@ -188,7 +188,7 @@ fn a_result_that_is_none_is_told_and_forgiven() {
 fn a_run_starts_clean_whatever_its_shim_is_like() {
     in_every_way(|node| {
         let order = Order {
-            limits: Limits { n_files: Some(77), address_space: Some(1 << 32), ..Limits::default() },
+            limits: ResourceLimits { n_files: Some(77), address_space: Some(1 << 32), ..ResourceLimits::default() },
             ..node.script(
                 "ulimit -n; ulimit -v; ulimit -c; umask; ls /proc/self/fd | wc -l; pwd; \
                  grep -E '^Sig(Blk|Ign)|^ShdPnd' /proc/self/status | cut -f2; cut -d' ' -f1,5,6 /proc/$$/stat; echo $$",

@@ -1,4 +1,4 @@
-//! How a run ended, as its shim saw it: a document that lies on the disk until the end is on record.
+//! The result of a run, as its shim saw it: a document that stays on the disk until the end is on record.
 
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::run::{EndReason, Outcome};
@@ -11,7 +11,7 @@ use crate::target::EndDetails;
 
 /// Everything that a shim reports about the end of its run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LastWord {
+pub struct RunResult {
     /// The boot of the machine that the instants count from.
     pub boot_id: String,
     /// When its first process began to execute.
@@ -27,9 +27,8 @@ pub struct LastWord {
     /// How long it was frozen.
     #[serde(with = "DurationMillis")]
     pub frozen_for: Duration,
-    /// Details for people.
     #[serde(flatten, with = "DetailsDocument")]
-    pub told: EndDetails,
+    pub details: EndDetails,
 }
 
 /// [`EndDetails`] in the document. A shim of an earlier version does not write all of them.
@@ -55,28 +54,28 @@ struct DetailsDocument {
     cpu: Duration,
 }
 
-impl LastWord {
+impl RunResult {
     /// The document, in one line.
     pub(super) fn to_text(&self) -> String {
         json::to_text(self)
     }
 
     /// Reads the document of a result.
-    pub(super) fn from_text(text: &[u8]) -> Result<LastWord, serde_json::Error> {
+    pub(super) fn from_text(text: &[u8]) -> Result<RunResult, serde_json::Error> {
         serde_json::from_slice(text)
     }
 
-    /// What the engine is told, on a machine whose current start has this id.
+    /// The end of the run for the engine, on a machine whose current boot has this id.
     ///
-    /// Instants of an earlier start mean nothing now, but that the run was over when the machine was started: it
-    /// ends at that moment, and took as long as it took.
+    /// Instants of an earlier boot only say that the run was over when the machine started: it ends at that moment, and
+    /// keeps its length.
     pub(super) fn over(&self, boot_id: &str) -> RunOver {
         let took = self.ended_at - self.started_at;
-        let is_of_now = self.boot_id == boot_id;
-        let ended_at = if is_of_now { self.ended_at } else { BootTime::from_millis(0) };
+        let is_this_boot = self.boot_id == boot_id;
+        let ended_at = if is_this_boot { self.ended_at } else { BootTime::from_millis(0) };
         let started_at =
-            if is_of_now { self.started_at } else { BootTime::from_millis(-took.as_millis().max(0)) };
-        let exit_code = if self.is_forced { None } else { self.told.exit_code };
+            if is_this_boot { self.started_at } else { BootTime::from_millis(-took.as_millis().max(0)) };
+        let exit_code = if self.is_forced { None } else { self.details.exit_code };
         RunOver { started_at, ended_at, outcome: self.outcome, exit_code, frozen_for: self.frozen_for }
     }
 }
@@ -85,15 +84,15 @@ impl LastWord {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn sample() -> LastWord {
-        LastWord {
+    pub(in super::super) fn sample() -> RunResult {
+        RunResult {
             boot_id: "one".to_owned(),
             started_at: BootTime::from_millis(1_000),
             ended_at: BootTime::from_millis(4_000),
             outcome: Outcome::Failed,
             is_forced: false,
             frozen_for: Duration::from_millis(7),
-            told: EndDetails {
+            details: EndDetails {
                 exit_code: Some(3),
                 signal: None,
                 reason: Some(EndReason::ExitCode),
@@ -120,7 +119,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_document_of_a_result_stays_as_it_is() {
-        assert_eq!(LastWord::from_text(DOCUMENT.as_bytes()).unwrap(), sample());
+        assert_eq!(RunResult::from_text(DOCUMENT.as_bytes()).unwrap(), sample());
         let written: serde_json::Value = serde_json::from_str(&sample().to_text()).unwrap();
         assert_eq!(written, serde_json::from_str::<serde_json::Value>(DOCUMENT).unwrap());
     }
@@ -128,43 +127,43 @@ pub(super) mod tests {
     #[test]
     fn what_a_later_version_says_besides_is_ignored() {
         let later = DOCUMENT.replacen('{', "{\"energy\":[1.5],", 1).replace("\"exit_code\",", "\"melted\",");
-        let read = LastWord::from_text(later.as_bytes()).unwrap();
-        assert_eq!(read, LastWord { told: EndDetails { reason: None, ..sample().told }, ..sample() });
+        let read = RunResult::from_text(later.as_bytes()).unwrap();
+        assert_eq!(read, RunResult { details: EndDetails { reason: None, ..sample().details }, ..sample() });
     }
 
     #[test]
     fn every_outcome_and_every_reason_arrives() {
         for outcome in Outcome::ALL {
-            let result = LastWord { outcome, ..sample() };
-            assert_eq!(LastWord::from_text(result.to_text().as_bytes()).unwrap(), result);
+            let result = RunResult { outcome, ..sample() };
+            assert_eq!(RunResult::from_text(result.to_text().as_bytes()).unwrap(), result);
         }
         for reason in EndReason::ALL {
-            let told = EndDetails { reason: Some(reason), ..sample().told };
-            let result = LastWord { told, ..sample() };
-            assert_eq!(LastWord::from_text(result.to_text().as_bytes()).unwrap(), result);
+            let details = EndDetails { reason: Some(reason), ..sample().details };
+            let result = RunResult { details, ..sample() };
+            assert_eq!(RunResult::from_text(result.to_text().as_bytes()).unwrap(), result);
         }
     }
 
     #[test]
-    fn a_last_word_is_one_line_and_arrives_as_it_was_said() {
-        let word = sample();
-        assert!(!word.to_text().contains('\n'));
-        assert_eq!(LastWord::from_text(word.to_text().as_bytes()).unwrap(), word);
-        let bare = LastWord { told: EndDetails::default(), outcome: Outcome::Lost, ..sample() };
-        assert_eq!(LastWord::from_text(bare.to_text().as_bytes()).unwrap(), bare);
+    fn a_result_is_one_line_and_arrives_as_it_was_sent() {
+        let result = sample();
+        assert!(!result.to_text().contains('\n'));
+        assert_eq!(RunResult::from_text(result.to_text().as_bytes()).unwrap(), result);
+        let bare = RunResult { details: EndDetails::default(), outcome: Outcome::Lost, ..sample() };
+        assert_eq!(RunResult::from_text(bare.to_text().as_bytes()).unwrap(), bare);
     }
 
     #[test]
-    fn the_last_word_of_an_earlier_version_is_understood() {
+    fn the_result_of_an_earlier_version_is_understood() {
         let text = r#"{"boot_id":"one","cpu":20,"ended_at":4000,"error":"it broke","exit_code":3,"frozen_for":7,
             "is_forced":false,"left_out_bytes":2,"max_rss_kib":900,"outcome":"failed","output_bytes":10,
             "result":null,"signal":null,"started_at":1000}"#;
-        let word = LastWord::from_text(text.as_bytes()).unwrap();
-        assert_eq!((word.told.error.as_deref(), word.told.reason), (Some("it broke"), None));
+        let result = RunResult::from_text(text.as_bytes()).unwrap();
+        assert_eq!((result.details.error.as_deref(), result.details.reason), (Some("it broke"), None));
     }
 
     #[test]
-    fn instants_of_another_start_of_the_machine_are_not_believed() {
+    fn instants_of_another_boot_are_not_used() {
         let over = sample().over("one");
         assert_eq!((over.started_at.as_millis(), over.ended_at.as_millis()), (1_000, 4_000));
         let over = sample().over("two");
@@ -174,6 +173,6 @@ pub(super) mod tests {
     #[test]
     fn the_exit_code_of_a_run_that_was_made_to_end_says_nothing() {
         assert_eq!(sample().over("one").exit_code, Some(3));
-        assert_eq!(LastWord { is_forced: true, ..sample() }.over("one").exit_code, None);
+        assert_eq!(RunResult { is_forced: true, ..sample() }.over("one").exit_code, None);
     }
 }
