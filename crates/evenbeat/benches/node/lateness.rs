@@ -8,7 +8,7 @@ use evenbeat::app::housekeeping::Keep;
 use evenbeat::app::{App, AppParts, Running};
 use evenbeat::clock::Clock;
 use evenbeat::exec::Router;
-use evenbeat::fleet::AgendaSettings;
+use evenbeat::config::AgendaSettings;
 use evenbeat::intake::{Actor, Allowed, ApplyOptions};
 use evenbeat::jobfile::{SourceText, load};
 use evenbeat::node::NodeIdentity;

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::Exit;
 use super::chart::counted;
-use super::config::{ConfigArgs, exit_of, say};
+use super::config::{ConfigArgs, exit_of, print_errors};
 use super::show;
-use crate::config::StorePlace;
+use crate::config::StoreAddress;
 use crate::config::load;
 use crate::store::check::CheckReport;
 use crate::store::postgres::{PgConfig, PgStore};
@@ -64,24 +64,24 @@ impl DbArgs {
 pub fn run(args: &DbArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let store = match &args.store {
         // Parsed here and not by clap, whose error would show a password.
-        Some(store) => match store.parse::<StorePlace>() {
+        Some(store) => match store.parse::<StoreAddress>() {
             Ok(store) => store,
             Err(error) => {
                 writeln!(err, "error: {error}")?;
                 return Ok(Exit::Usage);
             }
         },
-        None => match load(&args.config().asked()) {
+        None => match load(&args.config().flags()) {
             Ok(loaded) => loaded.config.store,
-            Err(refused) => {
-                say(&refused, err)?;
-                return Ok(exit_of(&refused));
+            Err(errors) => {
+                print_errors(&errors, err)?;
+                return Ok(exit_of(&errors));
             }
         },
     };
     let done = match &store {
-        StorePlace::Sqlite(path) => on_file(path, &args.action),
-        StorePlace::Postgres(address) => on_server(address, &args.action),
+        StoreAddress::Sqlite(path) => on_file(path, &args.action),
+        StoreAddress::Postgres(address) => on_server(address, &args.action),
     };
     match done {
         Ok(done) => {

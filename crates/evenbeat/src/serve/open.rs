@@ -20,7 +20,7 @@ use super::home::Home;
 use crate::api::SocketError;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::config::StorePlace;
+use crate::config::StoreAddress;
 use crate::intake::{Allowed, IntakeError, Quota};
 use crate::jobfile::{Loaded, SourceText, load};
 use crate::node::{NodeError, NodeIdentity};
@@ -93,7 +93,7 @@ pub enum ServeError {
     )]
     Store {
         /// Which.
-        place: StorePlace,
+        place: StoreAddress,
         /// What is wrong.
         #[source]
         source: StoreDown,
@@ -102,7 +102,7 @@ pub enum ServeError {
     #[error("`{place}` is not a valid PostgreSQL address: {why}")]
     Address {
         /// Which.
-        place: StorePlace,
+        place: StoreAddress,
         /// Why.
         why: String,
     },
@@ -175,7 +175,7 @@ impl NodeLock {
 
 pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result<AnyStore, ServeError> {
     match &config.store {
-        StorePlace::Sqlite(path) => {
+        StoreAddress::Sqlite(path) => {
             let path = path.clone();
             let owner = Owner { id: home.id, folder: home.folder.clone() };
             let own = clock.clone();
@@ -194,7 +194,7 @@ pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result
             }
             Ok(AnyStore::Sqlite(store))
         }
-        StorePlace::Postgres(url) => {
+        StoreAddress::Postgres(url) => {
             let place = || config.store.clone();
             let server: PgConfig = url
                 .parse()

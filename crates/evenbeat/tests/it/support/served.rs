@@ -17,8 +17,8 @@ use evenbeat::api::{
 use evenbeat::app::housekeeping::Keep;
 use evenbeat::app::{App, AppParts, Running};
 use evenbeat::clock::Clock;
+use evenbeat::config::AgendaSettings;
 use evenbeat::exec::Router;
-use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::Allowed;
 use evenbeat::node::NodeIdentity;
 use evenbeat::socket_path::SocketPath;
