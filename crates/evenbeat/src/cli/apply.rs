@@ -10,7 +10,7 @@ use super::client::{Ask, Trouble};
 use super::live::{Desk, Done};
 use super::show::{BOLD, DIM, NOTICE};
 use super::{Exit, chart, source};
-use crate::jobfile::{self, Loaded, SourceText};
+use crate::jobfile::{self, LoadedFiles, SourceText};
 use crate::printable;
 use crate::value_json::to_json;
 use crate::views::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
@@ -65,7 +65,7 @@ fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, E
             None => return Ok(Err(Exit::Usage)),
         }
     }
-    let loaded = match jobfile::load(&sources, desk.now, &mut Zones::new()).and_then(Loaded::supported) {
+    let loaded = match jobfile::load(&sources, desk.now, &mut Zones::new()).and_then(LoadedFiles::supported) {
         Ok(loaded) => loaded,
         Err(diagnostics) => {
             write!(desk.err, "{}", diagnostics.render(true))?;

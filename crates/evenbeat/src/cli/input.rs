@@ -8,7 +8,7 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::{Zone, Zones};
 
 use super::source;
-use crate::crontab::{self, CrontabForm, LeftOut};
+use crate::crontab::{self, CrontabForm, SkippedEntry};
 use crate::jobfile::{self, Diagnostics, SourceText};
 
 /// The format of a file.
@@ -58,7 +58,7 @@ pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) kind: InputKind,
     pub(crate) jobs: Vec<InputJob>,
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<SkippedEntry>,
     /// Lines of a crontab that could not be read.
     pub(crate) bad_lines: Option<Diagnostics>,
     /// Whether times are taken as UTC only because the file names no zone.

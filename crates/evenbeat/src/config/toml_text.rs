@@ -7,8 +7,8 @@ use evenbeat_core::value::{self, Step, Value};
 
 use super::mask::masked;
 use super::value_type::ValueError;
-use crate::jobfile::tree::{self, About};
-use crate::jobfile::{Lines, Spans};
+use crate::jobfile::tree::{self, TextDescription};
+use crate::jobfile::{LineIndex, Spans};
 
 /// The entries of a table.
 pub(super) type Table = Vec<Entry>;
@@ -35,10 +35,10 @@ pub(super) type SyntaxError = (Range<usize>, ValueError);
 /// Parses a text. Returns all errors, at most one per line.
 pub(super) fn parse(text: &str) -> Result<Table, Vec<SyntaxError>> {
     // Errors quote the text, which may contain a secret.
-    let about = About { shown: &masked(text), what_is: "the configuration is" };
-    let tree = tree::parse(text, &Lines::of(text), about).map_err(|broken| {
-        let error = |it: tree::Broken| ValueError { message: it.message, label: None, help: it.help };
-        broken.into_iter().map(|it| (it.span.clone(), error(it))).collect::<Vec<SyntaxError>>()
+    let about = TextDescription { shown: &masked(text), what_is: "the configuration is" };
+    let tree = tree::parse(text, &LineIndex::of(text), about).map_err(|errors| {
+        let error = |it: tree::TomlError| ValueError { message: it.message, label: None, help: it.help };
+        errors.into_iter().map(|it| (it.span.clone(), error(it))).collect::<Vec<SyntaxError>>()
     })?;
     Ok(entries(tree.table, &tree.spans))
 }
@@ -67,8 +67,8 @@ pub(super) fn parse_value(text: &str) -> Result<TomlNode, Vec<SyntaxError>> {
         let shift = |at: usize| at.saturating_sub(BEFORE.len()).min(text.len());
         shift(span.start)..shift(span.end)
     };
-    let moved = |broken: Vec<SyntaxError>| -> Vec<SyntaxError> {
-        broken.into_iter().map(|(span, it)| (back(span), it)).collect()
+    let moved = |errors: Vec<SyntaxError>| -> Vec<SyntaxError> {
+        errors.into_iter().map(|(span, it)| (back(span), it)).collect()
     };
     let mut table = parse(&format!("{BEFORE}{text}")).map_err(moved)?;
     let Some(entry) = table.pop().filter(|_| table.is_empty()) else {
@@ -100,9 +100,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
-        let broken = parse(text).unwrap_err();
+        let errors = parse(text).unwrap_err();
         let shown: Vec<(&str, &str)> =
-            broken.iter().map(|(span, it)| (&text[span.clone()], it.message.as_str())).collect();
+            errors.iter().map(|(span, it)| (&text[span.clone()], it.message.as_str())).collect();
         assert_eq!(shown, expected);
     }
 
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_secret_without_quotes_is_not_repeated() {
-        let broken = parse("store = postgres://ann:pw@db/beat\n").unwrap_err();
-        assert!(broken.iter().all(|(_, it)| !it.message.contains("pw")), "{broken:?}");
+        let errors = parse("store = postgres://ann:pw@db/beat\n").unwrap_err();
+        assert!(errors.iter().all(|(_, it)| !it.message.contains("pw")), "{errors:?}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::StoreAddress;
 use crate::intake::{Allowed, IntakeError, Quota};
-use crate::jobfile::{Loaded, SourceText, load};
+use crate::jobfile::{LoadedFiles, SourceText, load};
 use crate::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::postgres::{PgConfig, PgStore};
@@ -345,7 +345,7 @@ pub(super) fn texts(paths: &[PathBuf]) -> Result<Vec<SourceText>, ServeError> {
 /// The jobs of texts.
 pub(super) fn jobs_in(texts: &[SourceText], now: Timestamp) -> Result<Vec<Job>, ServeError> {
     let loaded = load(texts, now, &mut Zones::new())
-        .and_then(Loaded::supported)
+        .and_then(LoadedFiles::supported)
         .map_err(|faults| ServeError::Jobs(faults.render(true)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
 }

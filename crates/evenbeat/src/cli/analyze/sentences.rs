@@ -4,7 +4,7 @@ use super::figures::{Figures, Peak, Potential, ScoreWord};
 use crate::cli::chart::{counted, thousands, to_u64};
 use crate::cli::input::Input;
 use crate::cli::show::clock;
-use crate::crontab::LeftOutReason;
+use crate::crontab::SkipReason;
 
 /// Number of line numbers in a note.
 const N_LINES: usize = 8;
@@ -88,8 +88,8 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
         "never start on their own: manual, paused, disabled or ended.",
     );
     for (why, what) in [
-        (LeftOutReason::Reboot, "`@reboot` has no time"),
-        (LeftOutReason::NoSuchDate, "the date does not exist, so it never runs"),
+        (SkipReason::Reboot, "`@reboot` has no time"),
+        (SkipReason::NoSuchDate, "the date does not exist, so it never runs"),
     ] {
         let lines: Vec<usize> = input.left_out.iter().filter(|it| it.why == why).map(|it| it.line).collect();
         if !lines.is_empty() {
