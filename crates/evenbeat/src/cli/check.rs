@@ -7,7 +7,7 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 use serde_json::{Value as Json, json};
 
-use super::source::{not_a_crontab, read};
+use super::job_file::{not_a_crontab, read};
 use crate::cli::Exit;
 use crate::crontab::looks_like_crontab;
 use crate::jobfile::{Diagnostic, Diagnostics, LoadedFiles, SourceText, load};

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::Exit;
-use super::show;
+use super::format;
 use crate::config::{ConfigError, ConfigErrors, ConfigFlags, Flag, LoadedConfig, diagnostics, load};
 use crate::jobfile::{Diagnostic, Diagnostics};
 
@@ -74,16 +74,16 @@ pub fn run(command: &ConfigCommand, out: &mut dyn Write, err: &mut dyn Write) ->
                 writeln!(err, "warning: {message}{help}")?;
             }
             match (command.check, command.json) {
-                (true, true) => show::json(out, &json!({ "ok": true, "diagnostics": [] }))?,
+                (true, true) => format::json(out, &json!({ "ok": true, "diagnostics": [] }))?,
                 (true, false) => writeln!(out, "{}: valid", name_of(&loaded))?,
-                (false, true) => show::json(out, &loaded.origins.json())?,
+                (false, true) => format::json(out, &loaded.origins.json())?,
                 (false, false) => write!(out, "{}", loaded.origins.toml())?,
             }
             Ok(Exit::Ok)
         }
         Err(errors) => {
             if command.json {
-                show::json(out, &report(&errors))?;
+                format::json(out, &report(&errors))?;
             } else {
                 print_errors(&errors, err)?;
             }
