@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(said("pools", "gpu-1"), Ok(()));
         assert_eq!(
             said("plans", "-x"),
-            Err("plan `-x` begins with '-'; begin with a letter or a digit".to_owned())
+            Err("plan `-x` starts with `-`; start with a letter or a digit".to_owned())
         );
         assert_eq!(said("sites", ""), Err("a site is empty".to_owned()));
     }

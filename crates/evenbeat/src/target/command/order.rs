@@ -190,7 +190,7 @@ pub(super) mod tests {
         check("\"grace\":10000", "\"x\":1", "missing field `grace`");
         check("\"kill_bound\":5000", "\"x\":1", "missing field `kill_bound`");
         check("\"fence\":18446744073709551615", "\"fence\":-1", "invalid value: integer `-1`, expected u64");
-        check("shop@test", "my job", "job name `my job` has the character ' '");
+        check("shop@test", "my job", "job name `my job` contains a space");
         check("0198c0de-", "../../../", "`../../../0000-7000-8000-00000000002a` is not the id of a run");
         check("{\"PATH\":\"/bin\"}", "{\"PATH\":1}", "invalid type: integer `1`, expected a string");
     }

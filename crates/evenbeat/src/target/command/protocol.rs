@@ -52,7 +52,7 @@ pub enum FromShim {
     Thawed(BootTime),
     /// It was killed, but some process of it is still alive.
     Unkillable,
-    /// Another scheduler has connected; this connection is no longer read.
+    /// Another scheduler has connected, so this connection will not be read again.
     Replaced,
     /// It is over.
     Ended(Box<RunResult>),
