@@ -1,4 +1,4 @@
-//! How runs begin and end when nobody interferes.
+//! How runs begin and end if nothing interferes.
 
 use evenbeat::target::RunNews;
 use evenbeat::target::command::{Order, ResourceLimits};
@@ -204,7 +204,7 @@ fn a_run_starts_clean_whatever_its_shim_is_like() {
         // Standard input, output, error, the lock, and the folder that `ls` itself reads.
         assert_eq!(lines[4], "5");
         assert_eq!(lines[5], node.work.0.to_str().unwrap());
-        // Two signals are the C library's own; nobody can set them.
+        // The C library reserves two signals for itself.
         let own = 0b11_u64 << 31;
         for (line, what) in lines[6..9].iter().zip(["pending", "blocked", "ignored"]) {
             assert_eq!(u64::from_str_radix(line, 16).unwrap() & !own, 0, "{what}");

@@ -127,7 +127,7 @@ fn a_shim_that_comes_too_late_does_not_begin() {
     in_every_way(|node| {
         let order = node.script("touch ran");
         let run = order.run;
-        // Whoever gave it up has left a note; the shim has just been started.
+        // The run was given up, which leaves an empty marker; its shim has just been started.
         std::fs::create_dir(node.places.run(run)).unwrap();
         std::fs::write(node.places.start_marker(run), "").unwrap();
         std::fs::remove_dir_all(node.places.run(run)).unwrap();

@@ -261,7 +261,7 @@ impl Node {
         self.file(name).trim().to_owned()
     }
 
-    /// Lets every leased run execute for so many milliseconds from now on.
+    /// Extends the lease of every run by this many milliseconds from now.
     pub(crate) fn extend(&self, millis: i64) {
         self.shims.extend(in_millis(millis));
     }

@@ -74,7 +74,7 @@ fn the_latest_who_connects_is_listened_to() {
         assert_eq!(line(&mut first), "");
         say(&second, b"stop timed_out 5000\n");
         assert!(line(&mut second).starts_with("ended "));
-        // Whoever was replaced leaves it alone: what it would report is for the other to say.
+        // A scheduler that was replaced reports nothing about it: that is up to the other one.
         assert_eq!(node.heard(run), []);
     });
 }
