@@ -210,7 +210,7 @@ pub enum NameError {
         text: String,
     },
     /// A character that names do not have.
-    #[error("{what} `{text}` has the character {found:?}; use letters, digits, `.`, `_`, `:` and `-`")]
+    #[error("{what} `{text}` contains {}; use letters, digits, `.`, `_`, `:` and `-`", shown(*found))]
     BadCharacter {
         /// The kind of name.
         what: &'static str,
@@ -220,7 +220,7 @@ pub enum NameError {
         found: char,
     },
     /// A name begins with a letter or a digit, so that it never looks like a flag or a hidden file.
-    #[error("{what} `{text}` begins with {found:?}; begin with a letter or a digit")]
+    #[error("{what} `{text}` starts with `{found}`; start with a letter or a digit")]
     BadStart {
         /// The kind of name.
         what: &'static str,
@@ -229,6 +229,13 @@ pub enum NameError {
         /// The first character.
         found: char,
     },
+}
+
+fn shown(found: char) -> String {
+    match found {
+        ' ' => "a space".to_owned(),
+        _ => format!("the character `{}`", found.escape_debug()),
+    }
 }
 
 /// The longest name of anything.
@@ -276,14 +283,11 @@ mod tests {
         check("a@", "a configuration is empty");
         check(
             "a@b@c",
-            "configuration `b@c` has the character '@'; use letters, digits, `.`, `_`, `:` and `-`",
+            "configuration `b@c` contains the character `@`; use letters, digits, `.`, `_`, `:` and `-`",
         );
-        check(
-            "my job",
-            "job name `my job` has the character ' '; use letters, digits, `.`, `_`, `:` and `-`",
-        );
-        check("a/b", "job name `a/b` has the character '/'; use letters, digits, `.`, `_`, `:` and `-`");
-        check("-rf", "job name `-rf` begins with '-'; begin with a letter or a digit");
+        check("my job", "job name `my job` contains a space; use letters, digits, `.`, `_`, `:` and `-`");
+        check("a/b", "job name `a/b` contains the character `/`; use letters, digits, `.`, `_`, `:` and `-`");
+        check("-rf", "job name `-rf` starts with `-`; start with a letter or a digit");
         check(&"x".repeat(129), &format!("job name `{}…` is longer than 128 bytes", "x".repeat(60)));
     }
 

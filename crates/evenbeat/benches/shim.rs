@@ -20,7 +20,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use evenbeat::target::RunNews;
-use evenbeat::target::command::{Bounds, Limits, Order, Places, ShimOptions, Shims, find_cgroup};
+use evenbeat::target::command::{Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, find_cgroup};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::Duration;
@@ -70,7 +70,7 @@ impl Bench {
             lease_until: None,
             grace: Duration::from_secs(1),
             n_lanes: 1_000,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             bounds: Bounds::default(),
             output_max: 10 << 20,
             result_max: 64 << 10,

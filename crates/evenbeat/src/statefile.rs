@@ -37,37 +37,37 @@ const FIELDS: [&str; 15] = [
 /// each with its place.
 pub fn states(text: &str, jobs: &[Job], now: Timestamp) -> Result<Vec<JobState>, Vec<String>> {
     let document: Map<String, Value> = serde_json::from_str(text).map_err(|error| vec![error.to_string()])?;
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for key in document.keys().filter(|key| !jobs.iter().any(|job| job.key.as_str() == *key)) {
         let hint = nearest(key, jobs.iter().map(|job| job.key.as_str()))
             .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-        faults.push(format!("no job `{key}` in the file{hint}"));
+        errors.push(format!("no job `{key}` in the file{hint}"));
     }
     let states = jobs
         .iter()
         .map(|job| {
-            let written = match document.get(job.key.as_str()) {
+            let fields = match document.get(job.key.as_str()) {
                 None => Map::new(),
                 Some(Value::Object(object)) => object.clone(),
                 Some(_) => {
-                    faults.push(format!("{}: must be an object of fields", job.key));
+                    errors.push(format!("{}: must be an object of fields", job.key));
                     Map::new()
                 }
             };
-            Fields { key: job.key.as_str(), written, faults: &mut faults }.state(job, now)
+            StateReader { key: job.key.as_str(), fields, errors: &mut errors }.state(job, now)
         })
         .collect();
-    if faults.is_empty() { Ok(states) } else { Err(faults) }
+    if errors.is_empty() { Ok(states) } else { Err(errors) }
 }
 
-/// The fields of one job's state.
-struct Fields<'a> {
+/// Reads the fields of one job's state.
+struct StateReader<'a> {
     key: &'a str,
-    written: Map<String, Value>,
-    faults: &'a mut Vec<String>,
+    fields: Map<String, Value>,
+    errors: &'a mut Vec<String>,
 }
 
-impl Fields<'_> {
+impl StateReader<'_> {
     fn state(&mut self, job: &Job, now: Timestamp) -> JobState {
         self.refuse_unknown();
         let mut state = JobState::new(self.instant("created_at").unwrap_or(now));
@@ -125,7 +125,7 @@ impl Fields<'_> {
             "operator" => PausedBy::Operator,
             "system" => PausedBy::Quota,
             _ => {
-                self.fault("paused_by", "must be `operator` or `system`");
+                self.error("paused_by", "must be `operator` or `system`");
                 return None;
             }
         };
@@ -138,7 +138,7 @@ impl Fields<'_> {
         match node.parse() {
             Ok(node) => Some(Owner { node, name: String::new(), tag: RunId(0), started_at }),
             Err(error) => {
-                self.fault("owner_node", &error.to_string());
+                self.error("owner_node", &error.to_string());
                 None
             }
         }
@@ -146,13 +146,13 @@ impl Fields<'_> {
 
     fn refuse_unknown(&mut self) {
         let unknown: Vec<String> =
-            self.written.keys().filter(|field| !FIELDS.contains(&field.as_str())).cloned().collect();
+            self.fields.keys().filter(|field| !FIELDS.contains(&field.as_str())).cloned().collect();
         for field in unknown {
             let hint = match nearest(&field, FIELDS) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the fields are {}", FIELDS.join(", ")),
             };
-            self.fault(&field, &format!("unknown field ({hint})"));
+            self.error(&field, &format!("unknown field ({hint})"));
         }
     }
 
@@ -169,31 +169,31 @@ impl Fields<'_> {
     }
 
     fn parsed<T: std::str::FromStr<Err: ToString>>(&mut self, field: &str, expected: &str) -> Option<T> {
-        match self.written.get(field)? {
+        match self.fields.get(field)? {
             Value::Null => None,
             Value::String(text) => match text.parse() {
                 Ok(value) => Some(value),
                 Err(error) => {
                     let message = error.to_string();
-                    self.fault(field, &message);
+                    self.error(field, &message);
                     None
                 }
             },
             _ => {
-                self.fault(field, &format!("must be {expected}"));
+                self.error(field, &format!("must be {expected}"));
                 None
             }
         }
     }
 
     fn number<T: TryFrom<i64>>(&mut self, field: &str, range: std::ops::RangeInclusive<i64>) -> Option<T> {
-        match self.written.get(field)? {
+        match self.fields.get(field)? {
             Value::Null => None,
             Value::Number(number) => {
                 let whole =
                     number.as_i64().filter(|it| range.contains(it)).and_then(|it| T::try_from(it).ok());
                 if whole.is_none() {
-                    self.fault(
+                    self.error(
                         field,
                         &format!("must be a whole number from {} to {}", range.start(), range.end()),
                     );
@@ -201,14 +201,14 @@ impl Fields<'_> {
                 whole
             }
             _ => {
-                self.fault(field, "must be a whole number");
+                self.error(field, "must be a whole number");
                 None
             }
         }
     }
 
-    fn fault(&mut self, field: &str, message: &str) {
-        self.faults.push(format!("{}.{field}: {message}", self.key));
+    fn error(&mut self, field: &str, message: &str) {
+        self.errors.push(format!("{}.{field}: {message}", self.key));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The neutral tree of values as JSON text, to the last digit.
+//! Neutral values as JSON text and back, without loss.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ pub fn to_text(table: &Table) -> String {
     Json::Object(object(table)).to_string()
 }
 
-/// The table that a text says; none if it is no JSON object.
+/// Parses a JSON object. `None` if the text is anything else.
 pub fn from_text(text: &str) -> Option<Table> {
     match serde_json::from_str(text).ok()? {
-        Tree(Value::Table(table)) => Some(table),
-        Tree(_) => None,
+        AnyValue(Value::Table(table)) => Some(table),
+        AnyValue(_) => None,
     }
 }
 
-/// A value that is read without a JSON value in between: every run that starts has read its job's definition.
-struct Tree(Value);
+/// A value that is parsed without a JSON value in between, because every start of a run parses a definition.
+struct AnyValue(Value);
 
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
-        deserializer.deserialize_any(TreeVisitor).map(Tree)
+impl<'de> Deserialize<'de> for AnyValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnyValue, D::Error> {
+        deserializer.deserialize_any(ValueVisitor).map(AnyValue)
     }
 }
 
-struct TreeVisitor;
+struct ValueVisitor;
 
-impl<'de> Visitor<'de> for TreeVisitor {
+impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         Ok(Value::Int(it))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "as with every number that is too large to be whole here")]
+    #[expect(clippy::cast_precision_loss, reason = "numbers beyond 64 bits lose digits too")]
     fn visit_u64<E>(self, it: u64) -> Result<Value, E> {
         Ok(i64::try_from(it).map_or(Value::Float(it as f64), Value::Int))
     }
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Tree(it)) = seq.next_element()? {
+        while let Some(AnyValue(it)) = seq.next_element()? {
             list.push(it);
         }
         Ok(Value::List(list))
@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut table = Table::new();
-        while let Some((name, Tree(it))) = map.next_entry()? {
+        while let Some((name, AnyValue(it))) = map.next_entry()? {
             table.insert(name, it);
         }
         Ok(Value::Table(table))
@@ -85,7 +85,7 @@ pub fn to_json(value: &Value) -> Json {
         Value::Null => Json::Null,
         Value::Bool(it) => Json::Bool(*it),
         Value::Int(it) => Json::Number((*it).into()),
-        // Neither JSON nor any door to it knows numbers that are none.
+        // JSON has no infinity and no NaN, and no source of values accepts them.
         Value::Float(it) => Number::from_f64(*it).map_or(Json::Null, Json::Number),
         Value::Text(it) => Json::String(it.clone()),
         Value::List(them) => Json::Array(them.iter().map(to_json).collect()),
@@ -97,7 +97,7 @@ fn object(table: &Table) -> Map<String, Json> {
     table.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()
 }
 
-/// A JSON value as one of the tree.
+/// A JSON value as a neutral value.
 pub fn from_json(json: Json) -> Value {
     match json {
         Json::Null => Value::Null,

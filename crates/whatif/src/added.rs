@@ -51,25 +51,25 @@ fn added_key(idx: usize, number: u32) -> Option<JobKey> {
     format!("added-{}-{number:05}@what-if", idx + 1).parse().ok()
 }
 
-/// Why a text describes no jobs.
+/// Why a text does not describe jobs to add.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddedError {
-    /// Not of the form at all.
+    /// Not of this form.
     #[error(
         "{trouble} (write `400 every 6h taking 2m`, and where it matters `pool crawl`, `site shop.example`, `cost 2`)"
     )]
     Form {
-        /// What is missing or too much.
+        /// What is missing or unexpected.
         trouble: String,
     },
     /// The number of jobs.
-    #[error("`{text}` is no number of jobs (write `400 every 6h taking 2m`; up to {ADDED_MAX} jobs)")]
+    #[error("`{text}` is not a number of jobs (write `400 every 6h taking 2m`; up to {ADDED_MAX} jobs)")]
     Number {
         /// What was written.
         text: String,
     },
     /// The cost.
-    #[error("`{text}` is no cost (write a whole number of units from 1 on)")]
+    #[error("`{text}` is not a cost (write a whole number of units, 1 or more)")]
     Cost {
         /// What was written.
         text: String,
@@ -77,7 +77,7 @@ pub enum AddedError {
     /// A length of time.
     #[error("{what}: {source}")]
     Length {
-        /// Which.
+        /// The word before it.
         what: &'static str,
         /// Why.
         source: DurationError,
@@ -117,7 +117,7 @@ impl FromStr for AddedJobs {
                 _ => return Err(form(format!("`{word}` is not understood"))),
             };
             if is_again {
-                return Err(form(format!("`{word}` stands twice")));
+                return Err(form(format!("`{word}` is given twice")));
             }
         }
         Ok(AddedJobs {
@@ -181,16 +181,16 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named() {
         check("", "nothing is added");
-        check("many every 6h taking 2m", "`many` is no number of jobs");
-        check("0 every 6h taking 2m", "`0` is no number of jobs");
-        check("100001 every 6h taking 2m", "`100001` is no number of jobs");
+        check("many every 6h taking 2m", "`many` is not a number of jobs");
+        check("0 every 6h taking 2m", "`0` is not a number of jobs");
+        check("100001 every 6h taking 2m", "`100001` is not a number of jobs");
         check("400 every 6h", "it does not say how long: `taking` is missing");
         check("400 taking 6h", "it does not say how often: `every` is missing");
         check("400 each 6h taking 2m", "`each` is not understood");
         check("400 every 6h taking", "nothing follows `taking`");
-        check("400 every 6h every 7h taking 2m", "`every` stands twice");
+        check("400 every 6h every 7h taking 2m", "`every` is given twice");
         check("400 every 6 taking 2m", "every: duration `6` has no unit");
-        check("400 every 6h taking 2m cost 0", "`0` is no cost");
+        check("400 every 6h taking 2m cost 0", "`0` is not a cost");
     }
 
     #[test]

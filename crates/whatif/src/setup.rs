@@ -67,8 +67,8 @@ pub struct Need {
 pub enum CannotCarry {
     /// A job that fits nowhere.
     #[error(
-        "`{job}`{} can never run: it costs {cost} units of pool `{pool}`, and a node has {capacity} \
-         (raise the capacity to {cost}, or lower the cost)", and_more(*n_more)
+        "`{job}`{} can never run: it costs {} of pool `{pool}`, and a node has {capacity} \
+         (raise the capacity to {cost}, or lower the cost)", and_more(*n_more), units(*cost)
     )]
     TooCostly {
         /// The first of them.
@@ -95,6 +95,10 @@ pub enum CannotCarry {
         /// Which nodes it wants, which there are.
         why: String,
     },
+}
+
+fn units(n: u32) -> String {
+    if n == 1 { "1 unit".to_owned() } else { format!("{n} units") }
 }
 
 fn and_more(n: usize) -> String {

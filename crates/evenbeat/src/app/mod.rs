@@ -19,8 +19,9 @@ use tokio::time::timeout;
 
 use self::housekeeping::HousekeepingRules;
 use crate::clock::Clock;
+use crate::config::AgendaSettings;
 use crate::exec::Router;
-use crate::fleet::{AgendaSettings, Fleet, follow};
+use crate::fleet::{Fleet, follow};
 use crate::intake::{Intake, IntakeParts, JobPolicy};
 use crate::node::telemetry::Telemetry;
 use crate::node::write_probe::WriteProbe;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use evenbeat_core::zone::Zones;
 use serde_json::Value as Json;
 
-use super::client::{Ask, Trouble};
-use super::live::{Desk, Done};
-use super::show::{BOLD, DIM, NOTICE};
-use super::{Exit, chart, source};
-use crate::jobfile::{self, Loaded, SourceText};
+use super::client::{ApiRequest, CommandError};
+use super::format::{BOLD, DIM, NOTICE};
+use super::remote::{CommandResult, RemoteContext};
+use super::{Exit, chart, job_file};
+use crate::jobfile::{self, LoadedFiles, SourceText};
 use crate::printable;
 use crate::value_json::to_json;
 use crate::views::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
@@ -30,51 +30,60 @@ pub(crate) enum Purpose {
     Diff,
 }
 
-/// The jobs of some files, and the place of each.
-struct Declared {
+/// The jobs of some files, and the position of each.
+struct FileJobs {
     jobs: Vec<JobDefinition>,
     places: Vec<String>,
     /// Warnings that were already printed.
     warned: String,
 }
 
-pub(crate) fn run(files: &[PathBuf], prune: bool, purpose: Purpose, desk: &mut Desk<'_>) -> Done {
-    let declared = match declared(files, desk)? {
+pub(crate) fn run(
+    files: &[PathBuf],
+    prune: bool,
+    purpose: Purpose,
+    remote: &mut RemoteContext<'_>,
+) -> CommandResult {
+    let declared = match read_files(files, remote)? {
         Ok(declared) => declared,
         Err(exit) => return Ok(exit),
     };
     let request = ApplyRequest { jobs: declared.jobs, prune, dry_run: purpose != Purpose::Apply };
-    let ask = Ask::post(&["apply"]).json(&request);
-    let answered = desk.ask_and_show(ask, |it: &ApplyAnswer, desk| print(it, purpose, desk));
-    let answer = answered.map_err(|trouble| in_files(trouble, &declared.places))?;
+    let request = ApiRequest::post(&["apply"]).json(&request);
+    let answered = remote.send_and_print(request, |it: &ApplyAnswer, remote| print(it, purpose, remote));
+    let answer = answered.map_err(|error| in_files(error, &declared.places))?;
     // Skip warnings that were already printed with the file.
     for doubt in answer.warnings.iter().filter(|it| !declared.warned.contains(&it.detail)) {
         let place = in_file(&doubt.pointer, &declared.places).unwrap_or_else(|| doubt.pointer.clone());
-        writeln!(desk.err, "{NOTICE}warning{NOTICE:#}: {place}: job `{}`: {}", doubt.job, doubt.detail)?;
+        writeln!(remote.err, "{NOTICE}warning{NOTICE:#}: {place}: job `{}`: {}", doubt.job, doubt.detail)?;
     }
     let counts = answer.counts;
     let is_same = counts.created + counts.changed + counts.removed == 0;
     Ok(if purpose == Purpose::Diff && !is_same { Exit::Failed } else { Exit::Ok })
 }
 
-fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, Exit>, Trouble> {
+fn read_files(
+    files: &[PathBuf],
+    remote: &mut RemoteContext<'_>,
+) -> Result<Result<FileJobs, Exit>, CommandError> {
     let mut sources: Vec<SourceText> = Vec::new();
     for file in files {
-        match source::read_or_say(file, desk.err)? {
+        match job_file::read_or_report(file, remote.err)? {
             Some(source) => sources.push(source),
             None => return Ok(Err(Exit::Usage)),
         }
     }
-    let loaded = match jobfile::load(&sources, desk.now, &mut Zones::new()).and_then(Loaded::supported) {
+    let loaded = match jobfile::load(&sources, remote.now, &mut Zones::new()).and_then(LoadedFiles::supported)
+    {
         Ok(loaded) => loaded,
         Err(diagnostics) => {
-            write!(desk.err, "{}", diagnostics.render(true))?;
+            write!(remote.err, "{}", diagnostics.render(true))?;
             return Ok(Err(Exit::Failed));
         }
     };
-    let mut declared = Declared { jobs: Vec::new(), places: Vec::new(), warned: String::new() };
+    let mut declared = FileJobs { jobs: Vec::new(), places: Vec::new(), warned: String::new() };
     if !loaded.warnings.is_empty() {
-        write!(desk.err, "{}", loaded.warnings.render(true))?;
+        write!(remote.err, "{}", loaded.warnings.render(true))?;
         declared.warned = loaded.warnings.render(false);
     }
     for file in loaded.files {
@@ -88,14 +97,14 @@ fn declared(files: &[PathBuf], desk: &mut Desk<'_>) -> Result<Result<Declared, E
 }
 
 /// Adds the file and line of the job to errors that only the server can detect.
-fn in_files(trouble: Trouble, places: &[String]) -> Trouble {
-    let Trouble::Problem(mut problem) = trouble else { return trouble };
+fn in_files(error: CommandError, places: &[String]) -> CommandError {
+    let CommandError::Problem(mut problem) = error else { return error };
     for error in &mut problem.errors {
         if let Some(place) = in_file(&error.pointer, places) {
             error.pointer = place;
         }
     }
-    Trouble::Problem(problem)
+    CommandError::Problem(problem)
 }
 
 /// Converts a pointer into the request body to a file, a line and a field.
@@ -106,9 +115,9 @@ fn in_file(pointer: &str, places: &[String]) -> Option<String> {
     Some(if field.is_empty() { place.clone() } else { format!("{place}: {field}") })
 }
 
-fn print(answer: &ApplyAnswer, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print(answer: &ApplyAnswer, purpose: Purpose, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     for it in &answer.changes {
-        print_job(it, purpose, desk)?;
+        print_job(it, purpose, remote)?;
     }
     let counts = answer.counts;
     let would = if answer.dry_run { "would be " } else { "" };
@@ -126,18 +135,18 @@ fn print(answer: &ApplyAnswer, purpose: Purpose, desk: &mut Desk<'_>) -> Result<
     })
     .collect();
     let text = if parts.is_empty() { "no jobs".to_owned() } else { parts.join(", ") };
-    writeln!(desk.out, "{text}")?;
+    writeln!(remote.out, "{text}")?;
     Ok(())
 }
 
-fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print_job(it: &AppliedJob, purpose: Purpose, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     let (mark, style) = match &*it.change {
         "created" => ('+', ADDED),
         "removed" => ('-', REMOVED),
         "changed" => ('~', NOTICE),
         _ => return Ok(()),
     };
-    writeln!(desk.out, "{style}{mark}{style:#} {BOLD}{}{BOLD:#}", it.job)?;
+    writeln!(remote.out, "{style}{mark}{style:#} {BOLD}{}{BOLD:#}", it.job)?;
     // `apply` shows what changed, `diff` shows everything.
     if it.change != "changed" && purpose == Purpose::Apply {
         return Ok(());
@@ -147,12 +156,12 @@ fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(
         let safe = |value: &Json| printable::line(&value.to_string()).into_owned();
         let (before, after) = (safe(&field.before), safe(&field.after));
         match (&field.before, &field.after) {
-            (Json::Null, _) => writeln!(desk.out, "    {ADDED}{name} = {after}{ADDED:#}")?,
+            (Json::Null, _) => writeln!(remote.out, "    {ADDED}{name} = {after}{ADDED:#}")?,
             (_, Json::Null) => {
-                writeln!(desk.out, "    {REMOVED}{name} = {before}{REMOVED:#} {DIM}(removed){DIM:#}")?;
+                writeln!(remote.out, "    {REMOVED}{name} = {before}{REMOVED:#} {DIM}(removed){DIM:#}")?;
             }
             _ => {
-                writeln!(desk.out, "    {name} = {REMOVED}{before}{REMOVED:#} → {ADDED}{after}{ADDED:#}")?;
+                writeln!(remote.out, "    {name} = {REMOVED}{before}{REMOVED:#} → {ADDED}{after}{ADDED:#}")?;
             }
         }
     }
@@ -160,16 +169,16 @@ fn print_job(it: &AppliedJob, purpose: Purpose, desk: &mut Desk<'_>) -> Result<(
 }
 
 /// Prints all jobs of the server as a job file.
-pub(crate) fn export(desk: &mut Desk<'_>) -> Done {
-    desk.ask_all_and_show(
-        &Ask::get(&["export"]),
+pub(crate) fn export(remote: &mut RemoteContext<'_>) -> CommandResult {
+    remote.fetch_all_and_print(
+        &ApiRequest::get(&["export"]),
         "after",
         usize::MAX,
-        |page: &Page<JobDefinition>, desk| {
+        |page: &Page<JobDefinition>, remote| {
             for definition in &page.items {
                 let text = written(definition)
-                    .map_err(|error| Trouble::Bad(format!("cannot write a job as TOML: {error}")))?;
-                writeln!(desk.out, "{text}")?;
+                    .map_err(|error| CommandError::Bad(format!("cannot write a job as TOML: {error}")))?;
+                writeln!(remote.out, "{text}")?;
             }
             Ok(())
         },

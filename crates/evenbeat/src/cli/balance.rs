@@ -4,11 +4,11 @@ use std::io::BufRead;
 
 use super::analyze::ScoreWord;
 use super::chart::{self, counted, to_u64};
-use super::client::{Ask, Trouble};
-use super::live::{Desk, Done};
-use super::show::{BOLD, DIM, NOTICE};
+use super::client::{ApiRequest, CommandError};
+use super::format::{BOLD, DIM, NOTICE};
+use super::remote::{CommandResult, RemoteContext};
 use super::table::{Cell, Fit, words};
-use super::{Exit, show};
+use super::{Exit, format};
 use crate::views::model::{
     DistributionView, Instant, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest, SkippedJob,
 };
@@ -16,16 +16,16 @@ use crate::views::model::{
 /// Number of moves shown without `--all`.
 const MOVES_MAX: usize = 20;
 
-pub(crate) fn distribution(hours: u32, desk: &mut Desk<'_>) -> Done {
-    let ask = Ask::get(&["scheduler", "distribution"]).with("window_hours", Some(hours));
-    desk.ask_and_show(ask, print_distribution)?;
+pub(crate) fn distribution(hours: u32, remote: &mut RemoteContext<'_>) -> CommandResult {
+    let request = ApiRequest::get(&["scheduler", "distribution"]).with("window_hours", Some(hours));
+    remote.send_and_print(request, print_distribution)?;
     Ok(Exit::Ok)
 }
 
-fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print_distribution(it: &DistributionView, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     let word = ScoreWord::of(it.distribution_score);
     writeln!(
-        desk.out,
+        remote.out,
         "{}, {} in {} h: evenness {BOLD}{:.2}{BOLD:#} {}",
         counted(to_u64(it.total_jobs), "job"),
         counted(it.total_runs, "start"),
@@ -35,12 +35,12 @@ fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), 
     )?;
     if word != ScoreWord::Good {
         writeln!(
-            desk.out,
+            remote.out,
             "{NOTICE}run `evenbeat rebalance --preview` to see how to spread it more evenly{NOTICE:#}"
         )?;
     }
     writeln!(
-        desk.out,
+        remote.out,
         "busiest hour {}, busiest {} min {}, busiest minute {}{}",
         it.peak_count,
         it.slot_minutes,
@@ -48,8 +48,8 @@ fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), 
         it.peak_minute_count,
         if it.overdue == 0 { String::new() } else { format!("; {} overdue", it.overdue) }
     )?;
-    writeln!(desk.out)?;
-    let width = desk.width.saturating_sub(28).clamp(8, 60);
+    writeln!(remote.out)?;
+    let width = remote.width.saturating_sub(28).clamp(8, 60);
     let lines: Vec<String> = it
         .hourly_distribution
         .iter()
@@ -58,12 +58,12 @@ fn print_distribution(it: &DistributionView, desk: &mut Desk<'_>) -> Result<(), 
             let bar = chart::bar(hour.job_count, it.peak_count, width);
             format!(
                 "{}  {:>6}  {bar}{NOTICE}{mark}{NOTICE:#}",
-                desk.clock.minute_at(hour.start.0),
+                remote.clock.minute_at(hour.start.0),
                 hour.job_count
             )
         })
         .collect();
-    desk.lines(&lines)
+    remote.lines(&lines)
 }
 
 /// Whether to apply a plan.
@@ -92,44 +92,45 @@ pub(crate) fn rebalance(
     consent: Consent,
     detail: Detail,
     answer: Option<&mut dyn BufRead>,
-    desk: &mut Desk<'_>,
-) -> Done {
-    let shown = desk.ask(Ask::post(&["scheduler", "rebalance", "preview"]))?;
+    remote: &mut RemoteContext<'_>,
+) -> CommandResult {
+    let shown = remote.send(ApiRequest::post(&["scheduler", "rebalance", "preview"]))?;
     let plan: RebalancePreview = shown.read()?;
-    if consent == Consent::Preview && desk.json {
-        show::json(desk.out, &shown.read()?)?;
+    if consent == Consent::Preview && remote.json {
+        format::json(remote.out, &shown.read()?)?;
         return Ok(Exit::Ok);
     }
-    if !desk.json {
-        print_plan(&plan, detail, desk)?;
+    if !remote.json {
+        print_plan(&plan, detail, remote)?;
     }
     let is_wanted = match (consent, answer) {
         (Consent::Preview, _) => return Ok(Exit::Ok),
         (Consent::Given, _) => true,
         (Consent::Ask, _) if plan.would_move == 0 => return Ok(Exit::Ok),
         (Consent::Ask, None) => {
-            return Err(Trouble::Usage(
+            return Err(CommandError::Usage(
                 "nothing was changed: there is no terminal to ask for confirmation; add `--yes` to apply the plan, or \
                  `--preview` to only show it"
                     .to_owned(),
             ));
         }
         (Consent::Ask, Some(answer)) => {
-            write!(desk.err, "Move {}? [y/N] ", counted(to_u64(plan.would_move), "job"))?;
-            desk.err.flush()?;
+            write!(remote.err, "Move {}? [y/N] ", counted(to_u64(plan.would_move), "job"))?;
+            remote.err.flush()?;
             let mut line = String::new();
             answer.read_line(&mut line)?;
             ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
         }
     };
     if !is_wanted {
-        writeln!(desk.err, "nothing was changed")?;
+        writeln!(remote.err, "nothing was changed")?;
         return Ok(Exit::Ok);
     }
-    let ask = Ask::post(&["scheduler", "rebalance"]).json(&RebalanceRequest { plan_id: Some(plan.plan_id) });
-    desk.ask_and_show(ask, |it: &RebalanceAnswer, desk| {
+    let request =
+        ApiRequest::post(&["scheduler", "rebalance"]).json(&RebalanceRequest { plan_id: Some(plan.plan_id) });
+    remote.send_and_print(request, |it: &RebalanceAnswer, remote| {
         writeln!(
-            desk.out,
+            remote.out,
             "{} moved: evenness {:.2} → {BOLD}{:.2}{BOLD:#}",
             counted(to_u64(it.moved.len()), "job"),
             it.old_distribution_score,
@@ -140,11 +141,15 @@ pub(crate) fn rebalance(
     Ok(Exit::Ok)
 }
 
-fn print_plan(plan: &RebalancePreview, detail: Detail, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print_plan(
+    plan: &RebalancePreview,
+    detail: Detail,
+    remote: &mut RemoteContext<'_>,
+) -> Result<(), CommandError> {
     let n_jobs = plan.would_move + plan.unchanged + plan.would_skip;
     let are = |n: usize| if n == 1 { "is" } else { "are" };
     writeln!(
-        desk.out,
+        remote.out,
         "{}: {} would move, {} {} well placed, {} cannot move now",
         counted(to_u64(n_jobs), "scheduled job"),
         plan.would_move,
@@ -153,15 +158,15 @@ fn print_plan(plan: &RebalancePreview, detail: Detail, desk: &mut Desk<'_>) -> R
         plan.would_skip
     )?;
     writeln!(
-        desk.out,
+        remote.out,
         "evenness {:.2} → {BOLD}{:.2}{BOLD:#}, busiest slot {} → {}",
         plan.current_score, plan.projected_score, plan.current_peak, plan.projected_peak
     )?;
-    print_moves(plan, detail, desk)?;
+    print_moves(plan, detail, remote)?;
     match detail {
         Detail::Summary => {
             for (reason, n) in reasons(&plan.skipped) {
-                writeln!(desk.out, "{DIM}not moved: {n} {}{DIM:#}", reason_text(reason))?;
+                writeln!(remote.out, "{DIM}not moved: {n} {}{DIM:#}", reason_text(reason))?;
             }
         }
         Detail::All if plan.skipped.is_empty() => {}
@@ -169,29 +174,33 @@ fn print_plan(plan: &RebalancePreview, detail: Detail, desk: &mut Desk<'_>) -> R
             let row = |it: &SkippedJob| vec![Cell::plain(&it.job_id), Cell::plain(reason_text(&it.reason))];
             let rows: Vec<Vec<Cell>> = plan.skipped.iter().map(row).collect();
             let columns = [("JOB", Fit::Shorten(16)), ("NOT MOVED BECAUSE IT IS", Fit::Shorten(30))];
-            let lines = words(&columns, &rows, desk.table_width);
-            desk.lines(&lines)?;
+            let lines = words(&columns, &rows, remote.table_width);
+            remote.lines(&lines)?;
         }
     }
     Ok(())
 }
 
-fn print_moves(plan: &RebalancePreview, detail: Detail, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print_moves(
+    plan: &RebalancePreview,
+    detail: Detail,
+    remote: &mut RemoteContext<'_>,
+) -> Result<(), CommandError> {
     if plan.preview.is_empty() {
         return Ok(());
     }
     let n_shown = if detail == Detail::All { plan.preview.len() } else { MOVES_MAX };
     let row = |it: &PreviewMove| {
-        let at = |at: Instant| Cell::plain(desk.clock.minute_at(at.0));
+        let at = |at: Instant| Cell::plain(remote.clock.minute_at(at.0));
         vec![Cell::plain(&it.job_id), at(it.current_time), at(it.proposed_time)]
     };
     let rows: Vec<Vec<Cell>> = plan.preview.iter().take(n_shown).map(row).collect();
     let columns = [("JOB", Fit::Shorten(16)), ("NEXT RUN", Fit::Drop), ("WOULD BE", Fit::Whole)];
-    let lines = words(&columns, &rows, desk.table_width);
-    desk.lines(&lines)?;
+    let lines = words(&columns, &rows, remote.table_width);
+    remote.lines(&lines)?;
     let n_more = plan.preview.len().saturating_sub(n_shown);
     if 0 < n_more {
-        writeln!(desk.out, "{NOTICE}… and {n_more} more (--all shows them){NOTICE:#}")?;
+        writeln!(remote.out, "{NOTICE}… and {n_more} more (--all shows them){NOTICE:#}")?;
     }
     Ok(())
 }

@@ -7,10 +7,10 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 use serde_json::{Value as Json, json};
 
-use super::source::{not_a_crontab, read};
+use super::job_file::{not_a_crontab, read};
 use crate::cli::Exit;
 use crate::crontab::looks_like_crontab;
-use crate::jobfile::{Diagnostic, Diagnostics, Loaded, SourceText, load};
+use crate::jobfile::{Diagnostic, Diagnostics, LoadedFiles, SourceText, load};
 
 /// Checks all files together. As text, errors and warnings go to `err`, and one line per valid file to `out`. As JSON,
 /// one document goes to `out`. `-` is standard input.
@@ -40,7 +40,7 @@ struct Findings {
     unread: Vec<(String, String)>,
     faults: Diagnostics,
     /// The valid files.
-    good: Loaded,
+    good: LoadedFiles,
 }
 
 impl Findings {
@@ -58,7 +58,7 @@ impl Findings {
         }
         let mut zones = Zones::new();
         let mut faults = Diagnostics::default();
-        let good = load(&sources, now, &mut zones).and_then(Loaded::supported).unwrap_or_else(|found| {
+        let good = load(&sources, now, &mut zones).and_then(LoadedFiles::supported).unwrap_or_else(|found| {
             // Report the valid files even if another one is invalid.
             let is_good = |idx: &usize| found.iter().all(|fault| fault.file_idx != *idx);
             let good: Vec<SourceText> =

@@ -10,13 +10,13 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use serde_json::json;
 
-use super::show::{BOLD, DIM, relative, style_of};
-use super::{Exit, show, source};
+use super::format::{BOLD, DIM, relative, style_of};
+use super::{Exit, format, job_file};
 use crate::statefile;
 
 /// The options of the command.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ConditionOptions {
     pub(crate) state: Option<PathBuf>,
     pub(crate) at: Timestamp,
     pub(crate) job: Option<JobKey>,
@@ -25,23 +25,23 @@ pub(crate) struct Wanted {
 
 pub(crate) fn run(
     file: &Path,
-    wanted: &Wanted,
+    options: &ConditionOptions,
     now: Timestamp,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    let jobs = match source::jobs(file, wanted.job.as_ref(), now, err)? {
+    let jobs = match job_file::jobs(file, options.job.as_ref(), now, err)? {
         Ok(jobs) => jobs,
         Err(exit) => return Ok(exit),
     };
-    let (name, text) = match &wanted.state {
+    let (name, text) = match &options.state {
         None => ("no state".to_owned(), "{}".to_owned()),
-        Some(path) => match source::read_or_say(path, err)? {
+        Some(path) => match job_file::read_or_report(path, err)? {
             Some(source) => (source.name, source.text),
             None => return Ok(Exit::Usage),
         },
     };
-    let states = match statefile::states(&text, &jobs, wanted.at) {
+    let states = match statefile::states(&text, &jobs, options.at) {
         Ok(states) => states,
         Err(faults) => {
             for fault in faults {
@@ -50,23 +50,24 @@ pub(crate) fn run(
             return Ok(Exit::Failed);
         }
     };
-    let verdicts: Vec<Verdict<'_>> =
-        jobs.iter().zip(&states).map(|(job, state)| Verdict::of(job, state, wanted.at)).collect();
-    if wanted.json {
-        show::json(out, &verdicts.iter().map(Verdict::to_json).collect())?;
+    let assessments: Vec<JobAssessment<'_>> =
+        jobs.iter().zip(&states).map(|(job, state)| JobAssessment::of(job, state, options.at)).collect();
+    if options.json {
+        format::json(out, &assessments.iter().map(JobAssessment::to_json).collect())?;
     } else {
-        for (idx, verdict) in verdicts.iter().enumerate() {
+        for (idx, it) in assessments.iter().enumerate() {
             if 0 < idx {
                 writeln!(out)?;
             }
-            verdict.print(out)?;
+            it.print(out)?;
         }
     }
-    let any_error = verdicts.iter().any(|it| it.is_tracked && it.assessment.condition() == Condition::Error);
+    let any_error =
+        assessments.iter().any(|it| it.is_tracked && it.assessment.condition() == Condition::Error);
     Ok(if any_error { Exit::Failed } else { Exit::Ok })
 }
 
-struct Verdict<'a> {
+struct JobAssessment<'a> {
     job: &'a Job,
     status: Status,
     is_tracked: bool,
@@ -75,10 +76,10 @@ struct Verdict<'a> {
     next_change_at: Option<Timestamp>,
 }
 
-impl Verdict<'_> {
-    fn of<'a>(job: &'a Job, state: &JobState, at: Timestamp) -> Verdict<'a> {
+impl JobAssessment<'_> {
+    fn of<'a>(job: &'a Job, state: &JobState, at: Timestamp) -> JobAssessment<'a> {
         let outlook = Outlook::default();
-        Verdict {
+        JobAssessment {
             job,
             status: state.status(job),
             is_tracked: state.is_tracked(job),

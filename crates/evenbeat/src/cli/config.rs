@@ -7,8 +7,8 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::Exit;
-use super::show;
-use crate::config::{Asked, Fault, Flag, Loaded, Refused, diagnostics, load};
+use super::format;
+use crate::config::{ConfigError, ConfigErrors, ConfigFlags, Flag, LoadedConfig, diagnostics, load};
 use crate::jobfile::{Diagnostic, Diagnostics};
 
 /// Flags of every command that needs a configuration.
@@ -37,7 +37,7 @@ pub struct ConfigArgs {
 
 impl ConfigArgs {
     /// The file and flags for the loader.
-    pub fn asked(&self) -> Asked {
+    pub fn flags(&self) -> ConfigFlags {
         let named = [
             ("--store", "store", &self.store),
             ("--data-dir", "data_dir", &self.data_dir),
@@ -48,7 +48,7 @@ impl ConfigArgs {
             .into_iter()
             .filter_map(|(flag, key, value)| value.clone().map(|value| Flag::Named { flag, key, value }));
         let set = self.set.iter().cloned().map(Flag::Set);
-        Asked { file: self.config.clone(), flags: named.chain(set).collect() }
+        ConfigFlags { file: self.config.clone(), flags: named.chain(set).collect() }
     }
 }
 
@@ -67,51 +67,51 @@ pub struct ConfigCommand {
 
 /// Prints the configuration, or all of its errors.
 pub fn run(command: &ConfigCommand, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    match load(&command.config.asked()) {
+    match load(&command.config.flags()) {
         Ok(loaded) => {
-            for Fault { message, help, .. } in loaded.origins.ignored() {
+            for ConfigError { message, help, .. } in loaded.origins.ignored() {
                 let help = help.as_ref().map_or(String::new(), |help| format!("; {help}"));
                 writeln!(err, "warning: {message}{help}")?;
             }
             match (command.check, command.json) {
-                (true, true) => show::json(out, &json!({ "ok": true, "diagnostics": [] }))?,
+                (true, true) => format::json(out, &json!({ "ok": true, "diagnostics": [] }))?,
                 (true, false) => writeln!(out, "{}: valid", name_of(&loaded))?,
-                (false, true) => show::json(out, &loaded.origins.json())?,
+                (false, true) => format::json(out, &loaded.origins.json())?,
                 (false, false) => write!(out, "{}", loaded.origins.toml())?,
             }
             Ok(Exit::Ok)
         }
-        Err(refused) => {
+        Err(errors) => {
             if command.json {
-                show::json(out, &report(&refused))?;
+                format::json(out, &report(&errors))?;
             } else {
-                say(&refused, err)?;
+                print_errors(&errors, err)?;
             }
-            Ok(exit_of(&refused))
+            Ok(exit_of(&errors))
         }
     }
 }
 
 /// Prints why there is no configuration.
-pub fn say(refused: &Refused, err: &mut dyn Write) -> io::Result<()> {
-    let shown = diagnostics(refused.file.as_ref(), &refused.faults);
+pub fn print_errors(errors: &ConfigErrors, err: &mut dyn Write) -> io::Result<()> {
+    let shown = diagnostics(errors.file.as_ref(), &errors.errors);
     write!(err, "{}", shown.render(true))?;
-    let n_faults = shown.len();
-    writeln!(err, "{n_faults} error{}", if n_faults == 1 { "" } else { "s" })
+    let n_errors = shown.len();
+    writeln!(err, "{n_errors} error{}", if n_errors == 1 { "" } else { "s" })
 }
 
 /// The exit code without a configuration. A bad command line takes precedence over a bad file.
-pub fn exit_of(refused: &Refused) -> Exit {
-    let is_usage = refused.is_unread || refused.faults.iter().any(Fault::is_of_a_flag);
+pub fn exit_of(errors: &ConfigErrors) -> Exit {
+    let is_usage = errors.is_unread || errors.errors.iter().any(ConfigError::is_of_a_flag);
     if is_usage { Exit::Usage } else { Exit::Failed }
 }
 
-fn name_of(loaded: &Loaded) -> &str {
+fn name_of(loaded: &LoadedConfig) -> &str {
     loaded.file.as_ref().map_or("no file", |file| file.name.as_str())
 }
 
-fn report(refused: &Refused) -> Json {
-    let shown = diagnostics(refused.file.as_ref(), &refused.faults);
+fn report(errors: &ConfigErrors) -> Json {
+    let shown = diagnostics(errors.file.as_ref(), &errors.errors);
     let entries: Vec<Json> = shown.iter().map(|it| entry(&shown, it)).collect();
     json!({ "ok": false, "diagnostics": entries })
 }

@@ -1,7 +1,6 @@
 //! `evenbeat db`: checks, copies and upgrades a store.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,9 +10,9 @@ use serde_json::json;
 
 use super::Exit;
 use super::chart::counted;
-use super::config::{ConfigArgs, exit_of, say};
-use super::show;
-use crate::config::StorePlace;
+use super::config::{ConfigArgs, exit_of, print_errors};
+use super::format::{self, with_causes};
+use crate::config::StoreAddress;
 use crate::config::load;
 use crate::store::check::CheckReport;
 use crate::store::postgres::{PgConfig, PgStore};
@@ -35,11 +34,11 @@ pub struct DbArgs {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    action: Action,
+    action: DbAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum DbAction {
     /// Check the whole store for errors. Changes nothing; the store may be in use.
     Check,
     /// Copy the store to a new file. The store may be in use.
@@ -64,29 +63,29 @@ impl DbArgs {
 pub fn run(args: &DbArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let store = match &args.store {
         // Parsed here and not by clap, whose error would show a password.
-        Some(store) => match store.parse::<StorePlace>() {
+        Some(store) => match store.parse::<StoreAddress>() {
             Ok(store) => store,
             Err(error) => {
                 writeln!(err, "error: {error}")?;
                 return Ok(Exit::Usage);
             }
         },
-        None => match load(&args.config().asked()) {
+        None => match load(&args.config().flags()) {
             Ok(loaded) => loaded.config.store,
-            Err(refused) => {
-                say(&refused, err)?;
-                return Ok(exit_of(&refused));
+            Err(errors) => {
+                print_errors(&errors, err)?;
+                return Ok(exit_of(&errors));
             }
         },
     };
-    let done = match &store {
-        StorePlace::Sqlite(path) => on_file(path, &args.action),
-        StorePlace::Postgres(address) => on_server(address, &args.action),
+    let result = match &store {
+        StoreAddress::Sqlite(path) => on_file(path, &args.action),
+        StoreAddress::Postgres(address) => on_server(address, &args.action),
     };
-    match done {
-        Ok(done) => {
-            tell(&done, args.json, out)?;
-            Ok(if done.is_bad() { Exit::Failed } else { Exit::Ok })
+    match result {
+        Ok(result) => {
+            print(&result, args.json, out)?;
+            Ok(if result.is_bad() { Exit::Failed } else { Exit::Ok })
         }
         Err(error) => {
             writeln!(err, "error: {}", with_causes(error.as_ref()))?;
@@ -96,69 +95,69 @@ pub fn run(args: &DbArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Resul
 }
 
 /// The result of a command.
-enum Done {
-    Checked(CheckReport),
-    Copied(PathBuf),
-    Migrated,
-    Begun(u64),
+enum DbResult {
+    Check(CheckReport),
+    Backup(PathBuf),
+    Migration,
+    Epoch(u64),
 }
 
-impl Done {
+impl DbResult {
     fn is_bad(&self) -> bool {
-        matches!(self, Done::Checked(report) if !report.findings.is_empty())
+        matches!(self, DbResult::Check(report) if !report.findings.is_empty())
     }
 }
 
-fn on_file(path: &Path, action: &Action) -> Result<Done, Box<dyn Error>> {
+fn on_file(path: &Path, action: &DbAction) -> Result<DbResult, Box<dyn Error>> {
     Ok(match action {
-        Action::Check => Done::Checked(StoreFile::find(path)?.check()?),
-        Action::Backup { to } => {
+        DbAction::Check => DbResult::Check(StoreFile::find(path)?.check()?),
+        DbAction::Backup { to } => {
             StoreFile::find(path)?.backup(to)?;
-            Done::Copied(to.clone())
+            DbResult::Backup(to.clone())
         }
-        Action::Migrate => {
+        DbAction::Migrate => {
             SqliteStore::open(path, Options::default())?.close()?;
-            Done::Migrated
+            DbResult::Migration
         }
-        Action::NewEpoch => {
+        DbAction::NewEpoch => {
             StoreFile::find(path)?;
             let mut store = SqliteStore::open(path, Options::default())?;
             let epoch = store.new_epoch()?;
             // Holding the file's lock proves that no other node is alive, so there is nothing to wait for.
             store.open_epoch(epoch)?;
             store.close()?;
-            Done::Begun(epoch.0)
+            DbResult::Epoch(epoch.0)
         }
     })
 }
 
-fn on_server(address: &str, action: &Action) -> Result<Done, Box<dyn Error>> {
+fn on_server(address: &str, action: &DbAction) -> Result<DbResult, Box<dyn Error>> {
     let store = PgStore::new(address.parse::<PgConfig>()?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         Ok(match action {
-            Action::Check => Done::Checked(store.check().await?),
-            Action::Backup { .. } => {
+            DbAction::Check => DbResult::Check(store.check().await?),
+            DbAction::Backup { .. } => {
                 let why = "a PostgreSQL database is copied by its own tools, such as `pg_dump`; after a restore, with \
                            all nodes stopped, run `evenbeat db new-epoch`";
                 return Err(why.into());
             }
-            Action::Migrate => {
+            DbAction::Migrate => {
                 store.migrate().await?;
-                Done::Migrated
+                DbResult::Migration
             }
-            Action::NewEpoch => Done::Begun(store.new_epoch().await?.0),
+            DbAction::NewEpoch => DbResult::Epoch(store.new_epoch().await?.0),
         })
     })
 }
 
-fn tell(done: &Done, is_json: bool, out: &mut dyn Write) -> io::Result<()> {
-    match done {
-        Done::Checked(report) if is_json => show::json(
+fn print(result: &DbResult, is_json: bool, out: &mut dyn Write) -> io::Result<()> {
+    match result {
+        DbResult::Check(report) if is_json => format::json(
             out,
             &json!({ "jobs": report.n_jobs, "open_runs": report.n_open_runs, "findings": report.findings }),
         ),
-        Done::Checked(report) => {
+        DbResult::Check(report) => {
             for finding in &report.findings {
                 writeln!(out, "{finding}")?;
             }
@@ -169,25 +168,15 @@ fn tell(done: &Done, is_json: bool, out: &mut dyn Write) -> io::Result<()> {
             let (jobs, runs) = (counted(report.n_jobs, "job"), counted(report.n_open_runs, "open run"));
             writeln!(out, "{jobs}, {runs}: {found}")
         }
-        Done::Copied(to) if is_json => show::json(out, &json!({ "backup": to })),
-        Done::Copied(to) => writeln!(
+        DbResult::Backup(to) if is_json => format::json(out, &json!({ "backup": to })),
+        DbResult::Backup(to) => writeln!(
             out,
             "copied to {}; before you use the copy in place of the original, run `evenbeat db new-epoch` on it",
             to.display()
         ),
-        Done::Migrated if is_json => show::json(out, &json!({ "migrated": true })),
-        Done::Migrated => writeln!(out, "the store is up to date"),
-        Done::Begun(no) if is_json => show::json(out, &json!({ "epoch": no })),
-        Done::Begun(no) => writeln!(out, "started epoch {no}"),
+        DbResult::Migration if is_json => format::json(out, &json!({ "migrated": true })),
+        DbResult::Migration => writeln!(out, "the store is up to date"),
+        DbResult::Epoch(no) if is_json => format::json(out, &json!({ "epoch": no })),
+        DbResult::Epoch(no) => writeln!(out, "started epoch {no}"),
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
 }

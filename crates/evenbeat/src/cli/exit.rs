@@ -21,14 +21,14 @@ pub enum Exit {
     /// No server could be reached.
     NoServer,
     /// A code for monitoring systems.
-    Probe(Probe),
+    Probe(ProbeExit),
     /// The exit code of the run that was followed.
     OfRun(u8),
 }
 
 /// How `evenbeat probe` ends: the codes that monitoring systems expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeExit {
     /// All jobs are ok.
     Ok,
     /// A job has a warning.
@@ -40,7 +40,7 @@ pub enum Probe {
 }
 
 /// The description of an exit code.
-struct Meaning {
+struct ExitMeaning {
     code: u8,
     /// A few words, for `--help`.
     short: &'static str,
@@ -62,10 +62,10 @@ impl Exit {
 
     /// The codes of `probe`, in order.
     const PROBES: [Exit; 4] = [
-        Exit::Probe(Probe::Ok),
-        Exit::Probe(Probe::Warning),
-        Exit::Probe(Probe::Critical),
-        Exit::Probe(Probe::Unknown),
+        Exit::Probe(ProbeExit::Ok),
+        Exit::Probe(ProbeExit::Warning),
+        Exit::Probe(ProbeExit::Critical),
+        Exit::Probe(ProbeExit::Unknown),
     ];
 
     pub fn code(self) -> u8 {
@@ -75,8 +75,8 @@ impl Exit {
         }
     }
 
-    fn meaning(self) -> Meaning {
-        let of = |code, short, long| Meaning { code, short, long };
+    fn meaning(self) -> ExitMeaning {
+        let of = |code, short, long| ExitMeaning { code, short, long };
         match self {
             Exit::Ok => of(0, "success", "success"),
             Exit::Failed => of(
@@ -101,12 +101,12 @@ impl Exit {
             Exit::NotAllowed => of(5, "permission denied", "permission denied"),
             Exit::NoServer => of(6, "no server", "no server could be reached"),
             Exit::OfRun(code) => of(code, "the run's own", "the exit code of the run"),
-            Exit::Probe(Probe::Ok) => of(0, "ok", "all jobs are ok"),
-            Exit::Probe(Probe::Warning) => {
+            Exit::Probe(ProbeExit::Ok) => of(0, "ok", "all jobs are ok"),
+            Exit::Probe(ProbeExit::Warning) => {
                 of(1, "warning", "at least one job has a warning, and no job is in error")
             }
-            Exit::Probe(Probe::Critical) => of(2, "critical", "at least one job is in error"),
-            Exit::Probe(Probe::Unknown) => {
+            Exit::Probe(ProbeExit::Critical) => of(2, "critical", "at least one job is in error"),
+            Exit::Probe(ProbeExit::Unknown) => {
                 of(3, "unknown", "the state is unknown: no server answers, or the command line is invalid")
             }
         }
@@ -141,14 +141,14 @@ const INTRODUCTION: &str = "# Exit codes
 
 Every command exits with one of these codes. On failure it says on standard error what is wrong and what to do about it.
 
-| Exit code | Meaning |
+| Exit code | ExitMeaning |
 |---|---|
 ";
 
 const PROBE: &str = "
 `evenbeat probe` exits with the codes that monitoring systems expect:
 
-| Exit code | Meaning |
+| Exit code | ExitMeaning |
 |---|---|
 ";
 

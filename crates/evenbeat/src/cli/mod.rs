@@ -9,30 +9,28 @@ mod balance;
 mod chart;
 pub mod check;
 mod client;
-mod comes;
 mod condition;
 pub mod config;
 pub mod db;
 mod demo;
 mod exit;
 mod explain;
-mod input;
+mod fleet_file;
+mod format;
 mod job;
-mod live;
+mod job_file;
+mod layout;
 mod log_lines;
 mod manual;
 mod next;
 mod node;
 mod progress;
 mod reasons;
+mod remote;
 mod run;
 mod run_id;
 mod serve;
-mod served;
-mod sheet;
-mod show;
 pub mod simulate;
-mod source;
 mod status;
 mod table;
 mod terminal;
@@ -48,7 +46,7 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zone;
 
-pub use exit::{Exit, Probe, exit_codes};
+pub use exit::{Exit, ProbeExit, exit_codes};
 pub use reasons::reasons;
 
 use crate::clock::Clock as SystemClock;
@@ -120,7 +118,7 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: usize,
         #[command(flatten)]
-        server: live::ServerArgs,
+        server: remote::ServerArgs,
     },
     /// Evaluate the jobs of a file against a saved state: earliest and latest start, condition and reason. Exits with 1 if
     /// any job is in error.
@@ -181,7 +179,7 @@ enum Command {
     /// Runs the real engine on virtual time; no job is executed.
     Simulate(Box<simulate::SimulateArgs>),
     #[command(flatten)]
-    Served(served::Served),
+    Remote(remote::RemoteCommand),
     /// Print shell completions.
     Completions {
         /// Shell to generate completions for.
@@ -223,30 +221,32 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
     match command {
         Command::Check { files, json } => check::run(&files, json, true, now, out, err),
         Command::Next { file, job, n, from, tz, json } => {
-            let wanted = next::Wanted { job, n: n.into(), from: from.unwrap_or(now), tz, json };
-            next::run(&file, &wanted, now, out, err)
+            let options = next::NextOptions { job, n: n.into(), from: from.unwrap_or(now), tz, json };
+            next::run(&file, &options, now, out, err)
         }
         Command::Upcoming { file, from, to, job, limit, server } => {
             // The command itself reports a zone that does not exist.
             let zone = server.times.zone().unwrap_or_else(|_| Zone::utc());
-            let clock = show::Clock { zone, now };
+            let clock = format::LocalClock { zone, now };
             let (from, to) = (from.map_or(now, |it| it.ahead(&clock)), to.map(|it| it.ahead(&clock)));
             let json = server.json;
-            let wanted = upcoming::Wanted { job, from, to, limit, json };
+            let options = upcoming::UpcomingOptions { job, from, to, limit, json };
             match file {
-                Some(file) => upcoming::run(&file, &wanted, &server.times, now, out, err),
-                None => live::at_desk(&server, now, out, err, |desk| comes::run(&wanted, desk)),
+                Some(file) => upcoming::file::run(&file, &options, &server.times, now, out, err),
+                None => remote::with_server(&server, now, out, err, |remote| {
+                    upcoming::server::run(&options, remote)
+                }),
             }
         }
         Command::Condition { file, state, at, job, json } => {
-            let wanted = condition::Wanted { state, at: at.unwrap_or(now), job, json };
-            condition::run(&file, &wanted, now, out, err)
+            let options = condition::ConditionOptions { state, at: at.unwrap_or(now), job, json };
+            condition::run(&file, &options, now, out, err)
         }
         Command::Analyze { file, crontab, system, jobs, at, hours, plan, width, json } => {
-            let kind = analyze::InputKind::said(crontab, system, jobs);
+            let kind = analyze::FleetFileKind::from_flags(crontab, system, jobs);
             let width = width.unwrap_or_else(terminal::width);
-            let wanted = analyze::Wanted { kind, at: at.unwrap_or(now), hours, json, plan, width };
-            analyze::run(&file, &wanted, out, err)
+            let options = analyze::AnalyzeOptions { kind, at: at.unwrap_or(now), hours, json, plan, width };
+            analyze::run(&file, &options, out, err)
         }
         Command::Config(args) => config::run(&args, out, err),
         Command::Demo(args) => demo::run(&args, &clock, out, err),
@@ -256,7 +256,7 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
             let width = args.width.unwrap_or_else(terminal::width);
             simulate::run(&args, width, now, out, err)
         }
-        Command::Served(command) => served::run(command, now, out, err),
+        Command::Remote(command) => remote::run(command, now, out, err),
         Command::Completions { shell } => manual::completions(shell, Cli::command(), out),
         Command::Man { command } => manual::man(&command, Cli::command(), out, err),
     }

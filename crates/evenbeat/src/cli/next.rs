@@ -15,12 +15,12 @@ use evenbeat_core::urgency::{self, Outlook};
 use evenbeat_core::zone::Zone;
 use serde_json::json;
 
-use super::show::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
-use super::{Exit, show, source};
+use super::format::{BOLD, DIM, NOTICE, local, local_rfc3339, relative};
+use super::{Exit, format, job_file};
 
 /// The options of the command.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct NextOptions {
     pub(crate) job: Option<JobKey>,
     pub(crate) n: usize,
     pub(crate) from: Timestamp,
@@ -30,31 +30,32 @@ pub(crate) struct Wanted {
 
 pub(crate) fn run(
     file: &Path,
-    wanted: &Wanted,
+    options: &NextOptions,
     now: Timestamp,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    let shown_in = match wanted.tz.as_deref().map(Zone::named).transpose() {
+    let shown_in = match options.tz.as_deref().map(Zone::named).transpose() {
         Ok(zone) => zone,
         Err(error) => {
             writeln!(err, "error: --tz: {error}")?;
             return Ok(Exit::Usage);
         }
     };
-    let jobs = match source::jobs(file, wanted.job.as_ref(), now, err)? {
+    let jobs = match job_file::jobs(file, options.job.as_ref(), now, err)? {
         Ok(jobs) => jobs,
         Err(exit) => return Ok(exit),
     };
-    let forecasts: Vec<Forecast<'_>> = jobs.iter().map(|job| forecast(job, wanted.from, wanted.n)).collect();
-    if wanted.json {
-        show::json(out, &forecasts.iter().map(|it| it.to_json(shown_in.as_ref())).collect())?;
+    let forecasts: Vec<Forecast<'_>> =
+        jobs.iter().map(|job| forecast(job, options.from, options.n)).collect();
+    if options.json {
+        format::json(out, &forecasts.iter().map(|it| it.to_json(shown_in.as_ref())).collect())?;
     } else {
         for (idx, forecast) in forecasts.iter().enumerate() {
             if 0 < idx {
                 writeln!(out)?;
             }
-            forecast.print(shown_in.as_ref(), wanted.from, out)?;
+            forecast.print(shown_in.as_ref(), options.from, out)?;
         }
     }
     Ok(Exit::Ok)
@@ -81,7 +82,7 @@ struct Occurrence {
 
 fn forecast(job: &Job, from: Timestamp, n: usize) -> Forecast<'_> {
     let (placement, provisional) = provisional_placement(job, from);
-    let placed = Placed { job, plan: cron_plan(job, &placement), rhythm: rhythm(job, &placement) };
+    let placed = ForecastJob { job, plan: cron_plan(job, &placement), rhythm: rhythm(job, &placement) };
     let most = job.bounds.max_runs.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
     let mut occurrences = Vec::new();
     let mut next = placed.rhythm.next_after(from - Duration::from_millis(1));
@@ -95,13 +96,13 @@ fn forecast(job: &Job, from: Timestamp, n: usize) -> Forecast<'_> {
 }
 
 /// A job placed for the forecast.
-struct Placed<'a> {
+struct ForecastJob<'a> {
     job: &'a Job,
     plan: Option<CronPlan>,
     rhythm: Rhythm<'a>,
 }
 
-impl Placed<'_> {
+impl ForecastJob<'_> {
     fn occurrence(&self, at: Timestamp) -> Occurrence {
         let job = self.job;
         let starts_at = job.blackouts.earliest_fit(&job.zone, at, run_length(job));

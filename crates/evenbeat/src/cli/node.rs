@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::client::{Ask, Trouble};
-use super::live::{Desk, Done};
-use super::show::{BOLD, DIM};
+use super::client::{ApiRequest, CommandError};
+use super::format::{BOLD, DIM};
+use super::remote::{CommandResult, RemoteContext};
 use super::table::{Cell, Fit, words};
 use crate::views::model::{DrainAnswer, DrainRequest, NodeView, Page};
 
@@ -13,11 +13,11 @@ use crate::views::model::{DrainAnswer, DrainRequest, NodeView, Page};
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
     #[command(subcommand)]
-    action: Action,
+    action: NodeAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum NodeAction {
     /// List nodes and workers.
     List {
         /// Include dead nodes.
@@ -34,16 +34,16 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: &NodeArgs, desk: &mut Desk<'_>) -> Done {
+pub(crate) fn run(args: &NodeArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
     match &args.action {
-        Action::List { dead } => {
-            desk.ask_and_show(Ask::get(&["nodes"]).with("dead", dead.then_some(true)), table)?;
+        NodeAction::List { dead } => {
+            remote.send_and_print(ApiRequest::get(&["nodes"]).with("dead", dead.then_some(true)), table)?;
         }
-        Action::Drain { name, undo } => {
-            let ask = Ask::post(&["nodes", name, "drain"]).json(&DrainRequest { draining: !undo });
-            desk.ask_and_show(ask, |it: &DrainAnswer, desk| {
+        NodeAction::Drain { name, undo } => {
+            let request = ApiRequest::post(&["nodes", name, "drain"]).json(&DrainRequest { draining: !undo });
+            remote.send_and_print(request, |it: &DrainAnswer, remote| {
                 let does = if it.draining { "takes no new runs" } else { "takes new runs" };
-                writeln!(desk.out, "node {BOLD}{}{BOLD:#} {does}", it.node)?;
+                writeln!(remote.out, "node {BOLD}{}{BOLD:#} {does}", it.node)?;
                 Ok(())
             })?;
         }
@@ -51,9 +51,9 @@ pub(crate) fn run(args: &NodeArgs, desk: &mut Desk<'_>) -> Done {
     Ok(Exit::Ok)
 }
 
-fn table(page: &Page<NodeView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn table(page: &Page<NodeView>, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     if page.items.is_empty() {
-        writeln!(desk.out, "no nodes")?;
+        writeln!(remote.out, "no nodes")?;
         return Ok(());
     }
     let rows: Vec<Vec<Cell>> = page
@@ -83,6 +83,6 @@ fn table(page: &Page<NodeView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("TZDATA", Fit::Drop),
         ("SESSION", Fit::Drop),
     ];
-    let lines = words(&columns, &rows, desk.table_width);
-    desk.lines(&lines)
+    let lines = words(&columns, &rows, remote.table_width);
+    remote.lines(&lines)
 }

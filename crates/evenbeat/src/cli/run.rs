@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Duration;
 
-use super::client::{Ask, Trouble};
-use super::live::{Desk, Done};
+use super::client::{ApiRequest, CommandError};
+use super::format::{BOLD, DIM, NOTICE, length, relative, style_of_word};
 use super::log_lines::LogLines;
-use super::show::{BOLD, DIM, NOTICE, length, relative, style_of_word};
+use super::remote::{CommandResult, RemoteContext};
 use super::table::{Cell, Fit, short_id, words};
 use super::when::When;
 use super::{Exit, chart, run_id};
@@ -24,13 +24,13 @@ const LOG_AGAIN: Length = Length::from_millis(500);
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(subcommand)]
-    action: Action,
+    action: RunAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum RunAction {
     /// List runs, latest first.
-    List(ListArgs),
+    List(RunListArgs),
     /// List the skipped and missed occurrences of a job, with reasons.
     Records {
         /// Job key.
@@ -67,7 +67,7 @@ enum Action {
 
 /// Filters of `evenbeat run list`.
 #[derive(Debug, Args)]
-struct ListArgs {
+struct RunListArgs {
     /// Only runs of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<JobKey>,
@@ -88,60 +88,63 @@ struct ListArgs {
     limit: u32,
 }
 
-pub(crate) fn run(args: &RunArgs, desk: &mut Desk<'_>) -> Done {
+pub(crate) fn run(args: &RunArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
     match &args.action {
-        Action::List(args) => {
-            let ask = Ask::get(&["runs"])
+        RunAction::List(args) => {
+            let request = ApiRequest::get(&["runs"])
                 .with("job", args.job.as_ref())
                 .with("outcome", args.outcome.as_ref())
                 .with("open", args.open.then_some(true))
-                .with("since", args.since.map(|it| it.before(&desk.clock)))
-                .with("until", args.until.map(|it| it.before(&desk.clock)));
+                .with("since", args.since.map(|it| it.before(&remote.clock)))
+                .with("until", args.until.map(|it| it.before(&remote.clock)));
             let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-            desk.ask_all_and_show(&ask, "before", most, table)?;
-            if let Some(job) = args.job.as_ref().filter(|_| !desk.json) {
-                records(job, desk)?;
+            remote.fetch_all_and_print(&request, "before", most, table)?;
+            if let Some(job) = args.job.as_ref().filter(|_| !remote.json) {
+                records(job, remote)?;
             }
         }
-        Action::Records { job, limit } => {
-            let ask = Ask::get(&["jobs", job.as_str(), "records"]);
+        RunAction::Records { job, limit } => {
+            let request = ApiRequest::get(&["jobs", job.as_str(), "records"]);
             let most = usize::try_from(*limit).unwrap_or(usize::MAX);
-            desk.ask_all_and_show(&ask, "before", most, |page: &Page<RecordView>, desk| {
+            remote.fetch_all_and_print(&request, "before", most, |page: &Page<RecordView>, remote| {
                 if page.items.is_empty() {
-                    writeln!(desk.out, "no skipped or missed occurrences so far")?;
+                    writeln!(remote.out, "no skipped or missed occurrences so far")?;
                 }
-                record_lines(page, desk)?;
+                record_lines(page, remote)?;
                 if page.next.is_some() {
-                    writeln!(desk.out, "{NOTICE}there may be more (raise --limit){NOTICE:#}")?;
+                    writeln!(remote.out, "{NOTICE}there may be more (raise --limit){NOTICE:#}")?;
                 }
                 Ok(())
             })?;
         }
-        Action::Show { run } => {
-            let id = run_id::find(run, desk)?;
-            desk.ask_and_show(Ask::get(&["runs", &id]), print)?;
+        RunAction::Show { run } => {
+            let id = run_id::find(run, remote)?;
+            remote.send_and_print(ApiRequest::get(&["runs", &id]), print)?;
         }
-        Action::Log { run, follow, raw } => {
-            let id = run_id::find(run, desk)?;
-            log(&id, *follow, *raw, desk)?;
+        RunAction::Log { run, follow, raw } => {
+            let id = run_id::find(run, remote)?;
+            log(&id, *follow, *raw, remote)?;
         }
-        Action::Cancel { run } => {
-            let id = run_id::find(run, desk)?;
-            desk.ask_and_show(Ask::post(&["runs", &id, "cancel"]), |it: &CancelAnswer, desk| {
-                writeln!(desk.out, "cancelling run {BOLD}{}{BOLD:#}", it.run)?;
-                Ok(())
-            })?;
+        RunAction::Cancel { run } => {
+            let id = run_id::find(run, remote)?;
+            remote.send_and_print(
+                ApiRequest::post(&["runs", &id, "cancel"]),
+                |it: &CancelAnswer, remote| {
+                    writeln!(remote.out, "cancelling run {BOLD}{}{BOLD:#}", it.run)?;
+                    Ok(())
+                },
+            )?;
         }
     }
     Ok(Exit::Ok)
 }
 
-fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn table(page: &Page<RunView>, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     if page.items.is_empty() {
-        writeln!(desk.out, "no runs")?;
+        writeln!(remote.out, "no runs")?;
         return Ok(());
     }
-    let now = desk.now;
+    let now = remote.now;
     let rows: Vec<Vec<Cell>> = page
         .items
         .iter()
@@ -168,11 +171,11 @@ fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("TRIGGER", Fit::Drop),
         ("NODE", Fit::Drop),
     ];
-    let lines = words(&columns, &rows, desk.table_width);
-    desk.lines(&lines)?;
+    let lines = words(&columns, &rows, remote.table_width);
+    remote.lines(&lines)?;
     if page.next.is_some() {
         let shown = chart::counted(chart::to_u64(page.items.len()), "run");
-        writeln!(desk.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
+        writeln!(remote.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
     }
     Ok(())
 }
@@ -181,40 +184,44 @@ fn table(page: &Page<RunView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
 const RECORDS_MAX: u32 = 100;
 
 /// Prints the skipped and missed occurrences of a job below its runs.
-fn records(job: &JobKey, desk: &mut Desk<'_>) -> Result<(), Trouble> {
-    let ask = Ask::get(&["jobs", job.as_str(), "records"]).with("limit", Some(RECORDS_MAX));
-    let page: Page<RecordView> = desk.ask(ask)?.read()?;
+fn records(job: &JobKey, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
+    let request = ApiRequest::get(&["jobs", job.as_str(), "records"]).with("limit", Some(RECORDS_MAX));
+    let page: Page<RecordView> = remote.send(request)?.read()?;
     if page.items.is_empty() {
         return Ok(());
     }
-    writeln!(desk.out, "\nskipped or missed:")?;
-    record_lines(&page, desk)?;
+    writeln!(remote.out, "\nskipped or missed:")?;
+    record_lines(&page, remote)?;
     if page.next.is_some() {
-        writeln!(desk.out, "{NOTICE}there may be more (evenbeat run records {job} --limit N){NOTICE:#}")?;
+        writeln!(remote.out, "{NOTICE}there may be more (evenbeat run records {job} --limit N){NOTICE:#}")?;
     }
     Ok(())
 }
 
-fn record_lines(page: &Page<RecordView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn record_lines(page: &Page<RecordView>, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     for it in &page.items {
-        let first = desk.clock.at(it.first.0);
-        let due = if it.count == 1 { first } else { format!("{first} to {}", desk.clock.at(it.last.0)) };
+        let first = remote.clock.at(it.first.0);
+        let due = if it.count == 1 { first } else { format!("{first} to {}", remote.clock.at(it.last.0)) };
         let (what, reason) = (&it.what, &it.reason);
-        writeln!(desk.out, "  {:>5}  {NOTICE}{what}{NOTICE:#} ({reason})  {due}", it.count)?;
+        writeln!(remote.out, "  {:>5}  {NOTICE}{what}{NOTICE:#} ({reason})  {due}", it.count)?;
     }
     Ok(())
 }
 
-fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print(run: &RunView, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     let style = style_of_word(&run.status);
-    writeln!(desk.out, "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {DIM}{}{DIM:#}", run.job, run.status, run.id)?;
-    let clock = &desk.clock;
+    writeln!(
+        remote.out,
+        "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {DIM}{}{DIM:#}",
+        run.job, run.status, run.id
+    )?;
+    let clock = &remote.clock;
     let at = |at: Option<Instant>| at.map(|at| clock.at_and_distance(at.0));
     let reported = run.result.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
     let safe = |text: &str| printable::line(text).into_owned();
     if let Some(sentence) = &run.sentence {
-        let shown = desk.clock.sentence(sentence);
-        writeln!(desk.out, "  {shown}")?;
+        let shown = remote.clock.sentence(sentence);
+        writeln!(remote.out, "  {shown}")?;
     }
     let facts: [(&str, Option<String>); 16] = [
         ("trigger", Some(run.trigger.to_string())),
@@ -236,34 +243,35 @@ fn print(run: &RunView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     ];
     for (what, value) in facts {
         if let Some(value) = value {
-            writeln!(desk.out, "  {what:15}{value}")?;
+            writeln!(remote.out, "  {what:15}{value}")?;
         }
     }
     Ok(())
 }
 
 /// Prints the output of a run.
-fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Trouble> {
-    if raw && desk.json {
-        return Err(Trouble::Usage("--raw cannot be used with --json".to_owned()));
+fn log(id: &str, follow: bool, raw: bool, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
+    if raw && remote.json {
+        return Err(CommandError::Usage("--raw cannot be used with --json".to_owned()));
     }
     // JSON escapes control characters itself.
-    let unescaped = raw || desk.json;
+    let unescaped = raw || remote.json;
     let mut lines = LogLines::default();
     let mut from = 0_u64;
     loop {
-        let ask =
-            Ask::get(&["runs", id, "log"]).with("from", Some(from)).with("raw", unescaped.then_some(true));
-        let answer = desk.ask(ask)?;
-        if desk.json {
-            lines.push(&answer.body, desk.out)?;
-            desk.out.flush()?;
+        let request = ApiRequest::get(&["runs", id, "log"])
+            .with("from", Some(from))
+            .with("raw", unescaped.then_some(true));
+        let answer = remote.send(request)?;
+        if remote.json {
+            lines.push(&answer.body, remote.out)?;
+            remote.out.flush()?;
         } else if raw {
             // Write to standard output directly: the wrapped stream strips escape sequences where there is no terminal.
             io::stdout().write_all(&answer.body).and_then(|()| io::stdout().flush())?;
         } else {
-            desk.out.write_all(&answer.body)?;
-            desk.out.flush()?;
+            remote.out.write_all(&answer.body)?;
+            remote.out.flush()?;
         }
         let next = answer.header("evenbeat-log-next").and_then(|it| it.parse().ok()).unwrap_or(from);
         let more = answer.header("evenbeat-log-more") == Some("true");
@@ -271,31 +279,31 @@ fn log(id: &str, follow: bool, raw: bool, desk: &mut Desk<'_>) -> Result<(), Tro
         from = next;
         match (more, has_moved) {
             (true, true) => {}
-            (true, false) if follow => desk.rest(LOG_AGAIN),
+            (true, false) if follow => remote.rest(LOG_AGAIN),
             _ => {
-                lines.finish(desk.out)?;
+                lines.finish(remote.out)?;
                 return Ok(());
             }
         }
     }
 }
 
-fn look(id: &str, desk: &Desk<'_>) -> Result<RunView, Trouble> {
-    desk.ask(Ask::get(&["runs", id]))?.read()
+fn look(id: &str, remote: &RemoteContext<'_>) -> Result<RunView, CommandError> {
+    remote.send(ApiRequest::get(&["runs", id]))?.read()
 }
 
 /// Prints the output of a requested run and exits with its exit code, if it has one. A run that was lost with its node
 /// tells nothing, so we wait for the next attempt. A failed run is an answer, even if it will be retried.
-pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
+pub(super) fn follow_request(request: &str, remote: &mut RemoteContext<'_>) -> CommandResult {
     let mut seen: Option<String> = None;
     loop {
-        let run = look(request, desk)?;
+        let run = look(request, remote)?;
         let is_new = seen.as_deref() != Some(run.id.as_str());
         if run.claimed_at.is_some() && is_new {
-            match log(&run.id, true, false, desk) {
+            match log(&run.id, true, false, remote) {
                 // The log is on another node, or the run wrote nothing. Its outcome is known anyway.
-                Err(Trouble::Problem(problem)) if problem.code == "no_log" => {
-                    writeln!(desk.err, "{}", problem.detail)?;
+                Err(CommandError::Problem(problem)) if problem.code == "no_log" => {
+                    writeln!(remote.err, "{}", problem.detail)?;
                 }
                 logged => logged?,
             }
@@ -305,9 +313,9 @@ pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
         let is_lost = &*run.status == "lost";
         if !run.is_open() && (run.retry_at.is_none() || !is_lost) {
             if &*run.status != "succeeded" {
-                let again = run.retry_at.map(|at| format!("; next attempt {}", desk.clock.at(at.0)));
+                let again = run.retry_at.map(|at| format!("; next attempt {}", remote.clock.at(at.0)));
                 writeln!(
-                    desk.err,
+                    remote.err,
                     "run {} of {}: {}{}",
                     run.id,
                     run.job,
@@ -317,7 +325,7 @@ pub(super) fn follow_request(request: &str, desk: &mut Desk<'_>) -> Done {
             }
             return Ok(exit_of(&run));
         }
-        desk.rest(LOG_AGAIN);
+        remote.rest(LOG_AGAIN);
     }
 }
 

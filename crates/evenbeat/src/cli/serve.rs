@@ -9,7 +9,7 @@ use std::thread;
 use clap::Args;
 
 use super::Exit;
-use super::config::{ConfigArgs, exit_of, say};
+use super::config::{ConfigArgs, exit_of, print_errors};
 use crate::app::StopResult;
 use crate::clock::Clock;
 use crate::config::{Config, load};
@@ -26,11 +26,11 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::Result<Exit> {
-    let (mut config, origins) = match load(&args.config.asked()) {
+    let (mut config, origins) = match load(&args.config.flags()) {
         Ok(loaded) => (loaded.config, loaded.origins),
-        Err(refused) => {
-            say(&refused, err)?;
-            return Ok(exit_of(&refused));
+        Err(errors) => {
+            print_errors(&errors, err)?;
+            return Ok(exit_of(&errors));
         }
     };
     for path in &args.jobs {

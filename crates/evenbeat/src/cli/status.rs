@@ -5,21 +5,21 @@ use std::io::{self, Write};
 use super::Exit;
 use super::analyze::ScoreWord;
 use super::chart::{counted, thousands};
-use super::client::{Ask, Trouble};
-use super::exit::Probe;
-use super::live::{Desk, Done, ServerArgs, at_desk};
-use super::show::{BOLD, DIM, NOTICE, relative, style_of_word};
+use super::client::{ApiRequest, CommandError};
+use super::exit::ProbeExit;
+use super::format::{BOLD, DIM, NOTICE, relative, style_of_word};
+use super::remote::{CommandResult, RemoteContext, ServerArgs, with_server};
 use super::table::{Cell, Fit, words};
 use crate::printable;
 use crate::views::model::{JobCounts, StatusView};
 
 /// Prints the state of the fleet. Exits with 1 if any job is in error.
-pub(crate) fn status(desk: &mut Desk<'_>) -> Done {
-    let status = desk.ask_and_show(Ask::get(&["status"]), print)?;
+pub(crate) fn status(remote: &mut RemoteContext<'_>) -> CommandResult {
+    let status = remote.send_and_print(ApiRequest::get(&["status"]), print)?;
     Ok(if status.condition == "error" { Exit::Failed } else { Exit::Ok })
 }
 
-fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print(status: &StatusView, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     let (jobs, style) = (&status.jobs, style_of_word(&status.condition));
     let condition = &status.condition;
     let count = |n: u32, word: &str| {
@@ -27,10 +27,10 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         format!("{style}{} {word}{style:#}", thousands(n.into()))
     };
     if jobs.total == 0 {
-        writeln!(desk.out, "{style}{condition}{style:#}  {BOLD}no jobs{BOLD:#}")?;
+        writeln!(remote.out, "{style}{condition}{style:#}  {BOLD}no jobs{BOLD:#}")?;
     } else {
         writeln!(
-            desk.out,
+            remote.out,
             "{style}{condition}{style:#}  {BOLD}{}{BOLD:#}: {}, {}, {}{}",
             counted(jobs.total.into(), "job"),
             count(jobs.by_condition.ok, "ok"),
@@ -62,14 +62,14 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     if 0 < status.peak_count {
         let score = status.distribution_score;
         let peak = counted(status.peak_count.into(), "start");
-        let from = desk.clock.minute_at(status.peak_at.0);
+        let from = remote.clock.minute_at(status.peak_at.0);
         let word = ScoreWord::of(score).as_str();
         lines.push(fact(
             "evenness",
             format!("{score:.2} {word} over the next day, busiest hour {from} with {peak}"),
         ));
     }
-    let since = relative(status.started_at.0, desk.now);
+    let since = relative(status.started_at.0, remote.now);
     lines.push(fact(
         "server",
         format!(
@@ -77,12 +77,12 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
             status.node, status.instance, status.version, status.store
         ),
     ));
-    desk.lines(&lines)?;
+    remote.lines(&lines)?;
     if !status.is_read {
-        writeln!(desk.out, "{NOTICE}the server is still loading the fleet{NOTICE:#}")?;
+        writeln!(remote.out, "{NOTICE}the server is still loading the fleet{NOTICE:#}")?;
     }
     if !status.worst.is_empty() {
-        writeln!(desk.out)?;
+        writeln!(remote.out)?;
         let rows: Vec<Vec<Cell>> = status
             .worst
             .iter()
@@ -91,7 +91,7 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
                     Cell::plain(&job.key),
                     Cell::styled(&*job.condition, style_of_word(&job.condition)),
                     Cell::plain(&*job.reason),
-                    Cell::styled(desk.clock.sentence(&job.sentence), DIM),
+                    Cell::styled(remote.clock.sentence(&job.sentence), DIM),
                 ]
             })
             .collect();
@@ -101,8 +101,8 @@ fn print(status: &StatusView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
             ("REASON", Fit::Drop),
             ("WHY", Fit::Shorten(40)),
         ];
-        let lines = words(&columns, &rows, desk.table_width);
-        desk.lines(&lines)?;
+        let lines = words(&columns, &rows, remote.table_width);
+        remote.lines(&lines)?;
     }
     Ok(())
 }
@@ -125,8 +125,8 @@ pub(crate) fn probe(
 ) -> io::Result<Exit> {
     let mut found = None;
     let mut complaint: Vec<u8> = Vec::new();
-    let ended = at_desk(args, now, out, &mut complaint, |desk| {
-        found = Some(desk.ask(Ask::get(&["status"]))?.read::<StatusView>()?);
+    let ended = with_server(args, now, out, &mut complaint, |remote| {
+        found = Some(remote.send(ApiRequest::get(&["status"]))?.read::<StatusView>()?);
         Ok(Exit::Ok)
     })?;
     let Some(status) = found else {
@@ -137,13 +137,13 @@ pub(crate) fn probe(
         let why = why.trim_start_matches("error: ").lines().next().unwrap_or("no answer").to_owned();
         // In plugin output a bar starts the performance data.
         writeln!(out, "UNKNOWN - {}", why.replace('|', "/"))?;
-        return Ok(Exit::Probe(Probe::Unknown));
+        return Ok(Exit::Probe(ProbeExit::Unknown));
     };
     let by = &status.jobs.by_condition;
     let (word, probe) = match &*status.condition {
-        "ok" => ("OK", Probe::Ok),
-        "warning" => ("WARNING", Probe::Warning),
-        _ => ("CRITICAL", Probe::Critical),
+        "ok" => ("OK", ProbeExit::Ok),
+        "warning" => ("WARNING", ProbeExit::Warning),
+        _ => ("CRITICAL", ProbeExit::Critical),
     };
     let worst = status
         .worst

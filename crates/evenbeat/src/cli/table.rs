@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use crate::cli::chart::{cut, wrapped};
-use crate::cli::show::{BOLD, DIM};
+use crate::cli::format::{BOLD, DIM};
 use crate::printable;
 
 /// A cell and its style.

@@ -6,7 +6,7 @@ use evenbeat_core::civil::{Date, date_of, day_of, days_in_month};
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zone;
 
-use super::show::Clock;
+use super::format::LocalClock;
 
 /// A typed instant. Its meaning depends on the zone and the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +23,17 @@ pub(crate) enum When {
 
 impl When {
     /// The instant, with a length counting into the past.
-    pub(crate) fn before(self, clock: &Clock) -> Timestamp {
+    pub(crate) fn before(self, clock: &LocalClock) -> Timestamp {
         self.resolve(clock, |now, length| now - length)
     }
 
     /// The instant, with a length counting into the future.
-    pub(crate) fn ahead(self, clock: &Clock) -> Timestamp {
+    pub(crate) fn ahead(self, clock: &LocalClock) -> Timestamp {
         self.resolve(clock, |now, length| now + length)
     }
 
-    fn resolve(self, clock: &Clock, away: fn(Timestamp, Duration) -> Timestamp) -> Timestamp {
-        let Clock { zone, now } = clock;
+    fn resolve(self, clock: &LocalClock, away: fn(Timestamp, Duration) -> Timestamp) -> Timestamp {
+        let LocalClock { zone, now } = clock;
         match self {
             When::At(at) => at,
             When::Away(length) => away(*now, length),
@@ -107,7 +107,8 @@ mod tests {
 
     #[track_caller]
     fn check(zone: &str, text: &str, expected: &str) {
-        let clock = Clock { zone: Zone::named(zone).unwrap(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
+        let clock =
+            LocalClock { zone: Zone::named(zone).unwrap(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
         let shown = text.parse::<When>().map_or_else(|error| error, |it| it.before(&clock).to_string());
         assert_eq!(shown, expected, "{text}");
     }
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_length_lies_ahead_where_an_option_means_it_so() {
-        let clock = Clock { zone: Zone::utc(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
+        let clock = LocalClock { zone: Zone::utc(), now: "2026-03-29T10:15:30Z".parse().unwrap() };
         let ahead = |text: &str| text.parse::<When>().unwrap().ahead(&clock).to_string();
         assert_eq!(ahead("6h"), "2026-03-29T16:15:30Z");
         assert_eq!(ahead("tomorrow"), "2026-03-30T00:00:00Z");

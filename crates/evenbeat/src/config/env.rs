@@ -54,7 +54,7 @@ pub(super) const PLAIN: [PlainVariable; 5] = [
 ];
 
 /// What one of our variables sets.
-pub(super) enum Meaning {
+pub(super) enum VariableTarget {
     Key(&'static Key),
     /// A whole table with user-chosen names, as one inline value.
     Table(&'static str),
@@ -72,10 +72,10 @@ pub(super) fn is_left_alone(name: &str) -> bool {
         || OF_TESTS.iter().any(|prefix| name.starts_with(prefix))
 }
 
-pub(super) fn meaning_of(name: &str) -> Option<Meaning> {
+pub(super) fn target_of(name: &str) -> Option<VariableTarget> {
     let key = KEYS.iter().filter(|key| !key.path.contains(NAME)).find(|key| variable_of(key.path) == name);
     let table = || table::named_tables().find(|table| variable_of(table) == name);
-    key.map(Meaning::Key).or_else(|| table().map(Meaning::Table))
+    key.map(VariableTarget::Key).or_else(|| table().map(VariableTarget::Table))
 }
 
 /// Every known variable.

@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::env::CONFIG_VARIABLE;
-use super::fault::{Fault, Place};
-use super::kind::Trouble;
+use super::error::{ConfigError, Location};
 use super::show::Origins;
 use super::sources::{Flag, Machine, Sources};
+use super::value_type::ValueError;
 use super::values::Config;
 use crate::jobfile::{FILE_BYTES_MAX, SourceText};
 
@@ -23,7 +23,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// What the command line sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ConfigFlags {
     /// `--config`.
     pub file: Option<PathBuf>,
     /// All other flags.
@@ -32,7 +32,7 @@ pub struct Asked {
 
 /// A configuration and the origins of its values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     /// Where each value comes from.
     pub origins: Origins,
@@ -42,61 +42,64 @@ pub struct Loaded {
 
 /// Why there is no configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refused {
+pub struct ConfigErrors {
     /// The file, if it could be read.
     pub file: Option<SourceText>,
     /// All errors.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<ConfigError>,
     /// Whether the file could not be read at all.
     pub is_unread: bool,
 }
 
 /// Finds and reads the file, the environment and the flags. Fails with all errors at once.
-pub fn load(asked: &Asked) -> Result<Loaded, Refused> {
+pub fn load(args: &ConfigFlags) -> Result<LoadedConfig, ConfigErrors> {
     let variables: BTreeMap<String, OsString> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
-    load_with(asked, variables, machine())
+    load_with(args, variables, machine())
 }
 
 fn load_with(
-    asked: &Asked,
+    args: &ConfigFlags,
     variables: BTreeMap<String, OsString>,
     machine: Machine,
-) -> Result<Loaded, Refused> {
-    let mut faults = Vec::new();
-    let found = find(asked, &variables);
+) -> Result<LoadedConfig, ConfigErrors> {
+    let mut errors = Vec::new();
+    let found = find(args, &variables);
     let is_unread = matches!(found, Some((_, Err(_))));
     let file = found.map(|(path, read)| {
-        let text = read.unwrap_or_else(|trouble| {
-            faults.push(Fault::new(Place::File(None), None, trouble));
-            Opened { text: String::new(), mode: 0 }
+        let text = read.unwrap_or_else(|error| {
+            errors.push(ConfigError::new(Location::File(None), None, error));
+            ConfigFile { text: String::new(), mode: 0 }
         });
         if text.mode & WRITABLE_BY_OTHERS != 0 {
-            faults.push(Fault::new(Place::File(None), None, writable(&path, text.mode)));
+            errors.push(ConfigError::new(Location::File(None), None, writable(&path, text.mode)));
         }
         SourceText { name: path.display().to_string(), text: text.text }
     });
-    let flags = asked.flags.clone();
+    let flags = args.flags.clone();
     let sources = Sources { file: file.clone(), is_file_unread: is_unread, variables, flags, machine };
     match Config::read(&sources) {
-        Ok((config, origins)) if faults.is_empty() => Ok(Loaded { config, origins, file }),
+        Ok((config, origins)) if errors.is_empty() => Ok(LoadedConfig { config, origins, file }),
         read => {
-            faults.extend(read.err().unwrap_or_default());
-            Err(Refused { file, faults, is_unread })
+            errors.extend(read.err().unwrap_or_default());
+            Err(ConfigErrors { file, errors, is_unread })
         }
     }
 }
 
 /// An open file.
-struct Opened {
+struct ConfigFile {
     text: String,
     mode: u32,
 }
 
 /// The configuration file and its content. `None` if none was named and none of the default files exists.
-fn find(asked: &Asked, variables: &BTreeMap<String, OsString>) -> Option<(PathBuf, Result<Opened, Trouble>)> {
+fn find(
+    args: &ConfigFlags,
+    variables: &BTreeMap<String, OsString>,
+) -> Option<(PathBuf, Result<ConfigFile, ValueError>)> {
     let variable = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(named) = asked.file.clone().or_else(|| variable(CONFIG_VARIABLE)) {
+    if let Some(named) = args.file.clone().or_else(|| variable(CONFIG_VARIABLE)) {
         let read = open(&named).map_err(|error| unreadable(&error));
         return Some((named, read));
     }
@@ -105,63 +108,63 @@ fn find(asked: &Asked, variables: &BTreeMap<String, OsString>) -> Option<(PathBu
     let own = own.map(|folder| folder.join("evenbeat/evenbeat.toml"));
     for path in own.into_iter().chain([PathBuf::from(SYSTEM_FILE)]) {
         match open(&path) {
-            Err(Unread::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
             read => return Some((path, read.map_err(|error| unreadable(&error)))),
         }
     }
     None
 }
 
-enum Unread {
+enum ReadError {
     Io(io::Error),
     TooLarge,
     NotUtf8 { line: usize },
 }
 
-fn open(path: &Path) -> Result<Opened, Unread> {
-    let file = File::open(path).map_err(Unread::Io)?;
+fn open(path: &Path) -> Result<ConfigFile, ReadError> {
+    let file = File::open(path).map_err(ReadError::Io)?;
     // Check the mode of the open file: the path may point to another one by now.
-    let mode = file.metadata().map_err(Unread::Io)?.mode();
+    let mode = file.metadata().map_err(ReadError::Io)?.mode();
     let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).map_err(Unread::Io)?;
+    file.take(limit).read_to_end(&mut bytes).map_err(ReadError::Io)?;
     if FILE_BYTES_MAX < bytes.len() {
-        return Err(Unread::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
-        Unread::NotUtf8 { line: good.filter(|byte| **byte == b'\n').count() + 1 }
+        ReadError::NotUtf8 { line: good.filter(|byte| **byte == b'\n').count() + 1 }
     })?;
-    Ok(Opened { text, mode })
+    Ok(ConfigFile { text, mode })
 }
 
-fn unreadable(error: &Unread) -> Trouble {
+fn unreadable(error: &ReadError) -> ValueError {
     let (message, help) = match error {
-        Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+        ReadError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
             ("the configuration file does not exist".to_owned(), "check the path, or omit it")
         }
-        Unread::Io(error) => {
+        ReadError::Io(error) => {
             (format!("the configuration file cannot be read: {error}"), "check its permissions")
         }
-        Unread::TooLarge => (
+        ReadError::TooLarge => (
             format!("the configuration file is larger than the {FILE_BYTES_MAX} bytes allowed"),
             "is this a configuration file? jobs belong in job files",
         ),
-        Unread::NotUtf8 { line } => (
+        ReadError::NotUtf8 { line } => (
             format!("the configuration file is not UTF-8; the first invalid byte is on line {line}"),
             "save it as UTF-8",
         ),
     };
-    Trouble { message, label: None, help: Some(help.to_owned()) }
+    ValueError { message, label: None, help: Some(help.to_owned()) }
 }
 
-fn writable(path: &Path, mode: u32) -> Trouble {
+fn writable(path: &Path, mode: u32) -> ValueError {
     let message = format!(
         "the configuration file is writable by users other than its owner (mode {:04o})",
         mode & 0o7777
     );
     let help = Some(format!("run `chmod go-w {}`", path.display()));
-    Trouble { message, label: None, help }
+    ValueError { message, label: None, help }
 }
 
 /// The machine that this process runs on.

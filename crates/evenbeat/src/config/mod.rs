@@ -7,7 +7,7 @@
 //! There is one table of keys, in `table.rs`. Parsing, printing and the reference are all generated from it:
 //!
 //! ```text
-//!   table --+--> gather: the keys that each source sets, with their places
+//!   table --+--> collect: the keys that each source sets, with their locations
 //!           |        |
 //!           |        v
 //!           +--> resolve: the source with the highest precedence, or the default
@@ -18,11 +18,10 @@
 //!           +--> docs/reference/configuration.md
 //! ```
 
+mod collect;
 mod env;
-mod fault;
-mod gather;
-mod hint;
-mod kind;
+mod error;
+mod help;
 mod load;
 mod mask;
 mod path;
@@ -32,20 +31,22 @@ mod resolve;
 mod rules;
 mod show;
 mod size;
+mod source;
 mod sources;
 mod store_address;
 mod table;
 mod toml_text;
+mod value_type;
 mod values;
-mod voice;
 
-pub use fault::{Fault, Place, diagnostics};
+pub use error::{ConfigError, Location, diagnostics};
 pub(crate) use load::machine;
-pub use load::{Asked, Loaded, Refused, load};
+pub use load::{ConfigErrors, ConfigFlags, LoadedConfig, load};
 pub use reference::reference;
-pub use show::{Origin, Origins};
+pub use show::{Origins, ValueOrigin};
 pub use sources::{Flag, Machine, Sources};
-pub use store_address::{PlaceError, StorePlace};
+pub use store_address::{StoreAddress, StoreAddressError};
 pub use values::{
-    AgendaSettings, Config, KeepFor, Limits, LogFormat, LogLevel, LogSettings, RunSettings, TRIM_MOST,
+    AgendaSettings, Config, LogFormat, LogLevel, LogSettings, QuotaLimits, RetentionSettings, RunSettings,
+    TRIM_MOST,
 };

@@ -9,20 +9,20 @@ use super::table::{KEYS, Key, NAME};
 
 /// The path of a key, including a user-chosen name: `pools.default.capacity`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct KeyPath {
+pub(super) struct ConfigPath {
     /// The path as in the table of keys.
     pub(super) pattern: &'static str,
     pub(super) name: Option<String>,
 }
 
-impl KeyPath {
+impl ConfigPath {
     /// A path without a user-chosen name.
-    pub(super) fn plain(pattern: &'static str) -> KeyPath {
-        KeyPath { pattern, name: None }
+    pub(super) fn plain(pattern: &'static str) -> ConfigPath {
+        ConfigPath { pattern, name: None }
     }
 
-    pub(super) fn named(pattern: &'static str, name: &str) -> KeyPath {
-        KeyPath { pattern, name: Some(name.to_owned()) }
+    pub(super) fn named(pattern: &'static str, name: &str) -> ConfigPath {
+        ConfigPath { pattern, name: Some(name.to_owned()) }
     }
 
     pub(super) fn key(&self) -> &'static Key {
@@ -49,7 +49,7 @@ impl KeyPath {
     }
 }
 
-impl fmt::Display for KeyPath {
+impl fmt::Display for ConfigPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.with_name(self.pattern))
     }
@@ -88,11 +88,11 @@ mod tests {
 
     #[test]
     fn a_path_is_shown_as_it_would_be_written() {
-        let site = KeyPath::named("sites.<name>.min_gap", "shop.example");
+        let site = ConfigPath::named("sites.<name>.min_gap", "shop.example");
         assert_eq!(site.to_string(), "sites.\"shop.example\".min_gap");
         assert_eq!((site.table().as_deref(), site.leaf()), (Some("sites.\"shop.example\""), "min_gap"));
-        assert_eq!(KeyPath::plain("listen").to_string(), "listen");
-        assert_eq!(KeyPath::plain("listen").table(), None);
+        assert_eq!(ConfigPath::plain("listen").to_string(), "listen");
+        assert_eq!(ConfigPath::plain("listen").table(), None);
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(said("pools", "gpu-1"), Ok(()));
         assert_eq!(
             said("plans", "-x"),
-            Err("plan `-x` begins with '-'; begin with a letter or a digit".to_owned())
+            Err("plan `-x` starts with `-`; start with a letter or a digit".to_owned())
         );
         assert_eq!(said("sites", ""), Err("a site is empty".to_owned()));
     }

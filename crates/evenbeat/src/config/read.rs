@@ -9,37 +9,39 @@ use evenbeat_core::slot::BalanceBy;
 use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::Duration;
 
-use super::fault::Fault;
-use super::gather::gather;
-use super::kind::Setting;
-use super::path::KeyPath;
-use super::resolve::{Resolved, resolve};
+use super::collect::collect;
+use super::error::ConfigError;
+use super::path::ConfigPath;
+use super::resolve::{Resolution, resolve};
 use super::rules;
 use super::show::Origins;
 use super::sources::Sources;
-use super::values::{AgendaSettings, Config, KeepFor, Limits, LogFormat, LogLevel, LogSettings, RunSettings};
+use super::value_type::Setting;
+use super::values::{
+    AgendaSettings, Config, LogFormat, LogLevel, LogSettings, QuotaLimits, RetentionSettings, RunSettings,
+};
 
 impl Config {
     /// Reads a configuration and the origin of each value. A pure function: does not access the disk or the clock.
-    pub fn read(sources: &Sources) -> Result<(Config, Origins), Vec<Fault>> {
-        let mut resolved = resolve(sources, gather(sources));
+    pub fn read(sources: &Sources) -> Result<(Config, Origins), Vec<ConfigError>> {
+        let mut resolved = resolve(sources, collect(sources));
         rules::check(&mut resolved);
         // Without the file's content we cannot know the configuration, even if nothing else is wrong.
-        let is_known = resolved.gathered.faults.is_empty() && !resolved.gathered.is_file_lost;
+        let is_known = resolved.collected.errors.is_empty() && !resolved.collected.is_file_lost;
         let lease = match rules::timings(&resolved) {
             Ok(lease) if is_known => lease,
-            _ => return Err(resolved.gathered.faults),
+            _ => return Err(resolved.collected.errors),
         };
         let config = Values(&resolved).config(lease);
-        let ignored = std::mem::take(&mut resolved.gathered.ignored);
-        let values = resolved.held.into_iter().map(|(path, held)| (path, held.setting, held.origin));
+        let ignored = std::mem::take(&mut resolved.collected.ignored);
+        let values = resolved.values.into_iter().map(|(path, it)| (path, it.setting, it.origin));
         let file = sources.file.as_ref().map(|file| file.name.clone());
         Ok((config, Origins::new(file, values, ignored)))
     }
 }
 
 /// Values that are known to be present and valid.
-struct Values<'a>(&'a Resolved);
+struct Values<'a>(&'a Resolution);
 
 impl Values<'_> {
     fn config(&self, lease: evenbeat_core::lease::Timings) -> Config {
@@ -59,7 +61,7 @@ impl Values<'_> {
             pools: self.pools(),
             scheduler_interval: self.length("scheduler_interval"),
             balance: self.balance(),
-            first_run_within: self.maybe_length(&KeyPath::plain("balance.first_run_within")),
+            first_run_within: self.maybe_length(&ConfigPath::plain("balance.first_run_within")),
             dispatch: self.dispatch(),
             agenda: AgendaSettings {
                 lookahead: self.length("agenda.lookahead"),
@@ -68,16 +70,16 @@ impl Values<'_> {
             lease,
             start_within: self.length("start_within"),
             sites: self.by_name("sites", |name| CounterLimit {
-                max_open: self.maybe_count(&KeyPath::named("sites.<name>.max_concurrent", name)),
-                min_gap: self.maybe_length(&KeyPath::named("sites.<name>.min_gap", name)),
-                max_per_hour: self.maybe_count(&KeyPath::named("sites.<name>.max_per_hour", name)),
+                max_open: self.maybe_count(&ConfigPath::named("sites.<name>.max_concurrent", name)),
+                min_gap: self.maybe_length(&ConfigPath::named("sites.<name>.min_gap", name)),
+                max_per_hour: self.maybe_count(&ConfigPath::named("sites.<name>.max_per_hour", name)),
             }),
             plans: self.by_name("plans", |name| self.plan(name)),
             tenants: self.by_name("tenants", |name| self.plan_of(name)),
             default_plan: self.text("default_plan"),
             quota: self.quota(),
             commands: self.commands(),
-            retention: KeepFor {
+            retention: RetentionSettings {
                 runs: self.length("retention.runs"),
                 records: self.length("retention.records"),
                 logs: self.length("retention.logs"),
@@ -96,8 +98,8 @@ impl Values<'_> {
 
     fn pools(&self) -> BTreeMap<evenbeat_core::ids::Pool, PoolSettings> {
         self.by_name("pools", |name| PoolSettings {
-            capacity: self.count(&KeyPath::named("pools.<name>.capacity", name)),
-            reserved: self.count(&KeyPath::named("pools.<name>.reserved", name)),
+            capacity: self.count(&ConfigPath::named("pools.<name>.capacity", name)),
+            reserved: self.count(&ConfigPath::named("pools.<name>.reserved", name)),
         })
     }
 
@@ -117,13 +119,13 @@ impl Values<'_> {
     }
 
     fn dispatch(&self) -> DispatchSettings {
-        let maybe = |key| self.maybe_length(&KeyPath::plain(key)).unwrap_or(Duration::ZERO);
-        let start_rate = self.maybe_count(&KeyPath::plain("dispatch.start_rate"));
-        let burst = self.maybe_count(&KeyPath::plain("dispatch.start_burst"));
-        let batch = self.count(&KeyPath::plain("dispatch.batch"));
+        let maybe = |key| self.maybe_length(&ConfigPath::plain(key)).unwrap_or(Duration::ZERO);
+        let start_rate = self.maybe_count(&ConfigPath::plain("dispatch.start_rate"));
+        let burst = self.maybe_count(&ConfigPath::plain("dispatch.start_burst"));
+        let batch = self.count(&ConfigPath::plain("dispatch.batch"));
         DispatchSettings {
             lookahead: self.truth("dispatch.lookahead"),
-            late_share: self.count(&KeyPath::plain("dispatch.late_share")),
+            late_share: self.count(&ConfigPath::plain("dispatch.late_share")),
             short: maybe("dispatch.short"),
             start_rate: start_rate
                 .map(|per_second| StartRate { per_second, burst: burst.unwrap_or(per_second) }),
@@ -133,9 +135,9 @@ impl Values<'_> {
         }
     }
 
-    fn plan(&self, name: &str) -> Limits {
-        let path = |pattern| KeyPath::named(pattern, name);
-        Limits {
+    fn plan(&self, name: &str) -> QuotaLimits {
+        let path = |pattern| ConfigPath::named(pattern, name);
+        QuotaLimits {
             max_concurrent_jobs: self.maybe_count(&path("plans.<name>.max_concurrent_jobs")),
             max_run_time: self.maybe_length(&path("plans.<name>.max_run_time")),
             max_pages_per_run: self.maybe_count(&path("plans.<name>.max_pages_per_run")),
@@ -144,18 +146,18 @@ impl Values<'_> {
         }
     }
 
-    fn quota(&self) -> Limits {
-        Limits {
-            max_concurrent_jobs: self.maybe_count(&KeyPath::plain("quota.max_concurrent_jobs")),
-            max_run_time: self.maybe_length(&KeyPath::plain("quota.max_run_time")),
-            max_pages_per_run: self.maybe_count(&KeyPath::plain("quota.max_pages_per_run")),
-            max_snapshots: self.maybe_count(&KeyPath::plain("quota.max_snapshots")),
-            max_db_bytes: self.maybe_size(&KeyPath::plain("quota.max_db_bytes")),
+    fn quota(&self) -> QuotaLimits {
+        QuotaLimits {
+            max_concurrent_jobs: self.maybe_count(&ConfigPath::plain("quota.max_concurrent_jobs")),
+            max_run_time: self.maybe_length(&ConfigPath::plain("quota.max_run_time")),
+            max_pages_per_run: self.maybe_count(&ConfigPath::plain("quota.max_pages_per_run")),
+            max_snapshots: self.maybe_count(&ConfigPath::plain("quota.max_snapshots")),
+            max_db_bytes: self.maybe_size(&ConfigPath::plain("quota.max_db_bytes")),
         }
     }
 
     fn plan_of(&self, tenant: &str) -> String {
-        match self.get(&KeyPath::named("tenants.<name>.plan", tenant)) {
+        match self.get(&ConfigPath::named("tenants.<name>.plan", tenant)) {
             Setting::Text(plan) => plan.clone(),
             other => bug("tenants.<name>.plan", other),
         }
@@ -165,11 +167,11 @@ impl Values<'_> {
         RunSettings {
             allow_shell: self.truth("commands.allow_shell"),
             grace: self.length("commands.grace"),
-            output_max: self.maybe_size(&KeyPath::plain("commands.output_max")).unwrap_or_default(),
+            output_max: self.maybe_size(&ConfigPath::plain("commands.output_max")).unwrap_or_default(),
             env_pass: self.texts("commands.env_pass"),
             max_orphan: self.length("commands.max_orphan"),
             max_frozen: self.length("commands.max_frozen"),
-            nofile: self.maybe_count(&KeyPath::plain("commands.nofile")),
+            nofile: self.maybe_count(&ConfigPath::plain("commands.nofile")),
         }
     }
 
@@ -200,12 +202,12 @@ impl Values<'_> {
         names.iter().filter_map(|name| Some((name.parse().ok()?, read(name)))).collect()
     }
 
-    fn get(&self, path: &KeyPath) -> &Setting {
+    fn get(&self, path: &ConfigPath) -> &Setting {
         self.0.get(path).unwrap_or_else(|| panic!("`{path}` has no value"))
     }
 
     fn plain(&self, key: &'static str) -> &Setting {
-        self.get(&KeyPath::plain(key))
+        self.get(&ConfigPath::plain(key))
     }
 
     fn text(&self, key: &'static str) -> String {
@@ -244,15 +246,15 @@ impl Values<'_> {
     }
 
     fn length(&self, key: &'static str) -> Duration {
-        let path = KeyPath::plain(key);
+        let path = ConfigPath::plain(key);
         self.maybe_length(&path).unwrap_or_else(|| bug(key, self.get(&path)))
     }
 
-    fn count(&self, path: &KeyPath) -> u32 {
+    fn count(&self, path: &ConfigPath) -> u32 {
         self.maybe_count(path).unwrap_or_else(|| bug(path.pattern, self.get(path)))
     }
 
-    fn maybe_length(&self, path: &KeyPath) -> Option<Duration> {
+    fn maybe_length(&self, path: &ConfigPath) -> Option<Duration> {
         match self.get(path) {
             Setting::Nothing => None,
             Setting::Length(length) => Some(*length),
@@ -260,7 +262,7 @@ impl Values<'_> {
         }
     }
 
-    fn maybe_count(&self, path: &KeyPath) -> Option<u32> {
+    fn maybe_count(&self, path: &ConfigPath) -> Option<u32> {
         match self.get(path) {
             Setting::Nothing => None,
             Setting::Count(number) => Some(*number),
@@ -268,7 +270,7 @@ impl Values<'_> {
         }
     }
 
-    fn maybe_size(&self, path: &KeyPath) -> Option<u64> {
+    fn maybe_size(&self, path: &ConfigPath) -> Option<u64> {
         match self.get(path) {
             Setting::Nothing => None,
             Setting::Size(size) => Some(size.0),

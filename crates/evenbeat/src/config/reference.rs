@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::env::{self, PLAIN};
-use super::table::{self, Default, KEYS, NAME, effective_keys};
+use super::table::{self, KEYS, KeyDefault, NAME, effective_keys};
 
 const INTRODUCTION: &str = "# Configuration
 
@@ -41,9 +41,9 @@ pub fn reference() -> String {
             table = its_table;
         }
         let default = match key.default {
-            Default::Text("") => "`[]`".to_owned(),
-            Default::Text(word) => format!("`{}`", as_written(key, word)),
-            Default::Worked(words) => words.to_owned(),
+            KeyDefault::Text("") => "`[]`".to_owned(),
+            KeyDefault::Text(word) => format!("`{}`", as_written(key, word)),
+            KeyDefault::Computed(words) => words.to_owned(),
         };
         let path = key.path.replace(NAME, "NAME");
         let _ = writeln!(text, "| `{path}` | {} | {default} | {} |", key.kind.describe(), key.meaning);

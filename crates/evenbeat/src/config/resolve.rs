@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 use evenbeat_core::lease::TimingsSpec;
 use evenbeat_core::time::Duration;
 
-use super::fault::{Fault, Place};
-use super::gather::{Gathered, Written};
-use super::kind::{Setting, Trouble};
-use super::path::KeyPath;
-use super::show::Origin;
+use super::collect::{SourceValue, SourceValues};
+use super::error::{ConfigError, Location};
+use super::path::ConfigPath;
+use super::show::ValueOrigin;
 use super::sources::Sources;
-use super::table::{self, Default, KEYS, NAME};
+use super::table::{self, KEYS, KeyDefault, NAME};
+use super::value_type::{Setting, ValueError};
 
 /// Units per core of the pool `default`. More than one, because most runs spend their time waiting.
 const UNITS_A_CORE: u32 = 4;
 
 /// The effective value of a key.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct EffectiveValue {
     pub(super) setting: Setting,
-    pub(super) place: Place,
-    pub(super) origin: Origin,
+    pub(super) location: Location,
+    pub(super) origin: ValueOrigin,
 }
 
 /// The effective values of all keys.
 #[derive(Debug)]
-pub(super) struct Resolved {
-    pub(super) held: BTreeMap<KeyPath, Held>,
-    pub(super) gathered: Gathered,
+pub(super) struct Resolution {
+    pub(super) values: BTreeMap<ConfigPath, EffectiveValue>,
+    pub(super) collected: SourceValues,
 }
 
 /// The built-in plans and their limits.
@@ -46,21 +46,23 @@ const PLANS: [(&str, &[(&str, &str)]); 2] = [
     ("unlimited", &[]),
 ];
 
-pub(super) fn resolve(sources: &Sources, mut gathered: Gathered) -> Resolved {
+pub(super) fn resolve(sources: &Sources, mut collected: SourceValues) -> Resolution {
     let built_in = PLANS.iter().map(|(plan, _)| ("plans", *plan)).chain([("pools", "default")]);
     for (table, name) in built_in {
-        if !gathered.entries.iter().any(|(in_table, known, _)| *in_table == table && known == name) {
-            gathered.entries.push((table, name.to_owned(), Place::Machine));
+        if !collected.entries.iter().any(|(in_table, known, _)| *in_table == table && known == name) {
+            collected.entries.push((table, name.to_owned(), Location::Machine));
         }
     }
-    let mut best: BTreeMap<KeyPath, Written> = BTreeMap::new();
-    for written in std::mem::take(&mut gathered.written) {
-        if best.get(&written.path).is_none_or(|other| other.rank <= written.rank) {
+    let mut best: BTreeMap<ConfigPath, SourceValue> = BTreeMap::new();
+    for written in std::mem::take(&mut collected.written) {
+        if best.get(&written.path).is_none_or(|other| other.precedence <= written.precedence) {
             best.insert(written.path.clone(), written);
         }
     }
-    let said = |it: Written| (it.path, Held { setting: it.setting, place: it.place, origin: it.origin });
-    let mut resolved = Resolved { held: best.into_values().map(said).collect(), gathered };
+    let effective = |it: SourceValue| {
+        (it.path, EffectiveValue { setting: it.setting, location: it.location, origin: it.origin })
+    };
+    let mut resolved = Resolution { values: best.into_values().map(effective).collect(), collected };
     resolved.plain_defaults();
     resolved.machine_defaults(sources);
     resolved.lease_defaults();
@@ -68,95 +70,100 @@ pub(super) fn resolve(sources: &Sources, mut gathered: Gathered) -> Resolved {
     resolved
 }
 
-impl Resolved {
+impl Resolution {
     /// The effective value of a key. `None` if it has no default and no valid value.
-    pub(super) fn get(&self, path: &KeyPath) -> Option<&Setting> {
-        self.held.get(path).map(|held| &held.setting)
+    pub(super) fn get(&self, path: &ConfigPath) -> Option<&Setting> {
+        self.values.get(path).map(|value| &value.setting)
     }
 
     pub(super) fn plain(&self, key: &'static str) -> Option<&Setting> {
-        self.get(&KeyPath::plain(key))
+        self.get(&ConfigPath::plain(key))
     }
 
     /// Where a key was set; the machine for a default.
-    pub(super) fn place(&self, path: &KeyPath) -> Place {
-        self.held.get(path).map_or(Place::Machine, |held| held.place.clone())
+    pub(super) fn location(&self, path: &ConfigPath) -> Location {
+        self.values.get(path).map_or(Location::Machine, |value| value.location.clone())
     }
 
-    pub(super) fn is_said(&self, path: &KeyPath) -> bool {
-        self.held.get(path).is_some_and(|held| held.origin != Origin::Default)
+    pub(super) fn is_set(&self, path: &ConfigPath) -> bool {
+        self.values.get(path).is_some_and(|value| value.origin != ValueOrigin::Default)
     }
 
     /// Whether one of these keys has an invalid value, so that no rule can be checked.
-    pub(super) fn is_any_broken(&self, paths: &[KeyPath]) -> bool {
-        let is_broken = |path: &KeyPath| self.gathered.broken.contains(path) || self.is_lost(path.pattern);
-        self.gathered.is_file_lost || paths.iter().any(is_broken)
+    pub(super) fn is_any_broken(&self, paths: &[ConfigPath]) -> bool {
+        let is_broken =
+            |path: &ConfigPath| self.collected.broken.contains(path) || self.is_lost(path.pattern);
+        self.collected.is_file_lost || paths.iter().any(is_broken)
     }
 
     /// Whether the table of a path was set in a way that could not be read.
     pub(super) fn is_lost(&self, path: &str) -> bool {
-        path.split('.').next().is_some_and(|table| self.gathered.lost_tables.contains(table))
+        path.split('.').next().is_some_and(|table| self.collected.lost_tables.contains(table))
     }
 
     /// The names that a table has entries for.
     pub(super) fn names(&self, table: &str) -> Vec<String> {
-        let entries = self.gathered.entries.iter().filter(|(in_table, ..)| *in_table == table);
+        let entries = self.collected.entries.iter().filter(|(in_table, ..)| *in_table == table);
         let mut names: Vec<String> = entries.map(|(_, name, _)| name.clone()).collect();
         names.sort();
         names
     }
 
-    pub(super) fn fault(&mut self, place: Place, key: &KeyPath, trouble: Trouble) {
-        self.gathered.faults.push(Fault::new(place, Some(key.to_string()), trouble));
-        self.gathered.broken.insert(key.clone());
+    pub(super) fn report(&mut self, location: Location, key: &ConfigPath, error: ValueError) {
+        self.collected.errors.push(ConfigError::new(location, Some(key.to_string()), error));
+        self.collected.broken.insert(key.clone());
     }
 
-    fn default(&mut self, path: KeyPath, setting: Setting) {
-        let held = Held { setting, place: Place::Machine, origin: Origin::Default };
-        self.held.entry(path).or_insert(held);
+    fn default(&mut self, path: ConfigPath, setting: Setting) {
+        let value = EffectiveValue { setting, location: Location::Machine, origin: ValueOrigin::Default };
+        self.values.entry(path).or_insert(value);
     }
 
     /// Parses a default, written as in a variable.
-    fn default_text(&mut self, path: KeyPath, text: &str) {
+    fn default_text(&mut self, path: ConfigPath, text: &str) {
         let kind = path.key().kind;
         match kind.read(&path.to_string(), &kind.value_of(text)) {
             Ok(setting) => self.default(path, setting),
-            Err(trouble) => panic!("the default of `{path}` is not valid: {}", trouble.message),
+            Err(error) => panic!("the default of `{path}` is not valid: {}", error.message),
         }
     }
 
     fn plain_defaults(&mut self) {
         for key in KEYS.iter().filter(|key| !key.path.contains(NAME)) {
-            if let Default::Text(text) = key.default {
-                self.default_text(KeyPath::plain(key.path), text);
+            if let KeyDefault::Text(text) = key.default {
+                self.default_text(ConfigPath::plain(key.path), text);
             }
         }
     }
 
     fn machine_defaults(&mut self, sources: &Sources) {
-        let data_dir = KeyPath::plain("data_dir");
+        let data_dir = ConfigPath::plain("data_dir");
         if let Some(folder) = default_data_dir(sources) {
             self.default(data_dir.clone(), Setting::Text(folder));
-        } else if !self.is_said(&data_dir) && !self.is_any_broken(std::slice::from_ref(&data_dir)) {
+        } else if !self.is_set(&data_dir) && !self.is_any_broken(std::slice::from_ref(&data_dir)) {
             let message = "cannot choose a data directory: neither `STATE_DIRECTORY`, `XDG_STATE_HOME` \
                            nor `HOME` names an absolute path";
             let help = Some("set `data_dir`".to_owned());
-            self.fault(Place::Machine, &data_dir, Trouble { message: message.to_owned(), label: None, help });
+            self.report(
+                Location::Machine,
+                &data_dir,
+                ValueError { message: message.to_owned(), label: None, help },
+            );
         }
         if let Some(Setting::Text(folder)) = self.get(&data_dir) {
             let folder = PathBuf::from(folder);
-            let store = super::store_address::StorePlace::Sqlite(folder.join("evenbeat.db"));
+            let store = super::store_address::StoreAddress::Sqlite(folder.join("evenbeat.db"));
             let socket = folder.join("evenbeat.sock").display().to_string();
-            self.default(KeyPath::plain("store"), Setting::Store(store));
-            self.default(KeyPath::plain("socket"), Setting::Text(socket));
+            self.default(ConfigPath::plain("store"), Setting::Store(store));
+            self.default(ConfigPath::plain("socket"), Setting::Text(socket));
         }
-        let node = KeyPath::plain("node.name");
+        let node = ConfigPath::plain("node.name");
         match sources.machine.host_name.parse() {
             Ok(name) => self.default(node, Setting::NodeName(name)),
-            Err(error) if !self.is_said(&node) && !self.is_any_broken(std::slice::from_ref(&node)) => {
+            Err(error) if !self.is_set(&node) && !self.is_any_broken(std::slice::from_ref(&node)) => {
                 let message = format!("the host name is not a valid node name: {error}");
                 let help = Some("set `node.name`".to_owned());
-                self.fault(Place::Machine, &node, Trouble { message, label: None, help });
+                self.report(Location::Machine, &node, ValueError { message, label: None, help });
             }
             Err(_) => {}
         }
@@ -168,7 +175,7 @@ impl Resolved {
             _ => TimingsSpec::DEFAULT,
         };
         for (key, length) in timings_of(&spec) {
-            self.default(KeyPath::plain(key), Setting::Length(length));
+            self.default(ConfigPath::plain(key), Setting::Length(length));
         }
     }
 
@@ -179,23 +186,23 @@ impl Resolved {
                 let built_in = PLANS.iter().find(|(plan, _)| table == "plans" && *plan == name);
                 for (pattern, text) in built_in.into_iter().flat_map(|(_, limits)| limits.iter()) {
                     let key = table::find(pattern).map(|key| key.path);
-                    self.default_text(KeyPath::named(key.unwrap_or(pattern), &name), text);
+                    self.default_text(ConfigPath::named(key.unwrap_or(pattern), &name), text);
                 }
                 for key in KEYS.iter().filter(|key| key.path.starts_with(&format!("{table}.{NAME}."))) {
-                    let path = KeyPath::named(key.path, &name);
+                    let path = ConfigPath::named(key.path, &name);
                     match (key.default, key.path) {
-                        (Default::Text(text), _) => self.default_text(path, text),
-                        (Default::Worked(_), "tenants.<name>.plan") => {
+                        (KeyDefault::Text(text), _) => self.default_text(path, text),
+                        (KeyDefault::Computed(_), "tenants.<name>.plan") => {
                             if let Some(plan) = &default_plan {
                                 self.default(path, plan.clone());
                             }
                         }
-                        (Default::Worked(_), _) if name == "default" => {
+                        (KeyDefault::Computed(_), _) if name == "default" => {
                             let units = sources.machine.n_cores.saturating_mul(UNITS_A_CORE);
                             self.default(path, Setting::Count(units.clamp(1, 1_000_000)));
                         }
                         // A pool without a capacity is an error, which the rules report.
-                        (Default::Worked(_), _) => {}
+                        (KeyDefault::Computed(_), _) => {}
                     }
                 }
             }

@@ -7,17 +7,17 @@ use evenbeat_core::lease::{TimingFault, Timings, TimingsSpec};
 use evenbeat_core::nearest::{nearest, shortened};
 use evenbeat_core::time::Duration;
 
-use super::fault::{Fault, Place};
-use super::kind::{Setting, Trouble};
-use super::path::KeyPath;
-use super::resolve::Resolved;
+use super::error::{ConfigError, Location};
+use super::path::ConfigPath;
+use super::resolve::Resolution;
+use super::value_type::{Setting, ValueError};
 
 /// Longest file name of the socket. A socket address has room for 107 bytes, and some of them are needed for the way to
 /// its directory, which may be of any length (`socket_path.rs`), and for a temporary name while it is created.
 const SOCKET_NAME_BYTES_MAX: usize = 64;
 
 /// Checks all rules, except those that depend on an invalid value.
-pub(super) fn check(resolved: &mut Resolved) {
+pub(super) fn check(resolved: &mut Resolution) {
     only_this_machine(resolved);
     socket_name(resolved);
     for pool in resolved.names("pools") {
@@ -31,8 +31,8 @@ pub(super) fn check(resolved: &mut Resolved) {
 }
 
 /// Without tokens, callers cannot be told apart.
-fn only_this_machine(resolved: &mut Resolved) {
-    let listen = KeyPath::plain("listen");
+fn only_this_machine(resolved: &mut Resolution) {
+    let listen = ConfigPath::plain("listen");
     if resolved.is_any_broken(std::slice::from_ref(&listen)) {
         return;
     }
@@ -44,13 +44,13 @@ fn only_this_machine(resolved: &mut Resolved) {
         format!("`{address}` is reachable from other machines, but this version has no authentication");
     let help =
         format!("listen on `127.0.0.1:{}` and put an authenticating proxy in front of it", address.port());
-    let place = resolved.place(&listen);
-    resolved.fault(place, &listen, Trouble::new(message, "reachable from outside", Some(help)));
+    let location = resolved.location(&listen);
+    resolved.report(location, &listen, ValueError::new(message, "reachable from outside", Some(help)));
 }
 
-fn socket_name(resolved: &mut Resolved) {
-    let socket = KeyPath::plain("socket");
-    if resolved.is_any_broken(&[socket.clone(), KeyPath::plain("data_dir")]) {
+fn socket_name(resolved: &mut Resolution) {
+    let socket = ConfigPath::plain("socket");
+    if resolved.is_any_broken(&[socket.clone(), ConfigPath::plain("data_dir")]) {
         return;
     }
     let Some(Setting::Text(path)) = resolved.get(&socket) else { return };
@@ -62,36 +62,36 @@ fn socket_name(resolved: &mut Resolved) {
         "the file name of the socket has {n_bytes} bytes, more than the {SOCKET_NAME_BYTES_MAX} allowed"
     );
     let help = Some("choose a shorter file name; the length of its directory does not matter".to_owned());
-    let place = resolved.place(&socket);
-    resolved.fault(place, &socket, Trouble::new(message, "too long", help));
+    let location = resolved.location(&socket);
+    resolved.report(location, &socket, ValueError::new(message, "too long", help));
 }
 
-fn pool_units(resolved: &mut Resolved, pool: &str) {
-    let capacity = KeyPath::named("pools.<name>.capacity", pool);
-    let reserved = KeyPath::named("pools.<name>.reserved", pool);
+fn pool_units(resolved: &mut Resolution, pool: &str) {
+    let capacity = ConfigPath::named("pools.<name>.capacity", pool);
+    let reserved = ConfigPath::named("pools.<name>.reserved", pool);
     if resolved.is_any_broken(&[capacity.clone(), reserved.clone()]) {
         return;
     }
     let Some(Setting::Count(units)) = resolved.get(&capacity) else {
         let entry =
-            resolved.gathered.entries.iter().find(|(table, name, _)| *table == "pools" && name == pool);
-        let place = entry.map_or(Place::Machine, |(.., place)| place.clone());
+            resolved.collected.entries.iter().find(|(table, name, _)| *table == "pools" && name == pool);
+        let location = entry.map_or(Location::Machine, |(.., location)| location.clone());
         let message = format!("pool `{pool}` has no capacity");
         let help = Some("set `capacity`, in units of cost; a job costs 1 by default".to_owned());
-        resolved.fault(place, &capacity, Trouble::new(message, "incomplete", help));
+        resolved.report(location, &capacity, ValueError::new(message, "incomplete", help));
         return;
     };
     if let Some(Setting::Count(kept)) = resolved.get(&reserved)
         && units < kept
     {
         let message = format!("`{reserved}` ({kept}) is more than the pool's capacity ({units})");
-        let trouble = Trouble::new(message, "more than the capacity", None);
-        between(resolved, &reserved, &[&capacity], trouble);
+        let error = ValueError::new(message, "more than the capacity", None);
+        between(resolved, &reserved, &[&capacity], error);
     }
 }
 
-fn burst_needs_rate(resolved: &mut Resolved) {
-    let (rate, burst) = (KeyPath::plain("dispatch.start_rate"), KeyPath::plain("dispatch.start_burst"));
+fn burst_needs_rate(resolved: &mut Resolution) {
+    let (rate, burst) = (ConfigPath::plain("dispatch.start_rate"), ConfigPath::plain("dispatch.start_burst"));
     let is_alone = matches!(
         (resolved.get(&rate), resolved.get(&burst)),
         (Some(Setting::Nothing), Some(Setting::Count(_)))
@@ -99,13 +99,13 @@ fn burst_needs_rate(resolved: &mut Resolved) {
     if is_alone && !resolved.is_any_broken(&[rate, burst.clone()]) {
         let message = "`dispatch.start_burst` works only with `dispatch.start_rate`";
         let help = Some("set `dispatch.start_rate` too, or remove both".to_owned());
-        let place = resolved.place(&burst);
-        resolved.fault(place, &burst, Trouble::new(message, "without effect here", help));
+        let location = resolved.location(&burst);
+        resolved.report(location, &burst, ValueError::new(message, "without effect here", help));
     }
 }
 
-fn agenda_is_rebuilt_in_time(resolved: &mut Resolved) {
-    let (ahead, every) = (KeyPath::plain("agenda.lookahead"), KeyPath::plain("agenda.rebuild_every"));
+fn agenda_is_rebuilt_in_time(resolved: &mut Resolution) {
+    let (ahead, every) = (ConfigPath::plain("agenda.lookahead"), ConfigPath::plain("agenda.rebuild_every"));
     if resolved.is_any_broken(&[ahead.clone(), every.clone()]) {
         return;
     }
@@ -117,12 +117,12 @@ fn agenda_is_rebuilt_in_time(resolved: &mut Resolved) {
             "`agenda.rebuild_every` ({rebuilt}) is longer than `agenda.lookahead` ({ahead_for}): the agenda would run out \
              before it is rebuilt"
         );
-        between(resolved, &every, &[&ahead], Trouble::new(message, "too long", None));
+        between(resolved, &every, &[&ahead], ValueError::new(message, "too long", None));
     }
 }
 
 /// The timings, if they are valid together.
-pub(super) fn timings(resolved: &Resolved) -> Result<Timings, Vec<TimingFault>> {
+pub(super) fn timings(resolved: &Resolution) -> Result<Timings, Vec<TimingFault>> {
     let length = |key| match resolved.plain(key) {
         Some(Setting::Length(length)) => *length,
         _ => Duration::ZERO,
@@ -141,21 +141,23 @@ pub(super) fn timings(resolved: &Resolved) -> Result<Timings, Vec<TimingFault>> 
     })
 }
 
-fn lease_timings(resolved: &mut Resolved) {
-    let lease: Vec<KeyPath> = std::iter::once("lease.profile")
+fn lease_timings(resolved: &mut Resolution) {
+    let lease: Vec<ConfigPath> = std::iter::once("lease.profile")
         .chain(super::resolve::timings_of(&TimingsSpec::DEFAULT).map(|(key, _)| key))
-        .map(KeyPath::plain)
+        .map(ConfigPath::plain)
         .collect();
     if resolved.is_any_broken(&lease) {
         return;
     }
     for fault in timings(resolved).err().unwrap_or_default() {
-        let involved: Vec<KeyPath> = involved_in(&fault).iter().map(|key| KeyPath::plain(key)).collect();
+        let involved: Vec<ConfigPath> =
+            involved_in(&fault).iter().map(|key| ConfigPath::plain(key)).collect();
         let Some((first, others)) = involved.split_first() else { continue };
-        let others: Vec<&KeyPath> = others.iter().collect();
+        let others: Vec<&ConfigPath> = others.iter().collect();
         let help = Some("use the timings of a profile, or change them together".to_owned());
-        let trouble = Trouble::new(format!("timings of `lease`: {fault}"), "conflicts with the others", help);
-        between(resolved, first, &others, trouble);
+        let error =
+            ValueError::new(format!("timings of `lease`: {fault}"), "conflicts with the others", help);
+        between(resolved, first, &others, error);
     }
 }
 
@@ -175,16 +177,16 @@ fn involved_in(fault: &TimingFault) -> &'static [&'static str] {
     }
 }
 
-fn plans_exist(resolved: &mut Resolved) {
+fn plans_exist(resolved: &mut Resolution) {
     if resolved.is_lost("plans") {
         return;
     }
     let tenants = resolved.names("tenants");
-    let tenants = tenants.iter().map(|tenant| KeyPath::named("tenants.<name>.plan", tenant));
+    let tenants = tenants.iter().map(|tenant| ConfigPath::named("tenants.<name>.plan", tenant));
     let plans = resolved.names("plans");
-    for path in tenants.chain([KeyPath::plain("default_plan")]) {
-        let is_said = resolved.is_said(&path) && !resolved.is_any_broken(std::slice::from_ref(&path));
-        let Some(Setting::Text(plan)) = resolved.get(&path).filter(|_| is_said) else { continue };
+    for path in tenants.chain([ConfigPath::plain("default_plan")]) {
+        let is_set = resolved.is_set(&path) && !resolved.is_any_broken(std::slice::from_ref(&path));
+        let Some(Setting::Text(plan)) = resolved.get(&path).filter(|_| is_set) else { continue };
         if plans.contains(plan) {
             continue;
         }
@@ -196,39 +198,39 @@ fn plans_exist(resolved: &mut Resolved) {
                 format!("the plans are {}; add another with `[plans.NAME]`", plans.join(", "))
             }
         };
-        let place = resolved.place(&path);
-        resolved.fault(place, &path, Trouble::new(message, "no such plan", Some(help)));
+        let location = resolved.location(&path);
+        resolved.report(location, &path, ValueError::new(message, "no such plan", Some(help)));
     }
 }
 
 /// A plan of this name with a limit would mislead everyone who sees the name.
-fn unlimited_is(resolved: &mut Resolved) {
-    let limits: Vec<KeyPath> = resolved
-        .held
+fn unlimited_is(resolved: &mut Resolution) {
+    let limits: Vec<ConfigPath> = resolved
+        .values
         .iter()
-        .filter(|(path, held)| {
+        .filter(|(path, value)| {
             path.pattern.starts_with("plans.")
                 && path.name.as_deref() == Some("unlimited")
-                && held.setting != Setting::Nothing
+                && value.setting != Setting::Nothing
         })
         .map(|(path, _)| path.clone())
         .collect();
     for path in limits {
-        let place = resolved.place(&path);
+        let location = resolved.location(&path);
         let help = Some("rename the plan, and set `default_plan` to the new name".to_owned());
         let message = "the plan `unlimited` cannot have limits";
-        resolved.fault(place, &path, Trouble::new(message, "a limit", help));
+        resolved.report(location, &path, ValueError::new(message, "a limit", help));
     }
 }
 
-/// Reports an error about several keys: at the first one that was set, with the next one as the related place.
-fn between(resolved: &mut Resolved, first: &KeyPath, others: &[&KeyPath], trouble: Trouble) {
-    let said: Vec<&KeyPath> =
-        std::iter::once(first).chain(others.iter().copied()).filter(|path| resolved.is_said(path)).collect();
+/// Reports an error about several keys: at the first one that was set, with the next one as the related location.
+fn between(resolved: &mut Resolution, first: &ConfigPath, others: &[&ConfigPath], error: ValueError) {
+    let said: Vec<&ConfigPath> =
+        std::iter::once(first).chain(others.iter().copied()).filter(|path| resolved.is_set(path)).collect();
     let blamed = said.first().copied().unwrap_or(first);
-    let fault = Fault {
-        other: said.get(1).map(|path| resolved.place(path)),
-        ..Fault::new(resolved.place(blamed), Some(blamed.to_string()), trouble)
+    let fault = ConfigError {
+        other: said.get(1).map(|path| resolved.location(path)),
+        ..ConfigError::new(resolved.location(blamed), Some(blamed.to_string()), error)
     };
-    resolved.gathered.faults.push(fault);
+    resolved.collected.errors.push(fault);
 }

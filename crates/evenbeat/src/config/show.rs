@@ -5,31 +5,31 @@ use std::fmt;
 use evenbeat_core::value::Value;
 use serde_json::{Map, Value as Json, json};
 
-use super::fault::Fault;
-use super::kind::Setting;
-use super::path::KeyPath;
+use super::error::ConfigError;
+use super::path::ConfigPath;
 use super::table::KEYS;
+use super::value_type::Setting;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The default.
     Default,
     /// The file.
     File {
-        /// Line number, from 1.
+        /// OriginLine number, from 1.
         line: usize,
     },
     /// A variable or a flag of this name.
-    Said(String),
+    Named(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
-            Origin::File { line } => write!(f, "line {line}"),
-            Origin::Said(by) => f.write_str(by),
+            ValueOrigin::Default => f.write_str("default"),
+            ValueOrigin::File { line } => write!(f, "line {line}"),
+            ValueOrigin::Named(by) => f.write_str(by),
         }
     }
 }
@@ -38,36 +38,36 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origins {
     file: Option<String>,
-    lines: Vec<Line>,
-    ignored: Vec<Fault>,
+    lines: Vec<OriginLine>,
+    ignored: Vec<ConfigError>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Line {
-    path: KeyPath,
+struct OriginLine {
+    path: ConfigPath,
     setting: Setting,
-    origin: Origin,
+    origin: ValueOrigin,
 }
 
 impl Origins {
     pub(super) fn new(
         file: Option<String>,
-        values: impl Iterator<Item = (KeyPath, Setting, Origin)>,
-        ignored: Vec<Fault>,
+        values: impl Iterator<Item = (ConfigPath, Setting, ValueOrigin)>,
+        ignored: Vec<ConfigError>,
     ) -> Origins {
-        let line = |(path, setting, origin)| Line { path, setting, origin };
-        let mut lines: Vec<Line> = values.map(line).filter(|line| line.path.key().has_effect).collect();
+        let line = |(path, setting, origin)| OriginLine { path, setting, origin };
+        let mut lines: Vec<OriginLine> = values.map(line).filter(|line| line.path.key().has_effect).collect();
         lines.sort_by_cached_key(|line| turn_of(&line.path));
         Origins { file, lines, ignored }
     }
 
     /// Variables that are set but have no effect.
-    pub fn ignored(&self) -> &[Fault] {
+    pub fn ignored(&self) -> &[ConfigError] {
         &self.ignored
     }
 
     /// Where the value of a key comes from. `None` if there is no such key.
-    pub fn of(&self, key: &str) -> Option<&Origin> {
+    pub fn of(&self, key: &str) -> Option<&ValueOrigin> {
         self.lines.iter().find(|line| line.path.to_string() == key).map(|line| &line.origin)
     }
 
@@ -106,9 +106,9 @@ impl Origins {
     }
 
     /// `evenbeat.toml:12`: the file without its directory, because there is only one.
-    fn named(&self, origin: &Origin) -> String {
+    fn named(&self, origin: &ValueOrigin) -> String {
         match (origin, &self.file) {
-            (Origin::File { line }, Some(file)) => {
+            (ValueOrigin::File { line }, Some(file)) => {
                 format!("{}:{line}", in_one_line(file.rsplit('/').next().unwrap_or(file)))
             }
             (origin, _) => in_one_line(&origin.to_string()),
@@ -129,7 +129,7 @@ fn insert(table: &mut Map<String, Json>, steps: &[&str], leaf: &str, value: Json
 }
 
 /// The sort order: tables in the order of the keys, entries of a named table grouped by name.
-fn turn_of(path: &KeyPath) -> (usize, Option<String>, usize) {
+fn turn_of(path: &ConfigPath) -> (usize, Option<String>, usize) {
     let table_of = |pattern: &str| pattern.rsplit_once('.').map(|(table, _)| table.to_owned());
     let table = table_of(path.pattern);
     let first = KEYS.iter().position(|key| table_of(key.path) == table);

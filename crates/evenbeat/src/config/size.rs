@@ -19,7 +19,7 @@ const UNITS: [(&str, u64); 8] = [
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Size(pub(super) u64);
+pub(super) struct ByteSize(pub(super) u64);
 
 /// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,10 +28,10 @@ pub(super) struct SizeError {
     text: String,
 }
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = SizeError;
 
-    fn from_str(text: &str) -> Result<Size, SizeError> {
+    fn from_str(text: &str) -> Result<ByteSize, SizeError> {
         let refused = || SizeError { text: shortened(text) };
         let written = text.trim();
         let unit_at = written.find(|it: char| !it.is_ascii_digit()).unwrap_or(written.len());
@@ -45,12 +45,12 @@ impl FromStr for Size {
         };
         // Sizes are stored and shown as signed numbers.
         let total = number.checked_mul(bytes).filter(|total| i64::try_from(*total).is_ok());
-        total.map(Size).ok_or_else(refused)
+        total.map(ByteSize).ok_or_else(refused)
     }
 }
 
 /// The shortest exact form.
-impl fmt::Display for Size {
+impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match UNITS.iter().find(|(_, bytes)| 0 < self.0 && self.0.is_multiple_of(*bytes)) {
             Some((unit, bytes)) => write!(f, "{}{unit}", self.0 / bytes),
@@ -65,7 +65,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let size = text.parse::<Size>();
+        let size = text.parse::<ByteSize>();
         assert_eq!(size.map_or_else(|error| error.to_string(), |it| format!("{} {it}", it.0)), expected);
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq)]
-pub enum StorePlace {
+pub enum StoreAddress {
     /// A file of this machine.
     Sqlite(PathBuf),
     /// A server, by its URL; that may hold a password, so it is not shown.
@@ -15,7 +15,7 @@ pub enum StorePlace {
 
 /// An address that does not name a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
+pub enum StoreAddressError {
     /// Neither of the two.
     #[error("`{0}` is not a store; write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`")]
     Unknown(String),
@@ -24,20 +24,20 @@ pub enum PlaceError {
     NoPath,
 }
 
-impl FromStr for StorePlace {
-    type Err = PlaceError;
+impl FromStr for StoreAddress {
+    type Err = StoreAddressError;
 
-    fn from_str(text: &str) -> Result<StorePlace, PlaceError> {
+    fn from_str(text: &str) -> Result<StoreAddress, StoreAddressError> {
         if let Some(path) = text.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return if path.is_empty() {
-                Err(PlaceError::NoPath)
+                Err(StoreAddressError::NoPath)
             } else {
-                Ok(StorePlace::Sqlite(path.into()))
+                Ok(StoreAddress::Sqlite(path.into()))
             };
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Ok(StorePlace::Postgres(text.to_owned()));
+            return Ok(StoreAddress::Postgres(text.to_owned()));
         }
         // Whatever stands before an `@` may be a password, and so may parameters.
         let shown = text.rsplit_once('@').map_or(text.to_owned(), |(_, rest)| format!("…@{rest}"));
@@ -46,21 +46,21 @@ impl FromStr for StorePlace {
             let named =
                 |it: &str| it.split_once('=').map_or("…".to_owned(), |(name, _)| format!("{name}=…"));
             let shown: Vec<String> = text.split_whitespace().map(named).collect();
-            return Err(PlaceError::Unknown(shown.join(" ")));
+            return Err(StoreAddressError::Unknown(shown.join(" ")));
         }
         let shown = match shown.split_once('?') {
             Some((before, _)) => format!("{before}?…"),
             None => shown,
         };
-        Err(PlaceError::Unknown(shown))
+        Err(StoreAddressError::Unknown(shown))
     }
 }
 
-impl fmt::Display for StorePlace {
+impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StorePlace::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
-            StorePlace::Postgres(url) => {
+            StoreAddress::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            StoreAddress::Postgres(url) => {
                 let rest = url.split_once("://").map_or("", |(_, rest)| rest);
                 let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
                 // Parameters may hold secrets too.
@@ -70,7 +70,7 @@ impl fmt::Display for StorePlace {
     }
 }
 
-impl fmt::Debug for StorePlace {
+impl fmt::Debug for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, shown: &str) {
-        let place: Result<StorePlace, PlaceError> = text.parse();
+        let place: Result<StoreAddress, StoreAddressError> = text.parse();
         assert_eq!(place.map_or_else(|error| error.to_string(), |it| it.to_string()), shown);
     }
 

@@ -3,15 +3,15 @@
 use evenbeat_core::agenda::WINDOW_MAX;
 use evenbeat_core::time::Duration;
 
-use super::kind::{Kind, SHORTEST};
+use super::value_type::{SHORTEST, ValueType};
 
 /// One key.
 #[derive(Debug)]
 pub(super) struct Key {
     /// Dotted path; `<name>` is a placeholder for a user-chosen name.
     pub(super) path: &'static str,
-    pub(super) kind: Kind,
-    pub(super) default: Default,
+    pub(super) kind: ValueType,
+    pub(super) default: KeyDefault,
     /// Description for the reference.
     pub(super) meaning: &'static str,
     /// Whether this version uses the key. A key without effect is rejected and never shown, so that no one relies on a
@@ -21,58 +21,63 @@ pub(super) struct Key {
 
 /// The default of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Default {
+pub(super) enum KeyDefault {
     /// A fixed value, written as in a variable.
     Text(&'static str),
     /// A description of a default that depends on the machine or on another key.
-    Worked(&'static str),
+    Computed(&'static str),
 }
 
 /// The placeholder for a user-chosen name in a path.
 pub(super) const NAME: &str = "<name>";
 
-const ANY_LENGTH: Kind = Kind::Length { min: SHORTEST, max: Duration::LONGEST };
-const A_SECOND_OR_MORE: Kind = Kind::Length { min: Duration::from_secs(1), max: Duration::LONGEST };
-const AN_HOUR_OR_MORE: Kind = Kind::Length { min: Duration::from_hours(1), max: Duration::LONGEST };
-const ONE_OR_MORE: Kind = Kind::Count { min: 1, max: u32::MAX };
-const MAYBE_LENGTH: Kind = Kind::Optional(&ANY_LENGTH);
-const MAYBE_COUNT: Kind = Kind::Optional(&ONE_OR_MORE);
-const MAYBE_SIZE: Kind = Kind::Optional(&Kind::Size { min: 1 });
-const MAYBE_PATH: Kind = Kind::Optional(&Kind::Path);
+const ANY_LENGTH: ValueType = ValueType::Length { min: SHORTEST, max: Duration::LONGEST };
+const A_SECOND_OR_MORE: ValueType = ValueType::Length { min: Duration::from_secs(1), max: Duration::LONGEST };
+const AN_HOUR_OR_MORE: ValueType = ValueType::Length { min: Duration::from_hours(1), max: Duration::LONGEST };
+const ONE_OR_MORE: ValueType = ValueType::Count { min: 1, max: u32::MAX };
+const MAYBE_LENGTH: ValueType = ValueType::Optional(&ANY_LENGTH);
+const MAYBE_COUNT: ValueType = ValueType::Optional(&ONE_OR_MORE);
+const MAYBE_SIZE: ValueType = ValueType::Optional(&ValueType::Size { min: 1 });
+const MAYBE_PATH: ValueType = ValueType::Optional(&ValueType::Path);
 
-const fn key(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, kind, default: Default::Text(default), meaning, has_effect: true }
+const fn key(path: &'static str, kind: ValueType, default: &'static str, meaning: &'static str) -> Key {
+    Key { path, kind, default: KeyDefault::Text(default), meaning, has_effect: true }
 }
 
-const fn worked(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, kind, default: Default::Worked(default), meaning, has_effect: true }
+const fn computed(path: &'static str, kind: ValueType, default: &'static str, meaning: &'static str) -> Key {
+    Key { path, kind, default: KeyDefault::Computed(default), meaning, has_effect: true }
 }
 
 /// A key that this version does not support yet.
-const fn idle(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
+const fn idle(path: &'static str, kind: ValueType, default: &'static str, meaning: &'static str) -> Key {
     Key { has_effect: false, ..key(path, kind, default, meaning) }
 }
 
 const fn timing(path: &'static str, meaning: &'static str) -> Key {
-    worked(path, ANY_LENGTH, "set by `lease.profile`", meaning)
+    computed(path, ANY_LENGTH, "set by `lease.profile`", meaning)
 }
 
 /// The keys.
 pub(super) static KEYS: &[Key] = &[
-    worked("store", Kind::Store, "`sqlite:<data_dir>/evenbeat.db`", "where jobs and runs are stored"),
-    worked(
+    computed("store", ValueType::Store, "`sqlite:<data_dir>/evenbeat.db`", "where jobs and runs are stored"),
+    computed(
         "data_dir",
-        Kind::Path,
+        ValueType::Path,
         "`$STATE_DIRECTORY`, or `$XDG_STATE_HOME/evenbeat`, or `~/.local/state/evenbeat`",
         "directory for the node's own files: run logs, locks and the socket",
     ),
     key(
         "listen",
-        Kind::Address,
+        ValueType::Address,
         "127.0.0.1:8060",
         "address and port of the API; must be a loopback address, because this version has no authentication",
     ),
-    worked("socket", Kind::Path, "`<data_dir>/evenbeat.sock`", "Unix socket that the command line uses"),
+    computed(
+        "socket",
+        ValueType::Path,
+        "`<data_dir>/evenbeat.sock`",
+        "Unix socket that the command line uses",
+    ),
     idle(
         "tokens_file",
         MAYBE_PATH,
@@ -81,7 +86,7 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key(
         "scheduler_interval",
-        Kind::Length { min: Duration::from_millis(100), max: Duration::from_hours(1) },
+        ValueType::Length { min: Duration::from_millis(100), max: Duration::from_hours(1) },
         "5s",
         "how often to check the store for changes, even without a notification",
     ),
@@ -91,40 +96,40 @@ pub(super) static KEYS: &[Key] = &[
         "5m",
         "how long a run that was handed to a broker waits for a worker before it is given up",
     ),
-    key("default_plan", Kind::Text, "unlimited", "plan of tenants without a plan of their own"),
-    key("jobs", Kind::Paths, "", "job files or directories that `serve` applies when it starts"),
-    worked("node.name", Kind::NodeName, "the host name", "name of this node"),
+    key("default_plan", ValueType::Text, "unlimited", "plan of tenants without a plan of their own"),
+    key("jobs", ValueType::Paths, "", "job files or directories that `serve` applies when it starts"),
+    computed("node.name", ValueType::NodeName, "the host name", "name of this node"),
     key(
         "node.instance",
-        Kind::NodeName,
+        ValueType::NodeName,
         "main",
         "instance name, to tell several nodes of the same name apart",
     ),
-    worked(
+    computed(
         "pools.<name>.capacity",
-        Kind::Count { min: 0, max: 1_000_000 },
+        ValueType::Count { min: 0, max: 1_000_000 },
         "4 per core for the pool `default`, which always exists; required for any other",
         "how much this pool can run at the same time on this node, in units of cost",
     ),
     key(
         "pools.<name>.reserved",
-        Kind::Count { min: 0, max: 1_000_000 },
+        ValueType::Count { min: 0, max: 1_000_000 },
         "0",
         "units that only manual and short runs may use",
     ),
     key(
         "balance.by",
-        Kind::Word(&["runs", "work"]),
+        ValueType::Word(&["runs", "work"]),
         "runs",
         "what to balance: the number of starts, or starts weighted by expected length and cost",
     ),
     key(
         "balance.strategy",
-        Kind::Word(&["phase", "least_loaded", "none"]),
+        ValueType::Word(&["phase", "least_loaded", "none"]),
         "phase",
         "how start times are chosen: by all occurrences of a job, by the next one only, or not at all",
     ),
-    key("balance.slot_minutes", Kind::SlotMinutes, "15", "width of a slot in minutes"),
+    key("balance.slot_minutes", ValueType::SlotMinutes, "15", "width of a slot in minutes"),
     key(
         "balance.first_run_within",
         MAYBE_LENGTH,
@@ -133,13 +138,13 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key(
         "dispatch.lookahead",
-        Kind::Truth,
+        ValueType::Truth,
         "true",
         "whether to hold room for jobs that will soon need it more",
     ),
     key(
         "dispatch.late_share",
-        Kind::Count { min: 0, max: 100 },
+        ValueType::Count { min: 0, max: 100 },
         "50",
         "percentage of capacity that late jobs may use while other jobs can still be on time",
     ),
@@ -159,13 +164,13 @@ pub(super) static KEYS: &[Key] = &[
     key("dispatch.prefer_for", MAYBE_LENGTH, "2s", "how long to leave a job to the node that should take it"),
     key(
         "dispatch.batch",
-        Kind::Count { min: 1, max: 10_000 },
+        ValueType::Count { min: 1, max: 10_000 },
         "1000",
         "maximum number of runs to claim at once",
     ),
     key(
         "agenda.lookahead",
-        Kind::Length { min: Duration::from_mins(1), max: WINDOW_MAX },
+        ValueType::Length { min: Duration::from_mins(1), max: WINDOW_MAX },
         "1h",
         "how far ahead occurrences are computed",
     ),
@@ -177,7 +182,7 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key(
         "lease.profile",
-        Kind::Word(&["default", "fast"]),
+        ValueType::Word(&["default", "fast"]),
         "default",
         "how quickly other nodes take over the runs of a dead node; must be the same on all nodes. `fast` needs a fast and \
          reliable network. SQLite needs no leases",
@@ -233,7 +238,7 @@ pub(super) static KEYS: &[Key] = &[
         "none",
         "maximum size of a tenant's data; jobs are paused at 90%",
     ),
-    worked("tenants.<name>.plan", Kind::Text, "`default_plan`", "plan of the tenant"),
+    computed("tenants.<name>.plan", ValueType::Text, "`default_plan`", "plan of the tenant"),
     key(
         "quota.max_concurrent_jobs",
         MAYBE_COUNT,
@@ -249,17 +254,17 @@ pub(super) static KEYS: &[Key] = &[
         "none",
         "maximum size of all data, across all tenants; jobs are paused at 90%",
     ),
-    key("commands.allow_shell", Kind::Truth, "false", "whether jobs may use `shell = true`"),
+    key("commands.allow_shell", ValueType::Truth, "false", "whether jobs may use `shell = true`"),
     key(
         "commands.grace",
         ANY_LENGTH,
         "10s",
         "how long a run may take to stop after SIGTERM, unless its job sets `grace`",
     ),
-    key("commands.output_max", Kind::Size { min: 1 << 10 }, "10MiB", "how much output of a run is kept"),
+    key("commands.output_max", ValueType::Size { min: 1 << 10 }, "10MiB", "how much output of a run is kept"),
     key(
         "commands.env_pass",
-        Kind::VariableNames,
+        ValueType::VariableNames,
         "",
         "environment variables that every run inherits from the node",
     ),
@@ -286,12 +291,17 @@ pub(super) static KEYS: &[Key] = &[
     key("retention.logs", AN_HOUR_OR_MORE, "14d", "how long the output of runs is kept"),
     key("retention.scores", AN_HOUR_OR_MORE, "30d", "how long the history of the distribution score is kept"),
     key("retention.audit", AN_HOUR_OR_MORE, "365d", "how long audit entries are kept"),
-    idle("alerts.score_below", Kind::Share, "0.6", "distribution score below which an alert is sent"),
-    idle("queue.topic", Kind::Text, "job.start", "topic for start messages, unless a job sets its own"),
-    key("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"]), "info", "lowest level to log"),
+    idle("alerts.score_below", ValueType::Share, "0.6", "distribution score below which an alert is sent"),
+    idle("queue.topic", ValueType::Text, "job.start", "topic for start messages, unless a job sets its own"),
+    key(
+        "log.level",
+        ValueType::Word(&["error", "warn", "info", "debug", "trace"]),
+        "info",
+        "lowest level to log",
+    ),
     key(
         "log.format",
-        Kind::Word(&["auto", "human", "json"]),
+        ValueType::Word(&["auto", "human", "json"]),
         "auto",
         "log format; `auto` is `human` on a terminal and `json` elsewhere",
     ),

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use evenbeat_core::value::{self, Step, Value};
 
-use super::kind::Trouble;
 use super::mask::masked;
-use crate::jobfile::tree::{self, About};
-use crate::jobfile::{Lines, Spans};
+use super::value_type::ValueError;
+use crate::jobfile::tree::{self, TextDescription};
+use crate::jobfile::{LineIndex, Spans};
 
 /// The entries of a table.
 pub(super) type Table = Vec<Entry>;
@@ -18,27 +18,27 @@ pub(super) type Table = Vec<Entry>;
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) name_span: Range<usize>,
-    pub(super) node: Node,
+    pub(super) node: TomlNode,
     pub(super) span: Range<usize>,
 }
 
 /// A table, or anything else.
 #[derive(Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum TomlNode {
     Table(Table),
     Value(Value),
 }
 
 /// A syntax error.
-pub(super) type Broken = (Range<usize>, Trouble);
+pub(super) type SyntaxError = (Range<usize>, ValueError);
 
 /// Parses a text. Returns all errors, at most one per line.
-pub(super) fn parse(text: &str) -> Result<Table, Vec<Broken>> {
+pub(super) fn parse(text: &str) -> Result<Table, Vec<SyntaxError>> {
     // Errors quote the text, which may contain a secret.
-    let about = About { shown: &masked(text), what_is: "the configuration is" };
-    let tree = tree::parse(text, &Lines::of(text), about).map_err(|broken| {
-        let trouble = |it: tree::Broken| Trouble { message: it.message, label: None, help: it.help };
-        broken.into_iter().map(|it| (it.span.clone(), trouble(it))).collect::<Vec<Broken>>()
+    let about = TextDescription { shown: &masked(text), what_is: "the configuration is" };
+    let tree = tree::parse(text, &LineIndex::of(text), about).map_err(|errors| {
+        let error = |it: tree::TomlError| ValueError { message: it.message, label: None, help: it.help };
+        errors.into_iter().map(|it| (it.span.clone(), error(it))).collect::<Vec<SyntaxError>>()
     })?;
     Ok(entries(tree.table, &tree.spans))
 }
@@ -50,8 +50,8 @@ fn entries(table: value::Table, spans: &Spans) -> Table {
             let below = spans.below.get(&Step::Key(name.clone())).cloned().unwrap_or_default();
             let (name_span, span) = (below.key.clone().unwrap_or_default(), below.value.clone());
             let node = match value {
-                Value::Table(inner) => Node::Table(entries(inner, &below)),
-                other => Node::Value(other),
+                Value::Table(inner) => TomlNode::Table(entries(inner, &below)),
+                other => TomlNode::Value(other),
             };
             Entry { name, name_span, node, span }
         })
@@ -61,26 +61,26 @@ fn entries(table: value::Table, spans: &Spans) -> Table {
 }
 
 /// Parses a single value, as in a variable.
-pub(super) fn parse_value(text: &str) -> Result<Node, Vec<Broken>> {
+pub(super) fn parse_value(text: &str) -> Result<TomlNode, Vec<SyntaxError>> {
     const BEFORE: &str = "value=";
     let back = |span: Range<usize>| {
         let shift = |at: usize| at.saturating_sub(BEFORE.len()).min(text.len());
         shift(span.start)..shift(span.end)
     };
-    let moved = |broken: Vec<Broken>| -> Vec<Broken> {
-        broken.into_iter().map(|(span, it)| (back(span), it)).collect()
+    let moved = |errors: Vec<SyntaxError>| -> Vec<SyntaxError> {
+        errors.into_iter().map(|(span, it)| (back(span), it)).collect()
     };
     let mut table = parse(&format!("{BEFORE}{text}")).map_err(moved)?;
     let Some(entry) = table.pop().filter(|_| table.is_empty()) else {
-        return Err(vec![(0..0, Trouble::new("more than one value", "one too many", None))]);
+        return Err(vec![(0..0, ValueError::new("more than one value", "one too many", None))]);
     };
     Ok(shifted(entry.node, &back))
 }
 
-fn shifted(node: Node, back: &impl Fn(Range<usize>) -> Range<usize>) -> Node {
+fn shifted(node: TomlNode, back: &impl Fn(Range<usize>) -> Range<usize>) -> TomlNode {
     match node {
-        Node::Value(value) => Node::Value(value),
-        Node::Table(table) => Node::Table(
+        TomlNode::Value(value) => TomlNode::Value(value),
+        TomlNode::Table(table) => TomlNode::Table(
             table
                 .into_iter()
                 .map(|it| Entry {
@@ -100,9 +100,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
-        let broken = parse(text).unwrap_err();
+        let errors = parse(text).unwrap_err();
         let shown: Vec<(&str, &str)> =
-            broken.iter().map(|(span, it)| (&text[span.clone()], it.message.as_str())).collect();
+            errors.iter().map(|(span, it)| (&text[span.clone()], it.message.as_str())).collect();
         assert_eq!(shown, expected);
     }
 
@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn a_secret_without_quotes_is_not_repeated() {
-        let broken = parse("store = postgres://ann:pw@db/beat\n").unwrap_err();
-        assert!(broken.iter().all(|(_, it)| !it.message.contains("pw")), "{broken:?}");
+        let errors = parse("store = postgres://ann:pw@db/beat\n").unwrap_err();
+        assert!(errors.iter().all(|(_, it)| !it.message.contains("pw")), "{errors:?}");
     }
 
     #[test]
     fn a_value_by_itself_knows_its_places() {
         let text = "{a={b=1}}";
-        let Ok(Node::Table(table)) = parse_value(text) else { panic!("not a table") };
-        let Node::Table(inner) = &table[0].node else { panic!("not a table") };
+        let Ok(TomlNode::Table(table)) = parse_value(text) else { panic!("not a table") };
+        let TomlNode::Table(inner) = &table[0].node else { panic!("not a table") };
         assert_eq!((&text[table[0].name_span.clone()], &text[inner[0].span.clone()]), ("a", "1"));
         assert!(parse_value("1\nb=2").is_err());
         assert!(parse_value("[").is_err());

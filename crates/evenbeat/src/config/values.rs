@@ -12,7 +12,7 @@ use evenbeat_core::rules::Rules;
 use evenbeat_core::store::{CounterLimit, Retention};
 use evenbeat_core::time::Duration;
 
-use super::store_address::StorePlace;
+use super::store_address::StoreAddress;
 
 /// Rows to delete at once when history is trimmed. Small enough that other requests do not have to wait.
 pub const TRIM_MOST: usize = 1_000;
@@ -21,7 +21,7 @@ pub const TRIM_MOST: usize = 1_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Where jobs and runs are stored.
-    pub store: StorePlace,
+    pub store: StoreAddress,
     /// Directory for the node's own files.
     pub data_dir: PathBuf,
     /// Address of the API and the web pages.
@@ -48,20 +48,20 @@ pub struct Config {
     pub lease: Timings,
     /// How long a published run waits for a worker.
     pub start_within: Duration,
-    /// Limits of sites.
+    /// QuotaLimits of sites.
     pub sites: BTreeMap<Site, CounterLimit>,
-    /// Limits by plan; `free` and `unlimited` always exist.
-    pub plans: BTreeMap<String, Limits>,
+    /// QuotaLimits by plan; `free` and `unlimited` always exist.
+    pub plans: BTreeMap<String, QuotaLimits>,
     /// The plans of tenants; each of them exists.
     pub tenants: BTreeMap<Tenant, String>,
     /// The plan of all other tenants.
     pub default_plan: String,
-    /// Limits of all tenants together.
-    pub quota: Limits,
+    /// QuotaLimits of all tenants together.
+    pub quota: QuotaLimits,
     /// Settings for commands.
     pub commands: RunSettings,
     /// How long history is kept.
-    pub retention: KeepFor,
+    pub retention: RetentionSettings,
     /// The distribution score below which an alert is sent.
     pub score_below: f64,
     /// Topic for start messages.
@@ -72,7 +72,7 @@ pub struct Config {
     pub jobs: Vec<PathBuf>,
 }
 
-/// The agenda of coming occurrences.
+/// The agenda of coming occurrences (D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgendaSettings {
     /// How far ahead occurrences are computed.
@@ -81,9 +81,15 @@ pub struct AgendaSettings {
     pub rebuild_every: Duration,
 }
 
-/// Limits of a plan, or of all tenants together (Q1).
+impl Default for AgendaSettings {
+    fn default() -> AgendaSettings {
+        AgendaSettings { lookahead: Duration::from_hours(1), rebuild_every: Duration::from_secs(30) }
+    }
+}
+
+/// QuotaLimits of a plan, or of all tenants together (Q1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct QuotaLimits {
     /// Concurrent jobs.
     pub max_concurrent_jobs: Option<u32>,
     /// Length of a run.
@@ -117,7 +123,7 @@ pub struct RunSettings {
 
 /// How long history is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeepFor {
+pub struct RetentionSettings {
     /// Ended runs.
     pub runs: Duration,
     /// Records of occurrences without a run.
@@ -163,8 +169,10 @@ pub enum LogFormat {
 impl Config {
     /// The settings of this node's engine.
     pub fn settings(&self) -> Settings {
-        let open_of =
-            |limits: Limits| CounterLimit { max_open: limits.max_concurrent_jobs, ..CounterLimit::default() };
+        let open_of = |limits: QuotaLimits| CounterLimit {
+            max_open: limits.max_concurrent_jobs,
+            ..CounterLimit::default()
+        };
         // Include tenants without limits, so that the default plan does not apply to them.
         let tenants = || self.tenants.keys().map(|tenant| (tenant.clone(), self.limits_of(tenant)));
         let others = self.limits_of_plan(&self.default_plan);
@@ -172,8 +180,8 @@ impl Config {
             node: self.node.clone(),
             // A single process owns the file, so its lock is the lease.
             lease: match self.store {
-                StorePlace::Sqlite(_) => None,
-                StorePlace::Postgres(_) => Some(self.lease),
+                StoreAddress::Sqlite(_) => None,
+                StoreAddress::Postgres(_) => Some(self.lease),
             },
             pools: self.pools.clone(),
             sites: self.sites.clone(),
@@ -200,12 +208,12 @@ impl Config {
 
     /// How long the store keeps history.
     pub fn retention(&self) -> Retention {
-        let KeepFor { runs, records, audit, .. } = self.retention;
+        let RetentionSettings { runs, records, audit, .. } = self.retention;
         Retention::new(runs, records, audit, TRIM_MOST)
     }
 
     /// The limits of a tenant's plan.
-    pub fn limits_of(&self, tenant: &Tenant) -> Limits {
+    pub fn limits_of(&self, tenant: &Tenant) -> QuotaLimits {
         self.limits_of_plan(self.plan_of(tenant))
     }
 
@@ -214,7 +222,7 @@ impl Config {
         self.tenants.get(tenant).unwrap_or(&self.default_plan)
     }
 
-    pub(crate) fn limits_of_plan(&self, plan: &str) -> Limits {
+    pub(crate) fn limits_of_plan(&self, plan: &str) -> QuotaLimits {
         self.plans.get(plan).copied().unwrap_or_default()
     }
 }

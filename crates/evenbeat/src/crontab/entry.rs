@@ -7,7 +7,7 @@ const N_FIELDS: usize = 5;
 
 /// One line, split into its parts but not parsed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum CrontabLine<'a> {
     /// Blank, or a comment.
     Nothing,
     /// `NAME=value`.
@@ -18,26 +18,26 @@ pub(super) enum Line<'a> {
     TooShort { line: Piece<'a>, n_words: usize },
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn of(line: Piece<'a>) -> Line<'a> {
+impl<'a> CrontabLine<'a> {
+    pub(super) fn of(line: Piece<'a>) -> CrontabLine<'a> {
         let line = line.trimmed();
         if line.text.is_empty() || line.text.starts_with('#') {
-            return Line::Nothing;
+            return CrontabLine::Nothing;
         }
         if let Some((name, value)) = assignment(line) {
-            return Line::Assignment { name, value };
+            return CrontabLine::Assignment { name, value };
         }
         if line.text.starts_with('@') {
             let (schedule, rest) = line.first_word();
-            return Line::Entry { schedule, rest };
+            return CrontabLine::Entry { schedule, rest };
         }
         let (words, rest) = line.words(N_FIELDS);
         match words.as_slice() {
             [first, .., last] if words.len() == N_FIELDS => {
                 let schedule = line.split_at(last.span().end - first.start).0;
-                Line::Entry { schedule, rest }
+                CrontabLine::Entry { schedule, rest }
             }
-            _ => Line::TooShort { line, n_words: words.len() },
+            _ => CrontabLine::TooShort { line, n_words: words.len() },
         }
     }
 }
@@ -86,11 +86,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let shown = match Line::of(Piece { text, start: 0 }) {
-            Line::Nothing => "nothing".to_owned(),
-            Line::Assignment { name, value } => format!("{name} := {}", value.text),
-            Line::Entry { schedule, rest } => format!("{} | {}", schedule.text, rest.text),
-            Line::TooShort { n_words, .. } => format!("too short: {n_words}"),
+        let shown = match CrontabLine::of(Piece { text, start: 0 }) {
+            CrontabLine::Nothing => "nothing".to_owned(),
+            CrontabLine::Assignment { name, value } => format!("{name} := {}", value.text),
+            CrontabLine::Entry { schedule, rest } => format!("{} | {}", schedule.text, rest.text),
+            CrontabLine::TooShort { n_words, .. } => format!("too short: {n_words}"),
         };
         assert_eq!(shown, expected, "{text:?}");
     }

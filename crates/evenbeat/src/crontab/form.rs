@@ -1,6 +1,6 @@
 //! Detects whether a crontab has a user before each command.
 
-use super::entry::Line;
+use super::entry::CrontabLine;
 
 /// Users that are never programs. One of them before a command is enough to detect the system form.
 const SURE_USERS: [&str; 4] = ["root", "www-data", "nobody", "daemon"];
@@ -21,10 +21,10 @@ pub enum CrontabForm {
 
 impl CrontabForm {
     /// Detects the form of a file.
-    pub(super) fn of<'a>(lines: impl Iterator<Item = Line<'a>>) -> CrontabForm {
+    pub(super) fn of<'a>(lines: impl Iterator<Item = CrontabLine<'a>>) -> CrontabForm {
         let (mut any_known, mut all_fit) = (false, true);
         for line in lines {
-            let Line::Entry { rest, .. } = line else { continue };
+            let CrontabLine::Entry { rest, .. } = line else { continue };
             let (user, command) = rest.first_word();
             let is_one_of = |users: &[&str]| users.contains(&user.text) && !command.text.is_empty();
             if is_one_of(&SURE_USERS) {
@@ -45,7 +45,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: CrontabForm) {
-        assert_eq!(CrontabForm::of(lines(text).map(Line::of)), expected, "{text}");
+        assert_eq!(CrontabForm::of(lines(text).map(CrontabLine::of)), expected, "{text}");
     }
 
     #[test]

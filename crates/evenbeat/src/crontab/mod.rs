@@ -26,4 +26,4 @@ mod read;
 mod words;
 
 pub use form::{CrontabForm, SYSTEM_USERS};
-pub use read::{Crontab, CrontabEntry, LeftOut, LeftOutReason, looks_like_crontab, read};
+pub use read::{Crontab, CrontabEntry, SkipReason, SkippedEntry, looks_like_crontab, read};

@@ -10,7 +10,7 @@ use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::{Zone, Zones};
 
 use super::CrontabForm;
-use super::entry::{Line, command_text, is_pinned};
+use super::entry::{CrontabLine, command_text, is_pinned};
 use super::key::Keys;
 use super::words::{Piece, lines};
 use crate::jobfile::{Diagnostic, Diagnostics, FILE_BYTES_MAX, Severity, SourceText};
@@ -26,7 +26,7 @@ pub struct Crontab {
     /// Its entries, in order.
     pub entries: Vec<CrontabEntry>,
     /// Entries that never start by the clock.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedEntry>,
     /// Lines that cron would not understand either. As in cron, the other lines are still used.
     pub bad_lines: Option<Diagnostics>,
     /// Whether the file sets a zone for any entry.
@@ -48,8 +48,8 @@ pub struct CrontabEntry {
 
 /// An entry that never starts by the clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    pub why: LeftOutReason,
+pub struct SkippedEntry {
+    pub why: SkipReason,
     /// The command.
     pub command: String,
     /// Line number.
@@ -58,19 +58,19 @@ pub struct LeftOut {
 
 /// Why an entry never starts by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOutReason {
+pub enum SkipReason {
     /// `@reboot`.
     Reboot,
     /// Its date does not exist, as in `0 0 31 2 *`, which is a common way to disable a line.
     NoSuchDate,
 }
 
-impl LeftOutReason {
+impl SkipReason {
     /// A stable code.
     pub fn code(self) -> &'static str {
         match self {
-            LeftOutReason::Reboot => "reboot",
-            LeftOutReason::NoSuchDate => "no_such_date",
+            SkipReason::Reboot => "reboot",
+            SkipReason::NoSuchDate => "no_such_date",
         }
     }
 }
@@ -83,32 +83,32 @@ pub fn read(
     now: Timestamp,
     zones: &mut Zones,
 ) -> Result<Crontab, Diagnostics> {
-    let mut faults = Faults(Vec::new());
+    let mut errors = CrontabErrors(Vec::new());
     if FILE_BYTES_MAX < source.text.len() {
         let n = source.text.len();
         let message = format!("the file has {n} bytes, more than the {FILE_BYTES_MAX} allowed");
-        faults.say(None, message, None, Some("split it into several files"));
-        return Err(Diagnostics::new(std::slice::from_ref(source), faults.0));
+        errors.push(None, message, None, Some("split it into several files"));
+        return Err(Diagnostics::new(std::slice::from_ref(source), errors.0));
     }
-    let form = form.unwrap_or_else(|| CrontabForm::of(lines(&source.text).map(Line::of)));
-    let mut reading = Reading { now, zones, zone: Zone::utc(), keys: Keys::default(), faults };
+    let form = form.unwrap_or_else(|| CrontabForm::of(lines(&source.text).map(CrontabLine::of)));
+    let mut reader = CrontabReader { now, zones, zone: Zone::utc(), keys: Keys::default(), errors };
     let mut crontab =
         Crontab { form, entries: Vec::new(), left_out: Vec::new(), bad_lines: None, names_zone: false };
     for (idx, line) in lines(&source.text).enumerate() {
-        match Line::of(line) {
-            Line::Nothing => {}
-            Line::Assignment { name, value } => {
+        match CrontabLine::of(line) {
+            CrontabLine::Nothing => {}
+            CrontabLine::Assignment { name, value } => {
                 if matches!(name, "CRON_TZ" | "TZ") {
-                    reading.set_zone(value);
+                    reader.set_zone(value);
                     crontab.names_zone = true;
                 }
             }
-            Line::Entry { schedule, rest } => reading.entry(schedule, rest, idx + 1, &mut crontab),
-            Line::TooShort { line, n_words } => reading.faults.too_short(line, n_words, form),
+            CrontabLine::Entry { schedule, rest } => reader.entry(schedule, rest, idx + 1, &mut crontab),
+            CrontabLine::TooShort { line, n_words } => reader.errors.too_short(line, n_words, form),
         }
     }
-    if !reading.faults.0.is_empty() {
-        let bad_lines = Diagnostics::new(std::slice::from_ref(source), reading.faults.0);
+    if !reader.errors.0.is_empty() {
+        let bad_lines = Diagnostics::new(std::slice::from_ref(source), reader.errors.0);
         if crontab.entries.is_empty() && crontab.left_out.is_empty() {
             return Err(bad_lines);
         }
@@ -121,25 +121,25 @@ pub fn read(
 pub fn looks_like_crontab(text: &str) -> bool {
     let (mut n_entries, mut n_others) = (0_u32, 0_u32);
     for line in lines(text) {
-        match Line::of(line) {
-            Line::Entry { schedule, .. } if CronExpr::parse(schedule.text).is_ok() => n_entries += 1,
-            Line::Entry { .. } | Line::TooShort { .. } => n_others += 1,
-            Line::Nothing | Line::Assignment { .. } => {}
+        match CrontabLine::of(line) {
+            CrontabLine::Entry { schedule, .. } if CronExpr::parse(schedule.text).is_ok() => n_entries += 1,
+            CrontabLine::Entry { .. } | CrontabLine::TooShort { .. } => n_others += 1,
+            CrontabLine::Nothing | CrontabLine::Assignment { .. } => {}
         }
     }
     n_others < n_entries
 }
 
-struct Reading<'z> {
+struct CrontabReader<'z> {
     now: Timestamp,
     zones: &'z mut Zones,
     /// The zone of the lines that follow.
     zone: Zone,
     keys: Keys,
-    faults: Faults,
+    errors: CrontabErrors,
 }
 
-impl Reading<'_> {
+impl CrontabReader<'_> {
     fn set_zone(&mut self, value: Piece<'_>) {
         // C libraries accept `TZ=:Europe/Berlin` for a file. An empty value is UTC.
         let n_colon = usize::from(value.text.starts_with(':'));
@@ -150,7 +150,7 @@ impl Reading<'_> {
         }
         match self.zones.get(name.text) {
             Ok(zone) => self.zone = zone,
-            Err(error) => self.faults.say(Some(name.span()), error.to_string(), None, None),
+            Err(error) => self.errors.push(Some(name.span()), error.to_string(), None, None),
         }
     }
 
@@ -165,21 +165,21 @@ impl Reading<'_> {
         let text = command_text(command.text);
         let mut is_good = true;
         if text.is_empty() {
-            self.faults.no_command(schedule, rest, crontab.form);
+            self.errors.no_command(schedule, rest, crontab.form);
             is_good = false;
         } else if command.first_word().0.text == "*" || command.first_word().0.text == "?" {
-            self.faults.seconds(command.first_word().0);
+            self.errors.seconds(command.first_word().0);
             is_good = false;
         }
         if schedule.text.eq_ignore_ascii_case("@reboot") {
             if is_good {
-                crontab.left_out.push(LeftOut { why: LeftOutReason::Reboot, command: text, line });
+                crontab.left_out.push(SkippedEntry { why: SkipReason::Reboot, command: text, line });
             }
             return;
         }
         let Some(expr) = self.expr(schedule).filter(|_| is_good) else { return };
         if !self.has_date(&expr) {
-            crontab.left_out.push(LeftOut { why: LeftOutReason::NoSuchDate, command: text, line });
+            crontab.left_out.push(SkippedEntry { why: SkipReason::NoSuchDate, command: text, line });
             return;
         }
         let Some(key) = self.keys.next(&text, line) else { return };
@@ -198,13 +198,13 @@ impl Reading<'_> {
                 let Range { start, end } = error.span();
                 let span = schedule.start + start..schedule.start + end;
                 match &error {
-                    CronError::EveryNotCron { .. } => self.faults.say(
+                    CronError::EveryNotCron { .. } => self.errors.push(
                         Some(span),
                         "cron does not know `@every`".to_owned(),
                         None,
                         Some("write fields such as `*/15 * * * *`, or use a job file with `every = \"15m\"`"),
                     ),
-                    error => self.faults.say(Some(span), error.to_string(), None, None),
+                    error => self.errors.push(Some(span), error.to_string(), None, None),
                 }
                 None
             }
@@ -219,10 +219,10 @@ impl Reading<'_> {
     }
 }
 
-struct Faults(Vec<Diagnostic>);
+struct CrontabErrors(Vec<Diagnostic>);
 
-impl Faults {
-    fn say(
+impl CrontabErrors {
+    fn push(
         &mut self,
         span: Option<Range<usize>>,
         message: String,
@@ -244,7 +244,7 @@ impl Faults {
     fn too_short(&mut self, line: Piece<'_>, n_words: usize, form: CrontabForm) {
         let words = if n_words == 1 { "word" } else { "words" };
         let message = format!("the line has {n_words} {words}, too few for five fields and a command");
-        self.say(Some(line.span()), message, None, Some(usage(form)));
+        self.push(Some(line.span()), message, None, Some(usage(form)));
     }
 
     fn no_command(&mut self, schedule: Piece<'_>, rest: Piece<'_>, form: CrontabForm) {
@@ -254,12 +254,12 @@ impl Faults {
             let user = rest.first_word().0;
             (user.span(), format!("there is no command after the user `{}`", shortened(user.text)))
         };
-        self.say(Some(span), message, Some("expected a command after this"), Some(usage(form)));
+        self.push(Some(span), message, Some("expected a command after this"), Some(usage(form)));
     }
 
     fn seconds(&mut self, word: Piece<'_>) {
         let message = format!("`{}` would be run as the command; a crontab has no seconds field", word.text);
-        self.say(Some(word.span()), message, Some("the sixth word"), Some("remove the first field"));
+        self.push(Some(word.span()), message, Some("the sixth word"), Some("remove the first field"));
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
         let source = SourceText { name: "crontab".to_owned(), text: text.to_owned() };
         let now = "2026-02-04T10:00:00Z".parse().unwrap();
         read(&source, None, now, &mut Zones::new())
-            .unwrap_or_else(|faults| panic!("{}", faults.render(false)))
+            .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
     }
 
     #[track_caller]
@@ -356,8 +356,8 @@ mod tests {
         let exactly = "#".repeat(FILE_BYTES_MAX);
         assert_eq!(crontab(&exactly).entries, []);
         let source = SourceText { name: "crontab".to_owned(), text: exactly + "#" };
-        let faults = read(&source, None, Timestamp::UNIX_EPOCH, &mut Zones::new()).unwrap_err();
-        let messages: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
+        let errors = read(&source, None, Timestamp::UNIX_EPOCH, &mut Zones::new()).unwrap_err();
+        let messages: Vec<&str> = errors.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(messages, ["the file has 1048577 bytes, more than the 1048576 allowed"]);
     }
 }

@@ -12,7 +12,7 @@ use evenbeat_core::agenda::{Agenda, AgendaError, Source};
 use evenbeat_core::distribution::{Distribution, WindowHoursError};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::placement::{Balance, Ledger, LedgerJob};
-use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::time::{TimeWindow, Timestamp};
 use evenbeat_core::upcoming::Start;
 use tokio::sync::watch;
 
@@ -21,21 +21,7 @@ pub use follow::follow;
 
 use self::agenda::AgendaCell;
 use crate::clock::Clock;
-
-/// How the agenda is kept (D1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgendaSettings {
-    /// How far it looks.
-    pub lookahead: Duration,
-    /// How often it is rebuilt, whether or not anything has changed.
-    pub rebuild_every: Duration,
-}
-
-impl Default for AgendaSettings {
-    fn default() -> AgendaSettings {
-        AgendaSettings { lookahead: Duration::from_hours(1), rebuild_every: Duration::from_secs(30) }
-    }
-}
+use crate::config::AgendaSettings;
 
 /// The fleet as one process sees it. Copies share it.
 #[derive(Clone, Debug)]

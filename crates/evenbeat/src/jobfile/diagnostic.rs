@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::source::{Lines, Position, SourceText};
+use super::source::{LineIndex, Position, SourceText};
 
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ pub struct Note {
 /// All diagnostics about some files, in order of place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
-    sources: Vec<(SourceText, Lines)>,
+    sources: Vec<(SourceText, LineIndex)>,
     list: Vec<Diagnostic>,
 }
 
@@ -72,7 +72,7 @@ impl Diagnostics {
         list.sort_by(|one, other| (place(one), &one.message).cmp(&(place(other), &other.message)));
         // A bad default is reported once, however many jobs inherit it.
         list.dedup_by(|one, other| place(one) == place(other) && one.message == other.message);
-        let sources = sources.iter().map(|it| (it.clone(), Lines::of(&it.text))).collect();
+        let sources = sources.iter().map(|it| (it.clone(), LineIndex::of(&it.text))).collect();
         Diagnostics { sources, list }
     }
 

@@ -7,7 +7,7 @@ use evenbeat_core::value::{Step, Table, Value};
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::spans::Spans;
-use super::tree::Tree;
+use super::tree::TomlTree;
 
 /// The tables of a file.
 #[derive(Debug, Default)]
@@ -18,45 +18,45 @@ pub(super) struct Layout<'a> {
 }
 
 /// Sorts the tables of a file, and reports unknown ones.
-pub(super) fn layout(tree: &Tree, file_idx: usize) -> (Layout<'_>, Vec<Diagnostic>) {
-    let mut sorting = Sorting { file_idx, layout: Layout::default(), diagnostics: Vec::new() };
+pub(super) fn layout(tree: &TomlTree, file_idx: usize) -> (Layout<'_>, Vec<Diagnostic>) {
+    let mut builder = LayoutBuilder { file_idx, layout: Layout::default(), diagnostics: Vec::new() };
     for (name, value) in &tree.table {
         let Some(spans) = tree.spans.below.get(&Step::Key(name.clone())) else { continue };
         match (name.as_str(), value) {
-            ("job", Value::List(jobs)) => sorting.jobs(jobs, spans),
-            ("job", Value::Table(_)) => sorting.fault(
+            ("job", Value::List(jobs)) => builder.jobs(jobs, spans),
+            ("job", Value::Table(_)) => builder.fault(
                 spans.value.clone(),
                 name,
                 "`[job]` is a single table, but jobs are a list".to_owned(),
                 "write `[[job]]`, with two brackets",
             ),
-            ("defaults", Value::Table(table)) => sorting.layout.defaults = Some(table),
-            ("defaults", _) => sorting.fault(
+            ("defaults", Value::Table(table)) => builder.layout.defaults = Some(table),
+            ("defaults", _) => builder.fault(
                 spans.value.clone(),
                 name,
                 "`defaults` must be a table".to_owned(),
                 "write `[defaults]`, with one bracket",
             ),
-            ("template", Value::Table(templates)) => sorting.templates(templates, spans),
-            ("job" | "template", _) => sorting.fault(
+            ("template", Value::Table(templates)) => builder.templates(templates, spans),
+            ("job" | "template", _) => builder.fault(
                 spans.value.clone(),
                 name,
                 format!("`{name}` must be a table"),
                 "write each job as `[[job]]`, each template as `[template.NAME]`",
             ),
-            _ => sorting.stranger(name, value, spans),
+            _ => builder.unknown(name, value, spans),
         }
     }
-    (sorting.layout, sorting.diagnostics)
+    (builder.layout, builder.diagnostics)
 }
 
-struct Sorting<'a> {
+struct LayoutBuilder<'a> {
     file_idx: usize,
     layout: Layout<'a>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl<'a> Sorting<'a> {
+impl<'a> LayoutBuilder<'a> {
     fn jobs(&mut self, jobs: &'a [Value], spans: &'a Spans) {
         for (idx, job) in jobs.iter().enumerate() {
             let Some(spans) = spans.below.get(&Step::Index(idx)) else { continue };
@@ -89,7 +89,7 @@ impl<'a> Sorting<'a> {
         }
     }
 
-    fn stranger(&mut self, name: &str, value: &Value, spans: &Spans) {
+    fn unknown(&mut self, name: &str, value: &Value, spans: &Spans) {
         let is_field = !matches!(value, Value::Table(_) | Value::List(_));
         let of_tables = matches!(value, Value::List(list) if list.iter().any(|it| it.as_table().is_some()));
         let near = nearest(name, ["job", "defaults", "template"]);

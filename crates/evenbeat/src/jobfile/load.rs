@@ -12,12 +12,12 @@ use evenbeat_core::zone::Zones;
 use super::diagnostic::{Diagnostic, Diagnostics, Note, Severity};
 use super::fault::Context;
 use super::layout::{Layout, layout};
-use super::source::{FILE_BYTES_MAX, Lines, SourceText};
-use super::tree::{self, About, Tree};
+use super::source::{FILE_BYTES_MAX, LineIndex, SourceText};
+use super::tree::{self, TextDescription, TomlTree};
 
 /// The jobs of some files.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Loaded {
+pub struct LoadedFiles {
     /// The files, in the given order.
     pub files: Vec<JobFile>,
     /// Warnings.
@@ -26,9 +26,9 @@ pub struct Loaded {
     pub unsupported: Diagnostics,
 }
 
-impl Loaded {
+impl LoadedFiles {
     /// Fails if this version cannot run all jobs.
-    pub fn supported(self) -> Result<Loaded, Diagnostics> {
+    pub fn supported(self) -> Result<LoadedFiles, Diagnostics> {
         if self.unsupported.is_empty() { Ok(self) } else { Err(self.unsupported) }
     }
 }
@@ -56,25 +56,25 @@ pub struct LoadedJob {
 }
 
 /// Reads job files together, so that duplicate keys are found across files.
-pub fn load(files: &[SourceText], now: Timestamp, zones: &mut Zones) -> Result<Loaded, Diagnostics> {
+pub fn load(files: &[SourceText], now: Timestamp, zones: &mut Zones) -> Result<LoadedFiles, Diagnostics> {
     let keys = BTreeMap::new();
     let (errors, warnings, unsupported) = (Vec::new(), Vec::new(), Vec::new());
-    let mut loading = Loading { now, zones, keys, errors, warnings, unsupported };
+    let mut loader = FileLoader { now, zones, keys, errors, warnings, unsupported };
     let mut loaded = Vec::new();
     for (file_idx, file) in files.iter().enumerate() {
-        loaded.push(JobFile { name: file.name.clone(), jobs: loading.file(file, file_idx) });
+        loaded.push(JobFile { name: file.name.clone(), jobs: loader.file(file, file_idx) });
     }
-    if loading.errors.is_empty() {
-        return Ok(Loaded {
+    if loader.errors.is_empty() {
+        return Ok(LoadedFiles {
             files: loaded,
-            warnings: Diagnostics::new(files, loading.warnings),
-            unsupported: Diagnostics::new(files, loading.unsupported),
+            warnings: Diagnostics::new(files, loader.warnings),
+            unsupported: Diagnostics::new(files, loader.unsupported),
         });
     }
-    Err(Diagnostics::new(files, loading.errors))
+    Err(Diagnostics::new(files, loader.errors))
 }
 
-struct Loading<'z> {
+struct FileLoader<'z> {
     now: Timestamp,
     zones: &'z mut Zones,
     /// Where each key was first used.
@@ -84,9 +84,9 @@ struct Loading<'z> {
     unsupported: Vec<Diagnostic>,
 }
 
-impl Loading<'_> {
+impl FileLoader<'_> {
     fn file(&mut self, file: &SourceText, file_idx: usize) -> Vec<LoadedJob> {
-        let lines = Lines::of(&file.text);
+        let lines = LineIndex::of(&file.text);
         let Some(tree) = self.tree(file, &lines, file_idx) else { return Vec::new() };
         let (layout, faults) = layout(&tree, file_idx);
         self.errors.extend(faults);
@@ -106,7 +106,7 @@ impl Loading<'_> {
         self.jobs(&lines, context, &layout, &templates, &defaults)
     }
 
-    fn tree(&mut self, file: &SourceText, lines: &Lines, file_idx: usize) -> Option<Tree> {
+    fn tree(&mut self, file: &SourceText, lines: &LineIndex, file_idx: usize) -> Option<TomlTree> {
         let fault = |span, message, help| Diagnostic {
             severity: Severity::Error,
             file_idx,
@@ -123,11 +123,11 @@ impl Loading<'_> {
             self.errors.push(fault(None, message, Some("split it into several files".to_owned())));
             return None;
         }
-        match tree::parse(&file.text, lines, About::job_file(&file.text)) {
+        match tree::parse(&file.text, lines, TextDescription::job_file(&file.text)) {
             Ok(tree) => Some(tree),
-            Err(broken) => {
-                let broken = broken.into_iter().map(|it| fault(Some(it.span), it.message, it.help));
-                self.errors.extend(broken);
+            Err(errors) => {
+                let errors = errors.into_iter().map(|it| fault(Some(it.span), it.message, it.help));
+                self.errors.extend(errors);
                 None
             }
         }
@@ -135,7 +135,7 @@ impl Loading<'_> {
 
     fn jobs(
         &mut self,
-        lines: &Lines,
+        lines: &LineIndex,
         context: Context<'_>,
         layout: &Layout<'_>,
         templates: &BTreeMap<&str, JobSpec>,

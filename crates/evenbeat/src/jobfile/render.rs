@@ -5,7 +5,7 @@ use std::ops::Range;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::diagnostic::{Diagnostic, Severity};
-use super::source::{Lines, SourceText};
+use super::source::{LineIndex, SourceText};
 
 /// Line width for rendering. Wide enough for any message and for a long command.
 const WIDTH: usize = 140;
@@ -21,7 +21,7 @@ struct Mark<'a> {
     label: Option<&'a str>,
 }
 
-pub(super) fn render(sources: &[(SourceText, Lines)], diagnostics: &[Diagnostic], color: bool) -> String {
+pub(super) fn render(sources: &[(SourceText, LineIndex)], diagnostics: &[Diagnostic], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() }.term_width(WIDTH);
     let mut text = String::new();
     for diagnostic in diagnostics.iter().take(SHOWN_MAX) {
@@ -34,7 +34,7 @@ pub(super) fn render(sources: &[(SourceText, Lines)], diagnostics: &[Diagnostic]
     text
 }
 
-fn group<'a>(sources: &'a [(SourceText, Lines)], diagnostic: &'a Diagnostic) -> Group<'a> {
+fn group<'a>(sources: &'a [(SourceText, LineIndex)], diagnostic: &'a Diagnostic) -> Group<'a> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -78,7 +78,7 @@ fn marks(diagnostic: &Diagnostic) -> Vec<Mark<'_>> {
 ///
 /// The renderer scans all lines it is given, which would be slow for many errors in a long file.
 fn snippet<'a>(
-    sources: &'a [(SourceText, Lines)],
+    sources: &'a [(SourceText, LineIndex)],
     marks: &[&Mark<'a>],
 ) -> Option<Snippet<'a, Annotation<'a>>> {
     let (source, lines) = sources.get(marks.first()?.file_idx)?;

@@ -23,11 +23,11 @@ pub struct Position {
 
 /// The byte offsets of all lines, for fast lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lines(Vec<usize>);
+pub(crate) struct LineIndex(Vec<usize>);
 
-impl Lines {
-    pub(crate) fn of(text: &str) -> Lines {
-        Lines([0].into_iter().chain(text.match_indices('\n').map(|(idx, _)| idx + 1)).collect())
+impl LineIndex {
+    pub(crate) fn of(text: &str) -> LineIndex {
+        LineIndex([0].into_iter().chain(text.match_indices('\n').map(|(idx, _)| idx + 1)).collect())
     }
 
     /// The line of a byte, from 0.
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn lines_and_columns_begin_at_one_and_count_characters() {
         let text = "a\näb\n";
-        let lines = Lines::of(text);
+        let lines = LineIndex::of(text);
         let at = |byte| {
             let Position { line, column } = lines.position(text, byte);
             (line, column)
@@ -64,6 +64,6 @@ mod tests {
         assert_eq!((at(0), at(1), at(2), at(4), at(5)), ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3)));
         assert_eq!((at(6), at(99)), ((3, 1), (3, 1)));
         assert_eq!((lines.start(1, text), lines.start(9, text)), (2, 6));
-        assert_eq!(Lines::of("").position("", 0), Position { line: 1, column: 1 });
+        assert_eq!(LineIndex::of("").position("", 0), Position { line: 1, column: 1 });
     }
 }

@@ -7,7 +7,7 @@ use evenbeat_core::value::{Step, Table, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::source::Lines;
+use super::source::LineIndex;
 use super::spans::Spans;
 
 /// Maximum nesting depth of tables and lists.
@@ -15,14 +15,14 @@ const DEPTH_MAX: usize = 32;
 
 /// A parsed file.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct TomlTree {
     pub(crate) table: Table,
     pub(crate) spans: Spans,
 }
 
 /// A syntax error.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct TomlError {
     pub(crate) span: Range<usize>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
@@ -30,17 +30,17 @@ pub(crate) struct Broken {
 
 /// How to describe a text in errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About<'a> {
+pub(crate) struct TextDescription<'a> {
     /// The same text with secrets masked, byte by byte.
     pub(crate) shown: &'a str,
     /// The subject of a sentence: `job files are`.
     pub(crate) what_is: &'static str,
 }
 
-impl<'a> About<'a> {
+impl<'a> TextDescription<'a> {
     /// For a job file, which contains no secrets.
-    pub(crate) fn job_file(text: &'a str) -> About<'a> {
-        About { shown: text, what_is: "job files are" }
+    pub(crate) fn job_file(text: &'a str) -> TextDescription<'a> {
+        TextDescription { shown: text, what_is: "job files are" }
     }
 }
 
@@ -48,7 +48,11 @@ impl<'a> About<'a> {
 const UNQUOTED: &str = "string values must be quoted";
 
 /// Parses a text as TOML. Returns all errors, at most one per line.
-pub(crate) fn parse(text: &str, lines: &Lines, about: About<'_>) -> Result<Tree, Vec<Broken>> {
+pub(crate) fn parse(
+    text: &str,
+    lines: &LineIndex,
+    about: TextDescription<'_>,
+) -> Result<TomlTree, Vec<TomlError>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let syntax_error = |error: &toml::de::Error| {
         let span = error.span().unwrap_or(0..0);
@@ -59,29 +63,29 @@ pub(crate) fn parse(text: &str, lines: &Lines, about: About<'_>) -> Result<Tree,
             syntax_error(about, span, error.message())
         }
     };
-    let mut broken: Vec<Broken> = errors.iter().map(syntax_error).collect();
+    let mut errors: Vec<TomlError> = errors.iter().map(syntax_error).collect();
     let mut spans = Spans::default();
-    let mut reading = Reading { broken: Vec::new() };
-    let table = reading.table(table.get_ref(), &mut spans, 1);
+    let mut builder = TreeBuilder { errors: Vec::new() };
+    let table = builder.table(table.get_ref(), &mut spans, 1);
     // Do not check the values of a file that could not be parsed completely.
-    if broken.is_empty() {
-        broken = reading.broken;
+    if errors.is_empty() {
+        errors = builder.errors;
     }
-    if broken.is_empty() {
-        return Ok(Tree { table, spans });
+    if errors.is_empty() {
+        return Ok(TomlTree { table, spans });
     }
-    broken.sort_by_key(|it| it.span.start);
+    errors.sort_by_key(|it| it.span.start);
     // After the first error in a line, the parser guesses, and further errors are mostly about its guess.
-    broken.dedup_by_key(|it| lines.line_idx(it.span.start));
-    Err(broken)
+    errors.dedup_by_key(|it| lines.line_idx(it.span.start));
+    Err(errors)
 }
 
-fn syntax_error(about: About<'_>, span: Range<usize>, message: &str) -> Broken {
+fn syntax_error(about: TextDescription<'_>, span: Range<usize>, message: &str) -> TomlError {
     let written = shortened(about.shown.get(span.clone()).unwrap_or_default());
     if message == "duplicate key" {
         let help = if written == "job" { "write each job as `[[job]]`" } else { "keep one of them" };
         let message = format!("`{written}` is set twice in the same table");
-        return Broken { span, message, help: Some(help.to_owned()) };
+        return TomlError { span, message, help: Some(help.to_owned()) };
     }
     let unquoted = message.starts_with(UNQUOTED);
     let (message, help) = match (unquoted, written.as_str()) {
@@ -92,7 +96,7 @@ fn syntax_error(about: About<'_>, span: Range<usize>, message: &str) -> Broken {
         }
         (false, _) => (message.to_owned(), None),
     };
-    Broken { span, message: format!("not valid TOML: {message}"), help }
+    TomlError { span, message: format!("not valid TOML: {message}"), help }
 }
 
 /// The word at a byte: everything up to the next separator.
@@ -103,11 +107,11 @@ fn word_around(text: &str, at: usize) -> Range<usize> {
     at - n_before..at + after.find(is_end).unwrap_or(after.len())
 }
 
-struct Reading {
-    broken: Vec<Broken>,
+struct TreeBuilder {
+    errors: Vec<TomlError>,
 }
 
-impl Reading {
+impl TreeBuilder {
     fn table(&mut self, table: &DeTable<'_>, spans: &mut Spans, depth: usize) -> Table {
         let mut read = Table::new();
         for (key, value) in table {
@@ -135,7 +139,7 @@ impl Reading {
             }
             DeValue::Array(_) | DeValue::Table(_) if DEPTH_MAX < depth => {
                 let message = format!("nested deeper than the {DEPTH_MAX} levels allowed");
-                self.broken.push(Broken { span: value.span(), message, help: None });
+                self.errors.push(TomlError { span: value.span(), message, help: None });
                 Value::Null
             }
             DeValue::Array(values) => {
@@ -154,7 +158,7 @@ impl Reading {
     fn number(&mut self, read: Option<Value>, span: Range<usize>, written: &str) -> Value {
         read.unwrap_or_else(|| {
             let message = format!("the number `{}` is too large", shortened(written));
-            self.broken.push(Broken { span, message, help: None });
+            self.errors.push(TomlError { span, message, help: None });
             Value::Null
         })
     }
@@ -164,15 +168,15 @@ impl Reading {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Tree, Vec<Broken>> {
-        super::parse(text, &Lines::of(text), About::job_file(text))
+    fn parse(text: &str) -> Result<TomlTree, Vec<TomlError>> {
+        super::parse(text, &LineIndex::of(text), TextDescription::job_file(text))
     }
 
     #[track_caller]
     fn check_broken(text: &str, expected: &[(&str, &str)]) {
-        let broken = parse(text).unwrap_err();
+        let errors = parse(text).unwrap_err();
         let shown: Vec<(&str, &str)> =
-            broken.iter().map(|it| (&text[it.span.clone()], it.message.as_str())).collect();
+            errors.iter().map(|it| (&text[it.span.clone()], it.message.as_str())).collect();
         assert_eq!(shown, expected);
     }
 
@@ -203,8 +207,8 @@ mod tests {
     fn nesting_has_an_end() {
         let nested = |levels: usize| format!("a = {}1{}\n", "[".repeat(levels), "]".repeat(levels));
         assert!(parse(&nested(31)).is_ok());
-        let broken = parse(&nested(32)).unwrap_err();
-        assert_eq!(broken[0].message, "nested deeper than the 32 levels allowed");
+        let errors = parse(&nested(32)).unwrap_err();
+        assert_eq!(errors[0].message, "nested deeper than the 32 levels allowed");
         assert!(parse(&nested(500)).is_err());
     }
 

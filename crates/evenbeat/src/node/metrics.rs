@@ -75,7 +75,11 @@ impl Default for Metrics {
         let rebalances = Counter::default();
         registry.register("scheduler_rebalance", "Rebalances that were applied", rebalances.clone());
         let notices = Family::default();
-        registry.register("evenbeat_notices", "Log lines by kind: failed runs, missed occurrences, takeovers, and so on", notices.clone());
+        registry.register(
+            "evenbeat_notices",
+            "Log lines by kind: failed runs, missed occurrences, takeovers, and so on",
+            notices.clone(),
+        );
         let registry = Arc::new(registry);
         Metrics { registry, score, jobs_moved, jobs_skipped, placements, rebalances, notices }
     }

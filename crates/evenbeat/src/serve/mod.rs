@@ -26,7 +26,6 @@ use crate::app::{App, AppParts, AppTasks, StopResult};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::exec::Router;
-use crate::fleet::AgendaSettings;
 use crate::jobfile::SourceText;
 use crate::point::point;
 use crate::target::command::{Commands, Places};
@@ -73,10 +72,7 @@ impl Server {
             identity,
             settings: config.settings(),
             balance: config.balance(),
-            agenda: AgendaSettings {
-                lookahead: config.agenda.lookahead,
-                rebuild_every: config.agenda.rebuild_every,
-            },
+            agenda: config.agenda,
             allowed: open::allowed(config),
             clock: clock.clone(),
             exec,

@@ -20,15 +20,15 @@ use super::home::Home;
 use crate::api::SocketError;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::config::StorePlace;
+use crate::config::StoreAddress;
 use crate::intake::{IntakeError, JobPolicy, Quota};
-use crate::jobfile::{Loaded, SourceText, load};
+use crate::jobfile::{LoadedFiles, SourceText, load};
 use crate::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::postgres::{PgConfig, PgStore};
 use crate::store::sqlite::{OpenError, Options, Owner, Reader, SqliteStore};
 use crate::target::command::{
-    Bounds, CommandSettings, Limits, Places, PlacesError, ShimOptions, TokenKey, boot, find_cgroup,
+    Bounds, CommandSettings, Places, PlacesError, ResourceLimits, ShimOptions, TokenKey, boot, find_cgroup,
     open_own_file,
 };
 
@@ -93,7 +93,7 @@ pub enum ServeError {
     )]
     Store {
         /// Which.
-        place: StorePlace,
+        place: StoreAddress,
         /// What is wrong.
         #[source]
         source: StoreDown,
@@ -102,7 +102,7 @@ pub enum ServeError {
     #[error("`{place}` is not a valid PostgreSQL address: {why}")]
     Address {
         /// Which.
-        place: StorePlace,
+        place: StoreAddress,
         /// Why.
         why: String,
     },
@@ -175,7 +175,7 @@ impl NodeLock {
 
 pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result<AnyStore, ServeError> {
     match &config.store {
-        StorePlace::Sqlite(path) => {
+        StoreAddress::Sqlite(path) => {
             let path = path.clone();
             let owner = Owner { id: home.id, folder: home.folder.clone() };
             let own = clock.clone();
@@ -194,7 +194,7 @@ pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result
             }
             Ok(AnyStore::Sqlite(store))
         }
-        StorePlace::Postgres(url) => {
+        StoreAddress::Postgres(url) => {
             let place = || config.store.clone();
             let server: PgConfig = url
                 .parse()
@@ -294,7 +294,10 @@ pub(super) fn commands(
         is_shell_allowed: config.commands.allow_shell,
         api: Some(format!("http://{}/api/v1", config.listen)),
         grace: config.commands.grace,
-        limits: Limits { n_files: config.commands.nofile.map(u64::from), ..Limits::default() },
+        limits: ResourceLimits {
+            n_files: config.commands.nofile.map(u64::from),
+            ..ResourceLimits::default()
+        },
         bounds: Bounds {
             max_orphan: config.commands.max_orphan,
             max_frozen: config.commands.max_frozen,
@@ -342,7 +345,7 @@ pub(super) fn texts(paths: &[PathBuf]) -> Result<Vec<SourceText>, ServeError> {
 /// The jobs of texts.
 pub(super) fn jobs_in(texts: &[SourceText], now: Timestamp) -> Result<Vec<Job>, ServeError> {
     let loaded = load(texts, now, &mut Zones::new())
-        .and_then(Loaded::supported)
+        .and_then(LoadedFiles::supported)
         .map_err(|faults| ServeError::Jobs(faults.render(true)))?;
     Ok(loaded.files.into_iter().flat_map(|it| it.jobs).map(|it| it.job).collect())
 }

@@ -1,4 +1,4 @@
-//! What a node asks of the place where runs execute.
+//! What a node needs from the code that executes runs.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{JobRow, RunRow};
 use evenbeat_core::time::BootTime;
 
-/// Something that takes a while.
+/// A boxed future.
 pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Executes the runs of one kind of target. What becomes of them it reports as [`RunNews`](super::RunNews), in order for
@@ -27,8 +27,8 @@ pub trait Executor: Debug + Send + Sync {
     /// Kills a run that this node no longer owns.
     fn revoke(&self, run: RunId);
 
-    /// Takes over the runs of an earlier life of this node, and ends whatever else is left of it. `jobs` are the jobs of
-    /// these runs; `is_leased` says whether runs are held by leases at all.
+    /// Takes over the runs of an earlier session of this node, and ends everything else that it left behind. `jobs` are
+    /// the jobs of these runs; `is_leased` says whether runs have leases at all.
     fn adopt<'a>(&'a self, runs: &'a [RunRow], jobs: &'a [JobRow], is_leased: bool) -> Task<'a>;
 
     /// When a run last gave a sign of life. None if it does not run here.
@@ -37,6 +37,6 @@ pub trait Executor: Debug + Send + Sync {
     /// The end of a run is on record; nothing of it needs to be kept.
     fn forget(&self, run: RunId);
 
-    /// Lets go of all runs when the process ends. What can go on without it does.
+    /// Lets go of all runs when the process ends. Those that can continue without it do.
     fn let_go(&self) -> Task<'_>;
 }

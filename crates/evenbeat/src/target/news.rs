@@ -1,4 +1,4 @@
-//! What executors report about runs: the same words for every target.
+//! What executors report about runs: the same for every target.
 
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::ids::RunId;
@@ -7,10 +7,10 @@ use evenbeat_core::time::{BootTime, Duration};
 use serde_json::{Map, Value as Json};
 use tokio::sync::mpsc;
 
-/// Capacity of the channel for news of runs. A run with more to tell waits while it is full.
+/// Capacity of the channel for news of runs. Senders wait while it is full.
 pub const NEWS_MAX: usize = 1_024;
 
-/// Where executors send news. Bounded: each run has one task that tells its news in order and waits while the node is
+/// Where executors send news. Bounded: each run has one task that sends its news in order and waits while the node is
 /// busy. The node's own loop never sends here, so it cannot wait for itself.
 pub type NewsSender = mpsc::Sender<RunNews>;
 
@@ -23,62 +23,37 @@ pub fn news_channel() -> (NewsSender, mpsc::Receiver<RunNews>) {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunNews {
     /// It executes.
-    Started {
-        /// Which.
-        run: RunId,
-        /// Since when.
-        at: BootTime,
-    },
+    Started { run: RunId, at: BootTime },
     /// It never began, and never will.
-    NotStarted {
-        /// Which.
-        run: RunId,
-        /// For people.
-        why: String,
-    },
+    NotStarted { run: RunId, why: String },
     /// Its lease is over, and nothing of it executes.
-    Frozen {
-        /// Which.
-        run: RunId,
-        /// Since when.
-        at: BootTime,
-    },
-    /// Its lease was extended, and it goes on.
-    Thawed {
-        /// Which.
-        run: RunId,
-        /// Since when.
-        at: BootTime,
-    },
-    /// It is over, and nothing of it executes any more.
+    Frozen { run: RunId, at: BootTime },
+    /// Its lease was extended, and it continues.
+    Thawed { run: RunId, at: BootTime },
+    /// It is over, and nothing of it executes.
     Ended {
-        /// Which.
         run: RunId,
         /// For the engine.
         over: RunOver,
         /// For people.
         told: Box<EndDetails>,
     },
-    /// A run that was left behind by an earlier scheduler of this node, and is not ours any more, had ended by itself.
-    /// What lies about of it stays until it is forgotten.
+    /// A run of an earlier scheduler of this node, which no longer belongs to us, had already ended. Its files stay
+    /// until it is forgotten.
     LeftBehind {
-        /// Which.
         run: RunId,
         /// As its shim saw it.
         over: RunOver,
         /// For people.
         told: Box<EndDetails>,
     },
-    /// It was killed, and something of it is still there. Its end follows when it is gone; until then its job must
+    /// It was killed, but some process of it is still alive. Its end follows when that is gone; until then its job must
     /// not run again.
-    Unkillable {
-        /// Which.
-        run: RunId,
-    },
+    Unkillable { run: RunId },
 }
 
 impl RunNews {
-    /// The run that it is about.
+    /// The run that this is about.
     pub fn run(&self) -> RunId {
         match self {
             RunNews::Started { run, .. }
@@ -92,10 +67,10 @@ impl RunNews {
     }
 }
 
-/// What a run leaves for people, beside its outcome.
+/// Details of the end of a run, for people.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EndDetails {
-    /// The exit code of its first process; 128 and the signal if one ended it.
+    /// The exit code of its first process, or 128 plus the signal that ended it.
     pub exit_code: Option<i32>,
     /// The signal that ended its first process.
     pub signal: Option<i32>,
@@ -103,22 +78,22 @@ pub struct EndDetails {
     pub reason: Option<EndReason>,
     /// The limit that it exceeded, with its value.
     pub limit: Option<String>,
-    /// Whether it was still there when its grace was over.
+    /// Whether it was still alive at the end of its grace.
     pub ignored_term: bool,
-    /// The names of processes that were still there after its first process had ended.
+    /// The names of processes that were still alive after its first process had ended.
     pub left_behind: Vec<String>,
     /// The last line that it wrote to standard error.
     pub last_error_line: Option<String>,
-    /// What went wrong, in words.
+    /// The error message.
     pub error: Option<String>,
     /// The JSON object that it wrote to its result file.
     pub result: Option<Map<String, Json>>,
-    /// How many bytes it has written.
+    /// Number of bytes that it wrote.
     pub output_bytes: u64,
-    /// How many of them were not kept.
+    /// Number of bytes that were not kept.
     pub left_out_bytes: u64,
-    /// The largest memory that any process of it was seen to use; none if it ended before the first measurement.
+    /// The largest memory use of any of its processes. `None` if it ended before the first sample.
     pub max_rss_kib: Option<u64>,
-    /// How much processor time it took, of all processes that were waited for.
+    /// Processor time of all its processes that were waited for.
     pub cpu: Duration,
 }

@@ -1,4 +1,4 @@
-//! Runs of which nothing executes: each is over after a moment. What is left is the cost of the scheduler itself.
+//! Runs that execute nothing and end after a moment, to measure the scheduler itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,28 +14,28 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::target::{EndDetails, Executor, NewsSender, RunNews, Task};
 
-/// Runs that do nothing. Copies share them.
+/// Runs that do nothing. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Noop {
     news: NewsSender,
     takes: Length,
     clock: Clock,
-    /// How each open run is told to end early.
+    /// Ends each open run early.
     open: Arc<Mutex<BTreeMap<RunId, oneshot::Sender<Outcome>>>>,
 }
 
 impl Noop {
-    /// Each run takes so long.
+    /// Runs that take this long.
     pub fn new(takes: Length, clock: Clock, news: NewsSender) -> Noop {
         Noop { news, takes, clock, open: Arc::default() }
     }
 
-    /// Tells in the background: the node listens only when it has done what it is doing now.
-    fn tell(&self, all: Vec<RunNews>) {
+    /// Sends news in the background: the node reads them only after what it is doing now.
+    fn send(&self, all: Vec<RunNews>) {
         let out = self.news.clone();
         tokio::spawn(async move {
             for news in all {
-                // A node that is gone wants to hear nothing.
+                // The node may be gone.
                 let _ = out.send(news).await;
             }
         });
@@ -58,12 +58,12 @@ impl Executor for Noop {
         let (run, at) = (start.run, self.clock.boot());
         if start.lease_until.is_some_and(|until| until <= at) {
             let why = "its lease was over before it began".to_owned();
-            return self.tell(vec![RunNews::NotStarted { run, why }]);
+            return self.send(vec![RunNews::NotStarted { run, why }]);
         }
         let (stop, mut stopped) = oneshot::channel();
         self.open().insert(run, stop);
         let me = self.clone();
-        // One task tells all that becomes of a run, so its end never overtakes its start.
+        // One task sends all news of a run, so its end never overtakes its start.
         tokio::spawn(async move {
             let _ = me.news.send(RunNews::Started { run, at }).await;
             let outcome = if me.takes.is_zero() {
@@ -84,22 +84,22 @@ impl Executor for Noop {
         is_open.then(|| self.clock.boot())
     }
 
-    /// Ends a run, if it is not over.
+    /// Ends a run unless it has ended.
     fn stop(&self, run: RunId, outcome: Outcome) {
         if let Some(stop) = self.open().remove(&run) {
-            // A run that ended in this moment has told so itself.
+            // A run that ended in this moment has reported it already.
             let _ = stop.send(outcome);
         }
     }
 
-    /// Nothing survives a life: what had begun is lost, and what had not never will.
+    /// Nothing survives its process: runs that had begun are lost, and the others never begin.
     fn adopt<'a>(&'a self, runs: &'a [RunRow], _: &'a [JobRow], _: bool) -> Task<'a> {
         let now = self.clock.boot();
         let fates = runs.iter().map(|row| match row.phase {
             RunPhase::Running => self.ended(row.run, now, Outcome::Lost),
             _ => RunNews::NotStarted { run: row.run, why: "nothing of it is left".to_owned() },
         });
-        self.tell(fates.collect());
+        self.send(fates.collect());
         Box::pin(async {})
     }
 
@@ -107,7 +107,7 @@ impl Executor for Noop {
         self.open().remove(&run);
     }
 
-    /// What does nothing need not be frozen.
+    /// Runs that do nothing need no lease.
     fn extend(&self, _: BootTime) {}
 
     fn revoke(&self, run: RunId) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use evenbeat::cli::Exit;
-use evenbeat::cli::analyze::{InputKind, Wanted, analyze};
+use evenbeat::cli::analyze::{AnalyzeOptions, FleetFileKind, analyze};
 use evenbeat::crontab;
 use evenbeat::jobfile::{Diagnostics, SourceText};
 use evenbeat_core::schedule::cron::CronExpr;
@@ -52,9 +52,15 @@ fn run_on(stdin: &str, args: &[&str]) -> String {
 }
 
 /// The same without a process: the exit, and what was written where.
-fn analyzed(text: &str, change: impl FnOnce(&mut Wanted)) -> (Exit, String, String) {
-    let mut wanted =
-        Wanted { kind: None, at: AT.parse().unwrap(), hours: 24, json: false, plan: false, width: 80 };
+fn analyzed(text: &str, change: impl FnOnce(&mut AnalyzeOptions)) -> (Exit, String, String) {
+    let mut wanted = AnalyzeOptions {
+        kind: None,
+        at: AT.parse().unwrap(),
+        hours: 24,
+        json: false,
+        plan: false,
+        width: 80,
+    };
     change(&mut wanted);
     let source = SourceText { name: "schedule".to_owned(), text: text.to_owned() };
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -244,7 +250,7 @@ fn what_a_file_is_can_be_said() {
         document["kind"].as_str().unwrap().to_owned()
     };
     assert_eq!(kind_of(None), "crontab");
-    assert_eq!(kind_of(Some(InputKind::SystemCrontab)), "system_crontab");
+    assert_eq!(kind_of(Some(FleetFileKind::SystemCrontab)), "system_crontab");
 }
 
 #[test]
@@ -404,7 +410,7 @@ proptest! {
 
     #[test]
     fn every_text_is_answered(text in any_crontab(), system in any::<bool>()) {
-        let kind = if system { InputKind::SystemCrontab } else { InputKind::Crontab };
+        let kind = if system { FleetFileKind::SystemCrontab } else { FleetFileKind::Crontab };
         let (exit, out, err) = analyzed(&text, |wanted| wanted.kind = Some(kind));
         match exit {
             Exit::Ok => prop_assert!(!out.is_empty() && err.is_empty()),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenbeat::jobfile::{FILE_BYTES_MAX, Loaded, SourceText, load};
+use evenbeat::jobfile::{FILE_BYTES_MAX, LoadedFiles, SourceText, load};
 use evenbeat_core::job::Job;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
@@ -62,7 +62,7 @@ fn described_job(job: &Job) -> String {
 }
 
 /// Every job of some files: its line, its canonical table, and what it became.
-fn described(loaded: &Loaded) -> String {
+fn described(loaded: &LoadedFiles) -> String {
     let mut shown = Vec::new();
     for file in &loaded.files {
         for it in &file.jobs {

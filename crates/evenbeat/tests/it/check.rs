@@ -25,7 +25,7 @@ fn checked(files: &[PathBuf], json: bool, color: bool) -> Checked {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let now = "2026-02-04T10:00:00Z".parse().unwrap();
     let exit = check::run(files, json, color, now, &mut out, &mut err).unwrap();
-    // Where the files lie is nobody's business here.
+    // The path of the files does not matter here.
     let text = |bytes| {
         let text = String::from_utf8(bytes).unwrap();
         let folder = |name: &str| file(name).display().to_string() + "/";

@@ -188,7 +188,7 @@ fn help_is_complete() {
     insta::assert_snapshot!(run(&["--help"]));
 }
 
-/// Whoever reads us may stop reading.
+/// The reader of our output may stop reading.
 #[test]
 fn a_closed_pipe_ends_quietly() {
     let args = ["next", FLEET, "-n", "10000", "--from", "2026-03-28T12:00:00Z"];

@@ -308,7 +308,7 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// No bar where nobody sees it.
+/// No progress bar without a terminal.
 #[test]
 fn progress_is_for_terminals_only() {
     let output = output_on(FLEET, &["--days", "3"]);

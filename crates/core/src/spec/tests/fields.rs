@@ -11,9 +11,7 @@ fn names_are_settled_once() {
     assert_eq!(key("key: 'shop'"), "shop");
     check_faults(
         "key: 'shop@te st'",
-        &[
-            "key<5..10>: configuration `te st` has the character ' '; use letters, digits, `.`, `_`, `:` and `-`",
-        ],
+        &["key<5..10>: configuration `te st` contains a space; use letters, digits, `.`, `_`, `:` and `-`"],
     );
     check_faults("key: 'shop', name: 'shop'", &["name & key: `name` is set twice: as `key` and as `name`"]);
     check_faults("name: 7", &["name: `name` must be a string, not the number `7` (write `\"7\"`)"]);

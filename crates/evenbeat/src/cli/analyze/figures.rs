@@ -7,9 +7,9 @@ use evenbeat_core::slot::{Slot, SlotWidth};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
 
-use super::placed::{Placed, as_it_is, proposed};
+use super::placement::{PlacedJob, as_it_is, proposed};
 use super::settle::settled;
-use crate::cli::input::{Input, InputKind};
+use crate::cli::fleet_file::{FleetFile, FleetFileKind};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -24,7 +24,7 @@ pub(super) const SCORE_TOLERANCE: f64 = 1e-9;
 
 /// A schedule as it is, and as Evenbeat would place it.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct AnalysisFigures {
     /// Whole hours, starting with the requested one.
     pub(super) window: TimeWindow,
     pub(super) hours: u32,
@@ -36,7 +36,7 @@ pub(super) struct Figures {
     pub(super) as_is: Side,
     pub(super) proposed: Side,
     /// Jobs that would get another time, in file order.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<ScheduleChange>,
     /// What changing the job file could gain beyond that.
     pub(super) with_h: Option<Potential>,
 }
@@ -53,14 +53,14 @@ pub(super) struct Potential {
 impl Potential {
     /// Returns `None` if it would not improve on the proposal.
     fn of(
-        placed: &[Placed],
+        placed: &[PlacedJob],
         proposed: &Side,
         window: TimeWindow,
     ) -> Result<Option<Potential>, WindowHoursError> {
-        let mut habits = placed.iter().filter_map(Placed::opened_habit).peekable();
+        let mut habits = placed.iter().filter_map(PlacedJob::opened_habit).peekable();
         let Some(example) = habits.peek().cloned() else { return Ok(None) };
         let hours = u32::try_from(proposed.distribution.hours.len()).unwrap_or(u32::MAX);
-        let side = Side::of(window.start(), hours, &super::placed::proposed(placed, |_| true, window))?;
+        let side = Side::of(window.start(), hours, &super::placement::proposed(placed, |_| true, window))?;
         let is_better = proposed.is_worse_than(&side) && !side.is_worse_than(proposed);
         Ok(is_better.then(|| Potential { n_jobs: habits.count(), example, side }))
     }
@@ -98,40 +98,45 @@ pub(super) struct Collision {
 
 /// A job that would get another time.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ScheduleChange {
     pub(super) job: JobKey,
     pub(super) line: usize,
-    pub(super) what: Changed,
+    pub(super) what: ChangeKind,
 }
 
 /// What would change.
 #[derive(Debug)]
-pub(super) enum Changed {
+pub(super) enum ChangeKind {
     /// A cron expression without `H`.
     Expression { old: String, new: String },
     /// The phase of an interval.
     Phase { interval: Duration, old: Timestamp, new: Timestamp },
 }
 
-impl Figures {
-    pub(super) fn of(input: &Input, at: Timestamp, hours: u32) -> Result<Figures, WindowHoursError> {
+impl AnalysisFigures {
+    pub(super) fn of(
+        input: &FleetFile,
+        at: Timestamp,
+        hours: u32,
+    ) -> Result<AnalysisFigures, WindowHoursError> {
         let zone = input.zone();
         let start = hour_start(&zone, at);
         let window = TimeWindow::starting_at(start, Duration::from_hours(hours.into()));
-        let placed: Vec<Placed> = input.jobs.iter().map(|it| as_it_is(&it.job, window)).collect();
+        let placed: Vec<PlacedJob> = input.jobs.iter().map(|it| as_it_is(&it.job, window)).collect();
         let as_is = Side::of(start, hours, &placed)?;
-        let may_open =
-            |idx: usize| input.kind != InputKind::Jobs && input.jobs.get(idx).is_some_and(|it| !it.is_pinned);
+        let may_open = |idx: usize| {
+            input.kind != FleetFileKind::Jobs && input.jobs.get(idx).is_some_and(|it| !it.is_pinned)
+        };
         let after = settled(&placed, proposed(&placed, may_open, window), input.kind, &as_is)?;
         let proposed = Side::of(start, hours, &after)?;
         let with_h = match input.kind {
-            InputKind::Jobs => Potential::of(&placed, &proposed, window)?,
-            InputKind::Crontab | InputKind::SystemCrontab => None,
+            FleetFileKind::Jobs => Potential::of(&placed, &proposed, window)?,
+            FleetFileKind::Crontab | FleetFileKind::SystemCrontab => None,
         };
         let changes = input.jobs.iter().zip(placed.iter().zip(&after)).filter_map(|(it, (old, new))| {
-            Some(Change { job: it.job.key.clone(), line: it.line, what: changed(old, new)? })
+            Some(ScheduleChange { job: it.job.key.clone(), line: it.line, what: changed(old, new)? })
         });
-        Ok(Figures {
+        Ok(AnalysisFigures {
             window,
             hours,
             n_jobs: placed.len(),
@@ -151,7 +156,7 @@ impl Figures {
 }
 
 impl Side {
-    pub(super) fn of(start: Timestamp, hours: u32, placed: &[Placed]) -> Result<Side, WindowHoursError> {
+    pub(super) fn of(start: Timestamp, hours: u32, placed: &[PlacedJob]) -> Result<Side, WindowHoursError> {
         let loads = placed.iter().filter_map(|it| it.load.as_ref());
         let distribution = Distribution::of(start, hours, SlotWidth::DEFAULT, loads)?;
         let peak = |(idx, n_starts): (usize, u32), cell: Duration| Peak {
@@ -166,7 +171,7 @@ impl Side {
         let collisions = worst.into_iter().map(|(idx, n_starts)| {
             let Peak { at, .. } = peak((idx, n_starts), MINUTE);
             let minute = TimeWindow::starting_at(at, MINUTE);
-            let mut meeting: Vec<&Placed> = placed.iter().filter(|it| 0 < it.n_starts(minute)).collect();
+            let mut meeting: Vec<&PlacedJob> = placed.iter().filter(|it| 0 < it.n_starts(minute)).collect();
             meeting.sort_by_key(|it| it.n_starts(distribution.window));
             Collision { at, n_starts, jobs: meeting.iter().map(|it| it.job.key.clone()).collect() }
         });
@@ -245,13 +250,13 @@ fn hour_start(zone: &Zone, at: Timestamp) -> Timestamp {
     Slot::of(start, SlotWidth::DEFAULT).start(SlotWidth::DEFAULT)
 }
 
-pub(super) fn changed(old: &Placed, new: &Placed) -> Option<Changed> {
+pub(super) fn changed(old: &PlacedJob, new: &PlacedJob) -> Option<ChangeKind> {
     if let Schedule::Every { interval, .. } = &new.job.schedule {
         let (old, new) = (old.first()?, new.first()?);
-        return (old != new).then_some(Changed::Phase { interval: *interval, old, new });
+        return (old != new).then_some(ChangeKind::Phase { interval: *interval, old, new });
     }
     let (old, new) = (old.expression()?, new.expression()?);
-    (old != new).then_some(Changed::Expression { old, new })
+    (old != new).then_some(ChangeKind::Expression { old, new })
 }
 
 fn earliest_max(counts: &[u32]) -> (usize, u32) {

@@ -4,11 +4,11 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::figures::{Change, Changed, Figures, Peak, Side};
-use crate::cli::input::Input;
+use super::figures::{AnalysisFigures, ChangeKind, Peak, ScheduleChange, Side};
+use crate::cli::fleet_file::FleetFile;
 use crate::jobfile::Diagnostics;
 
-pub(super) fn document(input: &Input, figures: &Figures) -> Json {
+pub(super) fn document(input: &FleetFile, figures: &AnalysisFigures) -> Json {
     let left_out = input
         .left_out
         .iter()
@@ -62,11 +62,11 @@ fn side(side: &Side) -> Json {
     })
 }
 
-fn change(change: &Change) -> Json {
+fn change(change: &ScheduleChange) -> Json {
     let mut document = json!({"job": change.job.as_str(), "line": change.line});
     let details = match &change.what {
-        Changed::Expression { old, new } => json!({"cron": {"old": old, "new": new}}),
-        Changed::Phase { interval, old, new } => json!({
+        ChangeKind::Expression { old, new } => json!({"cron": {"old": old, "new": new}}),
+        ChangeKind::Phase { interval, old, new } => json!({
             "every": interval.to_string(),
             "first": {"old": instant(*old), "new": instant(*new)},
         }),

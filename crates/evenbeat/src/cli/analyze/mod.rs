@@ -6,7 +6,7 @@
 mod figures;
 mod habit;
 mod json;
-mod placed;
+mod placement;
 mod sentences;
 mod settle;
 mod text;
@@ -18,9 +18,9 @@ use evenbeat_core::time::Timestamp;
 
 pub(super) use figures::ScoreWord;
 
-pub use super::input::InputKind;
+pub use super::fleet_file::FleetFileKind;
 
-use super::{Exit, input};
+use super::{Exit, fleet_file};
 use crate::jobfile::SourceText;
 
 /// Minimum output width.
@@ -31,9 +31,9 @@ pub const WIDTH_MAX: u16 = 200;
 
 /// The options of the command.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct AnalyzeOptions {
     /// The format of the file. Detected from its name and content if `None`.
-    pub kind: Option<InputKind>,
+    pub kind: Option<FleetFileKind>,
     /// The analysis starts with the hour of this instant.
     pub at: Timestamp,
     /// Number of hours.
@@ -48,12 +48,12 @@ pub struct Wanted {
 
 pub(crate) fn run(
     file: &Path,
-    wanted: &Wanted,
+    options: &AnalyzeOptions,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    match input::read_or_say(file, wanted.kind, err)? {
-        Some(source) => analyze(&source, wanted, out, err),
+    match fleet_file::read_or_report(file, options.kind, err)? {
+        Some(source) => analyze(&source, options, out, err),
         None => Ok(Exit::Usage),
     }
 }
@@ -61,11 +61,11 @@ pub(crate) fn run(
 /// Analyzes the content of a file.
 pub fn analyze(
     source: &SourceText,
-    wanted: &Wanted,
+    options: &AnalyzeOptions,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    let input = match input::load(source, wanted.kind, wanted.at) {
+    let input = match fleet_file::load(source, options.kind, options.at) {
         Ok(input) => input,
         Err(diagnostics) => {
             write!(err, "{}", diagnostics.render(true))?;
@@ -75,18 +75,18 @@ pub fn analyze(
     if let Some(bad_lines) = &input.bad_lines {
         write!(err, "{}", bad_lines.render(true))?;
     }
-    let figures = match figures::Figures::of(&input, wanted.at, wanted.hours) {
+    let figures = match figures::AnalysisFigures::of(&input, options.at, options.hours) {
         Ok(figures) => figures,
         Err(error) => {
             writeln!(err, "error: --hours: {error}")?;
             return Ok(Exit::Usage);
         }
     };
-    if wanted.json {
+    if options.json {
         writeln!(out, "{:#}", json::document(&input, &figures))?;
     } else {
-        let width = wanted.width.clamp(WIDTH_MIN, WIDTH_MAX);
-        write!(out, "{}", text::render(&input, &figures, width.into(), wanted.plan))?;
+        let width = options.width.clamp(WIDTH_MIN, WIDTH_MAX);
+        write!(out, "{}", text::render(&input, &figures, width.into(), options.plan))?;
     }
     // Analyze what could be read, and use the exit code to report that some lines could not.
     Ok(if input.bad_lines.is_none() { Exit::Ok } else { Exit::Failed })

@@ -1,10 +1,10 @@
 //! The sentences of an analysis: the verdict, and the notes at the end.
 
-use super::figures::{Figures, Peak, Potential, ScoreWord};
+use super::figures::{AnalysisFigures, Peak, Potential, ScoreWord};
 use crate::cli::chart::{counted, thousands, to_u64};
-use crate::cli::input::Input;
-use crate::cli::show::clock;
-use crate::crontab::LeftOutReason;
+use crate::cli::fleet_file::FleetFile;
+use crate::cli::format::clock;
+use crate::crontab::SkipReason;
 
 /// Number of line numbers in a note.
 const N_LINES: usize = 8;
@@ -13,7 +13,7 @@ const N_LINES: usize = 8;
 pub(super) const GLUE: char = '\u{a0}';
 
 /// The verdict on the current schedule and on the proposal.
-pub(super) fn verdict(figures: &Figures) -> String {
+pub(super) fn verdict(figures: &AnalysisFigures) -> String {
     let (before, after) = (&figures.as_is, &figures.proposed);
     let jobs = counted(to_u64(figures.n_jobs), "job");
     if figures.n_jobs == 0 {
@@ -45,7 +45,7 @@ pub(super) fn verdict(figures: &Figures) -> String {
 }
 
 /// The notes below the figures.
-pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
+pub(super) fn notes(input: &FleetFile, figures: &AnalysisFigures) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(Potential { n_jobs, example: (old, new), side }) = &figures.with_h {
         let (jobs, have) = (counted(to_u64(*n_jobs), "job"), if *n_jobs == 1 { "has" } else { "have" });
@@ -88,8 +88,8 @@ pub(super) fn notes(input: &Input, figures: &Figures) -> Vec<String> {
         "never start on their own: manual, paused, disabled or ended.",
     );
     for (why, what) in [
-        (LeftOutReason::Reboot, "`@reboot` has no time"),
-        (LeftOutReason::NoSuchDate, "the date does not exist, so it never runs"),
+        (SkipReason::Reboot, "`@reboot` has no time"),
+        (SkipReason::NoSuchDate, "the date does not exist, so it never runs"),
     ] {
         let lines: Vec<usize> = input.left_out.iter().filter(|it| it.why == why).map(|it| it.line).collect();
         if !lines.is_empty() {

@@ -7,14 +7,14 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zone;
 
-use super::figures::{Change, Changed, Collision, Figures, Peak, ScoreWord, Side};
+use super::figures::{AnalysisFigures, ChangeKind, Collision, Peak, ScheduleChange, ScoreWord, Side};
 use super::sentences::{GLUE, notes, verdict};
 use crate::cli::chart::{
     SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, to_u64, wrapped,
 };
-use crate::cli::input::{Input, InputKind};
-use crate::cli::sheet::Sheet;
-use crate::cli::show::{DIM, clock, local};
+use crate::cli::fleet_file::{FleetFile, FleetFileKind};
+use crate::cli::format::{DIM, clock, local};
+use crate::cli::layout::TextLayout;
 
 /// Number of changes shown without `--plan`.
 const N_CHANGES: usize = 10;
@@ -32,8 +32,13 @@ const CALM: Style = AnsiColor::Cyan.on_default();
 const PEAK: Style = AnsiColor::Red.on_default().bold();
 
 /// The whole analysis, in lines of at most this width.
-pub(super) fn render(input: &Input, figures: &Figures, width: usize, all_changes: bool) -> String {
-    let mut page = Page { figures, sheet: Sheet::new(width) };
+pub(super) fn render(
+    input: &FleetFile,
+    figures: &AnalysisFigures,
+    width: usize,
+    all_changes: bool,
+) -> String {
+    let mut page = AnalysisPage { figures, layout: TextLayout::new(width) };
     page.heading(input);
     page.verdict();
     if 0 < figures.as_is.distribution.n_runs {
@@ -45,38 +50,38 @@ pub(super) fn render(input: &Input, figures: &Figures, width: usize, all_changes
         page.changes(input.kind, all_changes);
     }
     page.notes(input);
-    page.sheet.text
+    page.layout.text
 }
 
-struct Page<'a> {
-    figures: &'a Figures,
-    sheet: Sheet,
+struct AnalysisPage<'a> {
+    figures: &'a AnalysisFigures,
+    layout: TextLayout,
 }
 
-impl Page<'_> {
+impl AnalysisPage<'_> {
     fn sides(&self) -> [(&'static str, &Side); 2] {
         [(AS_IS, &self.figures.as_is), (PROPOSED, &self.figures.proposed)]
     }
 
-    fn heading(&mut self, input: &Input) {
+    fn heading(&mut self, input: &FleetFile) {
         let kind = input.kind.as_str();
         let start = local(&self.figures.zone, self.figures.window.start());
         let about = format!("{kind}, {} h from {start}", self.figures.hours);
-        self.sheet.heading(&input.name, &about);
+        self.layout.heading(&input.name, &about);
     }
 
     fn verdict(&mut self) {
-        let lines = wrapped(&verdict(self.figures), self.sheet.width);
+        let lines = wrapped(&verdict(self.figures), self.layout.width);
         for line in lines {
-            self.sheet.line(&coloured_words(&line));
+            self.layout.line(&coloured_words(&line));
         }
     }
 
     fn table(&mut self) {
-        let label = if self.sheet.width < 60 { 11 } else { 16 };
-        let column = ((self.sheet.width - label) / 2).min(26);
+        let label = if self.layout.width < 60 { 11 } else { 16 };
+        let column = ((self.layout.width - label) / 2).min(26);
         let name =
-            |wide: &'static str, narrow: &'static str| if self.sheet.width < 60 { narrow } else { wide };
+            |wide: &'static str, narrow: &'static str| if self.layout.width < 60 { narrow } else { wide };
         let mut rows = Vec::new();
         rows.push(format!("{DIM}{:label$}{AS_IS:column$}{PROPOSED}{DIM:#}", ""));
         let scores = self.sides().map(|(_, side)| {
@@ -97,33 +102,33 @@ impl Page<'_> {
         peaks(name("busiest minute", "minute"), &|side| side.peak_minute);
         peaks(name("busiest 15 min", "15 minutes"), &|side| side.peak_slot);
         peaks(name("busiest hour", "hour"), &|side| side.peak_hour);
-        self.sheet.line("");
+        self.layout.line("");
         for row in rows {
-            self.sheet.line(&row);
+            self.layout.line(&row);
         }
     }
 
     /// Starts by minute of the hour, which shows habits.
     fn minutes(&mut self) {
         const LABEL: usize = 10;
-        let n_columns = if LABEL + 60 <= self.sheet.width { 60 } else { 30 };
+        let n_columns = if LABEL + 60 <= self.layout.width { 60 } else { 30 };
         let merged = |side: &Side| -> Vec<u32> {
             side.by_minute.chunks(60 / n_columns).map(|minutes| minutes.iter().sum()).collect()
         };
         let rows = self.sides().map(|(name, side)| (name, merged(side)));
         let most = rows.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
-        self.sheet.title("Starts by minute of the hour", "all hours together");
+        self.layout.title("Starts by minute of the hour", "all hours together");
         for (name, counts) in rows {
             let mut row = String::new();
             for n in counts {
                 let style = heat_style(heat(n, most));
                 let _ = write!(row, "{style}{}{style:#}", column(n, most));
             }
-            self.sheet.line(&format!("{name:LABEL$}{row}"));
+            self.layout.line(&format!("{name:LABEL$}{row}"));
         }
         let quarter = n_columns / 4;
         let axis = format!("{:quarter$}{:quarter$}{:quarter$}{}", ":00", ":15", ":30", ":45");
-        self.sheet.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
+        self.layout.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
     }
 
     fn hours(&mut self) {
@@ -143,9 +148,9 @@ impl Page<'_> {
             // No job leaves its hour, so one chart serves both sides.
             sides.truncate(1);
             let same = ["the same on both sides", days].join(if days.is_empty() { "" } else { ", " });
-            self.sheet.title("Starts by hour", &same);
+            self.layout.title("Starts by hour", &same);
         } else {
-            self.sheet.title("Starts by hour", days);
+            self.layout.title("Starts by hour", days);
         }
         let most = sides.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
         let n_digits = thousands(most.into()).len();
@@ -154,15 +159,15 @@ impl Page<'_> {
             && counts.iter().all(|n| *n == most)
         {
             // Two dozen equal bars would add nothing.
-            self.sheet.line(&format!("{} in every hour", thousands(most.into())));
+            self.layout.line(&format!("{} in every hour", thousands(most.into())));
             return;
         }
-        let column = ((self.sheet.width - LABEL) / sides.len()).min(60) - GAP;
+        let column = ((self.layout.width - LABEL) / sides.len()).min(60) - GAP;
         let bar_width = column.saturating_sub(n_digits + 3);
         if 1 < sides.len() {
             let padded = |(name, _): &(&str, Vec<u32>)| format!("{name:w$}", w = column + GAP);
             let names = sides.iter().map(padded).collect::<Vec<_>>().concat();
-            self.sheet.line(&format!("{:LABEL$}{DIM}{names}{DIM:#}", ""));
+            self.layout.line(&format!("{:LABEL$}{DIM}{names}{DIM:#}", ""));
         }
         let peaks: Vec<u32> = sides.iter().map(|(_, n)| n.iter().copied().max().unwrap_or(0)).collect();
         let n_rows = sides.first().map_or(0, |(_, counts)| counts.len());
@@ -176,7 +181,7 @@ impl Page<'_> {
                 *is_marked |= is_peak;
                 row.push_str(&hour_cell(n, most, bar_width, is_peak, column + GAP));
             }
-            self.sheet.line(&row);
+            self.layout.line(&row);
         }
     }
 
@@ -187,7 +192,7 @@ impl Page<'_> {
         let most = maps.iter().flat_map(|(_, rows)| rows).flat_map(|row| &row.1).copied().max().unwrap_or(0);
         let n_columns = maps.first().and_then(|(_, rows)| rows.first()).map_or(0, |row| row.1.len());
         let label = maps.iter().flat_map(|(_, rows)| rows).map(|row| row.0.len() + 1).max().unwrap_or(LABEL);
-        let cell = if label + 2 * n_columns <= self.sheet.width { 2 } else { 1 };
+        let cell = if label + 2 * n_columns <= self.layout.width { 2 } else { 1 };
         let map_width = label + cell * n_columns;
         let axis = self.axis(label, cell, n_columns);
         let drawn = maps.map(|(name, rows)| {
@@ -200,20 +205,20 @@ impl Page<'_> {
             lines
         });
         if 24 < self.figures.hours {
-            self.sheet.title("Heat by day and hour", "busiest quarter of each hour");
+            self.layout.title("Heat by day and hour", "busiest quarter of each hour");
         } else {
-            self.sheet.title("Heat by quarter hour", "");
+            self.layout.title("Heat by quarter hour", "");
         }
         let legend = self.legend(most, label);
-        self.sheet.line(&legend);
+        self.layout.line(&legend);
         let [before, after] = drawn;
-        if 2 * map_width + GAP <= self.sheet.width {
+        if 2 * map_width + GAP <= self.layout.width {
             for (one, other) in before.iter().zip(&after) {
-                self.sheet.line(&format!("{one}{:GAP$}{other}", ""));
+                self.layout.line(&format!("{one}{:GAP$}{other}", ""));
             }
         } else {
             for line in before.iter().chain(&after) {
-                self.sheet.line(line);
+                self.layout.line(line);
             }
         }
     }
@@ -230,10 +235,10 @@ impl Page<'_> {
             cells.collect::<Vec<_>>().join(gap)
         };
         let n_ranges: usize = levels.iter().map(|(_, range)| range.len()).sum();
-        if indent + n_ranges + 5 * levels.len() + "starts".len() <= self.sheet.width {
+        if indent + n_ranges + 5 * levels.len() + "starts".len() <= self.layout.width {
             return format!("{:indent$}{}  {DIM}starts{DIM:#}", "", shown(2, "  "));
         }
-        if n_ranges + 3 * levels.len() <= self.sheet.width {
+        if n_ranges + 3 * levels.len() <= self.layout.width {
             return shown(1, " ");
         }
         format!("{:indent$}{DIM}up to {} starts{DIM:#}", "", thousands(most.into()))
@@ -257,9 +262,9 @@ impl Page<'_> {
             return;
         }
         let rows: Vec<String> = collisions.iter().map(|it| self.collision(it)).collect();
-        self.sheet.title("Worst minutes", AS_IS);
+        self.layout.title("Worst minutes", AS_IS);
         for row in rows {
-            self.sheet.line(&row);
+            self.layout.line(&row);
         }
     }
 
@@ -268,12 +273,12 @@ impl Page<'_> {
             self.figures.as_is.collisions.first().map_or(1, |it| thousands(it.n_starts.into()).len());
         let n = thousands(collision.n_starts.into());
         let when = self.moment(collision.at);
-        let room = self.sheet.width.saturating_sub(when.chars().count() + 2 + n_digits + 2);
+        let room = self.layout.width.saturating_sub(when.chars().count() + 2 + n_digits + 2);
         let names = names_in(&collision.jobs.iter().map(JobKey::as_str).collect::<Vec<_>>(), room);
         format!("{when}  {PEAK}{n:>n_digits$}{PEAK:#}  {names}")
     }
 
-    fn changes(&mut self, kind: InputKind, all: bool) {
+    fn changes(&mut self, kind: FleetFileKind, all: bool) {
         let figures = self.figures;
         let n_changes = figures.changes.len();
         if n_changes == 0 {
@@ -285,15 +290,17 @@ impl Page<'_> {
             thousands(to_u64(n_changes)),
             counted(to_u64(figures.n_jobs), "job")
         );
-        self.sheet.title(&title, "");
+        self.layout.title(&title, "");
         let stays = match kind {
-            InputKind::Jobs => "Each gets its own start time. Intervals and everything else stay the same.",
-            InputKind::Crontab | InputKind::SystemCrontab => {
+            FleetFileKind::Jobs => {
+                "Each gets its own start time. Intervals and everything else stay the same."
+            }
+            FleetFileKind::Crontab | FleetFileKind::SystemCrontab => {
                 "Only the minute changes. Hours, days and everything else stay the same."
             }
         };
-        for line in wrapped(stays, self.sheet.width) {
-            self.sheet.line(&format!("{DIM}{line}{DIM:#}"));
+        for line in wrapped(stays, self.layout.width) {
+            self.layout.line(&format!("{DIM}{line}{DIM:#}"));
         }
         let shown: Vec<[String; 4]> =
             figures.changes.iter().take(n_shown).map(|it| change_cells(it, &figures.zone)).collect();
@@ -303,37 +310,37 @@ impl Page<'_> {
             rule => rule + 2,
         };
         let (old, new) = (width(2), width(3));
-        let room = self.sheet.width.saturating_sub(rule + old + new + 7);
+        let room = self.layout.width.saturating_sub(rule + old + new + 7);
         let name = width(0).min(room);
         // A long name gets its own line instead of being cut to a stub.
         let has_own_line = room < width(0).min(16);
         for [job, every, from, to] in &shown {
             if has_own_line {
-                self.sheet.line(&cut(job, self.sheet.width));
-                self.sheet.line(&format!("  {DIM}{every:rule$}{from}  →{DIM:#}  {CALM}{to}{CALM:#}"));
+                self.layout.line(&cut(job, self.layout.width));
+                self.layout.line(&format!("  {DIM}{every:rule$}{from}  →{DIM:#}  {CALM}{to}{CALM:#}"));
             } else {
                 let job = cut(job, name);
-                self.sheet.line(&format!(
+                self.layout.line(&format!(
                     "{job:name$}  {DIM}{every:rule$}{from:old$}  →{DIM:#}  {CALM}{to}{CALM:#}"
                 ));
             }
         }
         if n_shown < n_changes {
             let n = thousands(to_u64(n_changes - n_shown));
-            self.sheet.line(&format!("{DIM}… and {n} more; --plan lists them all{DIM:#}"));
+            self.layout.line(&format!("{DIM}… and {n} more; --plan lists them all{DIM:#}"));
         }
     }
 
-    fn notes(&mut self, input: &Input) {
+    fn notes(&mut self, input: &FleetFile) {
         let notes = notes(input, self.figures);
         if notes.is_empty() {
             return;
         }
-        self.sheet.line("");
+        self.layout.line("");
         for note in notes {
-            for (idx, line) in wrapped(&note, self.sheet.width - 2).iter().enumerate() {
+            for (idx, line) in wrapped(&note, self.layout.width - 2).iter().enumerate() {
                 let mark = if idx == 0 { '·' } else { ' ' };
-                self.sheet.line(&format!("{DIM}{mark} {line}{DIM:#}"));
+                self.layout.line(&format!("{DIM}{mark} {line}{DIM:#}"));
             }
         }
     }
@@ -350,11 +357,11 @@ impl Page<'_> {
 }
 
 /// The job, its interval if it has one, its current time and its proposed time.
-fn change_cells(change: &Change, zone: &Zone) -> [String; 4] {
+fn change_cells(change: &ScheduleChange, zone: &Zone) -> [String; 4] {
     let job = change.job.to_string();
     match &change.what {
-        Changed::Expression { old, new } => [job, String::new(), old.clone(), new.clone()],
-        Changed::Phase { interval, old, new } => {
+        ChangeKind::Expression { old, new } => [job, String::new(), old.clone(), new.clone()],
+        ChangeKind::Phase { interval, old, new } => {
             [job, format!("every {interval}"), clock(zone, *old), clock_with_seconds(zone, *new)]
         }
     }

@@ -1,7 +1,6 @@
 //! Sends requests over HTTP.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::io;
 use std::time::Duration as Length;
 
@@ -17,7 +16,8 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::{Ask, Place, Trouble};
+use super::{ApiRequest, CommandError, ServerAddress};
+use crate::cli::format::with_causes;
 use crate::socket_path::SocketPath;
 use crate::views::model::ProblemBody;
 
@@ -33,32 +33,32 @@ const ANSWER_MAX: usize = 256 << 20;
 /// A client for one server.
 #[derive(Debug)]
 pub(crate) struct Client {
-    place: Place,
+    address: ServerAddress,
     runtime: Runtime,
 }
 
 /// A successful answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    place: Place,
+    address: ServerAddress,
 }
 
 impl Client {
-    pub(crate) fn new(place: Place) -> io::Result<Client> {
+    pub(crate) fn new(address: ServerAddress) -> io::Result<Client> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Client { place, runtime })
+        Ok(Client { address, runtime })
     }
 
     /// The address of the server.
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    pub(crate) fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
     /// Sends a request and waits for the answer.
-    pub(crate) fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
-        self.runtime.block_on(self.ask_there(ask))
+    pub(crate) fn send(&self, request: ApiRequest) -> Result<ApiResponse, CommandError> {
+        self.runtime.block_on(self.send_async(request))
     }
 
     /// Waits.
@@ -67,80 +67,84 @@ impl Client {
         self.runtime.block_on(async { tokio::time::sleep(length).await });
     }
 
-    async fn ask_there(&self, ask: Ask) -> Result<Answer, Trouble> {
+    async fn send_async(&self, request: ApiRequest) -> Result<ApiResponse, CommandError> {
         let connected = timeout(CONNECT_WITHIN, async {
-            Ok::<_, io::Error>(match &self.place {
-                Place::Unix(path) => Stream::Unix(UnixStream::connect(SocketPath::to(path)?.short()).await?),
-                Place::Tcp { host, port } => {
+            Ok::<_, io::Error>(match &self.address {
+                ServerAddress::Unix(path) => {
+                    ServerStream::Unix(UnixStream::connect(SocketPath::to(path)?.short()).await?)
+                }
+                ServerAddress::Tcp { host, port } => {
                     let host = host.trim_start_matches('[').trim_end_matches(']');
-                    Stream::Tcp(TcpStream::connect((host, *port)).await?)
+                    ServerStream::Tcp(TcpStream::connect((host, *port)).await?)
                 }
             })
         });
-        let no_server = |why: String| Trouble::NoServer { place: self.place.clone(), why };
+        let no_server = |why: String| CommandError::NoServer { address: self.address.clone(), why };
         let stream = match connected.await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(Trouble::Closed { place: self.place.clone(), why: error.to_string() });
+                return Err(CommandError::Closed { address: self.address.clone(), why: error.to_string() });
             }
             Ok(Err(error)) => return Err(no_server(error.to_string())),
             Err(_) => return Err(no_server(format!("no connection within {} s", CONNECT_WITHIN.as_secs()))),
         };
         let answered = timeout(ANSWER_WITHIN, async {
             match stream {
-                Stream::Unix(stream) => self.converse(stream, ask).await,
-                Stream::Tcp(stream) => self.converse(stream, ask).await,
+                ServerStream::Unix(stream) => self.converse(stream, request).await,
+                ServerStream::Tcp(stream) => self.converse(stream, request).await,
             }
         });
         answered.await.unwrap_or_else(|_| {
             let why = format!("no answer within {} s", ANSWER_WITHIN.as_secs());
-            Err(Trouble::NoAnswer { place: self.place.clone(), why })
+            Err(CommandError::NoAnswer { address: self.address.clone(), why })
         })
     }
 
     async fn converse(
         &self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        ask: Ask,
-    ) -> Result<Answer, Trouble> {
-        let broken =
-            |error: &dyn Error| Trouble::NoAnswer { place: self.place.clone(), why: with_causes(error) };
+        request: ApiRequest,
+    ) -> Result<ApiResponse, CommandError> {
+        let broken = |error: &dyn Error| CommandError::NoAnswer {
+            address: self.address.clone(),
+            why: with_causes(error),
+        };
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
         // The connection task ends with the request.
         tokio::spawn(connection);
-        let request = self.request(ask).map_err(|error| broken(&error))?;
+        let request = self.http_request(request).map_err(|error| broken(&error))?;
         let answer = sender.send_request(request).await.map_err(|error| broken(&error))?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, ANSWER_MAX).collect().await;
         let body = body.map_err(|error| broken(error.as_ref()))?.to_bytes();
-        let answer = Answer { headers: head.headers, body, place: self.place.clone() };
+        let answer = ApiResponse { headers: head.headers, body, address: self.address.clone() };
         if head.status.is_success() { Ok(answer) } else { Err(answer.problem(head.status)) }
     }
 
-    fn request(&self, ask: Ask) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-        let mut request =
-            Request::builder().method(ask.method).uri(ask.target).header(HOST, self.place.host());
-        for (name, value) in ask.headers {
-            request = request.header(name, value);
+    fn http_request(&self, request: ApiRequest) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+        let mut builder =
+            Request::builder().method(request.method).uri(request.target).header(HOST, self.address.host());
+        for (name, value) in request.headers {
+            builder = builder.header(name, value);
         }
-        if ask.body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
+        if request.body.is_some() {
+            builder = builder.header(CONTENT_TYPE, "application/json");
         }
-        request.body(Full::new(ask.body.unwrap_or_default().into()))
+        builder.body(Full::new(request.body.unwrap_or_default().into()))
     }
 }
 
-enum Stream {
+enum ServerStream {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-impl Answer {
+impl ApiResponse {
     /// Parses the body.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, CommandError> {
         serde_json::from_slice(&self.body)
-            .map_err(|error| Trouble::NotOurs { place: self.place.clone(), why: error.to_string() })
+            .map_err(|error| CommandError::NotOurs { address: self.address.clone(), why: error.to_string() })
     }
 
     /// The value of a header.
@@ -148,20 +152,10 @@ impl Answer {
         self.headers.get(name).and_then(|it| it.to_str().ok())
     }
 
-    fn problem(self, status: StatusCode) -> Trouble {
+    fn problem(self, status: StatusCode) -> CommandError {
         match serde_json::from_slice::<ProblemBody>(&self.body) {
-            Ok(problem) => Trouble::Problem(Box::new(problem)),
-            Err(_) => Trouble::NotOurs { place: self.place, why: format!("it answered {status}") },
+            Ok(problem) => CommandError::Problem(Box::new(problem)),
+            Err(_) => CommandError::NotOurs { address: self.address, why: format!("it answered {status}") },
         }
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -1,11 +1,11 @@
 //! The API client of the command line: one request and one answer, over TCP or a Unix socket.
 
-mod ask;
+mod address;
+mod error;
 mod http;
-mod place;
-mod trouble;
+mod request;
 
-pub(crate) use ask::Ask;
-pub(crate) use http::{Answer, Client};
-pub(crate) use place::Place;
-pub(crate) use trouble::Trouble;
+pub(crate) use address::ServerAddress;
+pub(crate) use error::CommandError;
+pub(crate) use http::{ApiResponse, Client};
+pub(crate) use request::ApiRequest;

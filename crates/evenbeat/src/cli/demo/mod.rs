@@ -9,7 +9,7 @@ use clap::Args;
 use evenbeat_core::condition::Condition;
 use evenbeat_core::zone::Zone;
 
-use self::screen::{Doors, Size, frame};
+use self::screen::{DemoAddresses, ScreenSize, frame};
 use super::Exit;
 use super::chart::{counted, to_u64};
 use super::serve::write_error;
@@ -55,14 +55,14 @@ pub(super) fn run(
         }
     };
     let is_live = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|it| it != "dumb");
-    let doors = Doors { socket: String::new(), address: String::new() };
+    let addresses = DemoAddresses { socket: String::new(), address: String::new() };
     let zone = terminal::local_zone();
-    let mut screen = Screen { is_live, is_open: false, n_frames: 0, doors, zone, out };
+    let mut screen = Screen { is_live, is_open: false, n_frames: 0, addresses, zone, out };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let shown = runtime.block_on(async {
         let ends = StopSignals::new().map_err(ServeError::Launcher)?;
         let server = Server::start(&config, clock).await?;
-        screen.doors = Doors {
+        screen.addresses = DemoAddresses {
             socket: format!("unix:{}", server.doors.socket.display()),
             address: format!("http://{}", server.doors.address),
         };
@@ -115,7 +115,7 @@ struct Screen<'a> {
     /// Whether the terminal shows its alternate screen, which leaves no trace in the scrollback.
     is_open: bool,
     n_frames: u32,
-    doors: Doors,
+    addresses: DemoAddresses,
     zone: Zone,
     out: &'a mut dyn Write,
 }
@@ -147,8 +147,8 @@ impl Screen<'_> {
             control(OPEN)?;
         }
         let (columns, rows) = terminal::size();
-        let size = Size { columns: columns.into(), rows: rows.into() };
-        let lines = frame(view, &self.doors, &self.zone, size);
+        let size = ScreenSize { columns: columns.into(), rows: rows.into() };
+        let lines = frame(view, &self.addresses, &self.zone, size);
         // A line break after the last row would scroll the screen.
         for (idx, line) in lines.iter().enumerate() {
             control(if idx == 0 { "\x1b[H" } else { "\n" })?;
@@ -161,7 +161,7 @@ impl Screen<'_> {
     fn draw_line(&mut self, view: &View) -> io::Result<()> {
         self.n_frames += 1;
         if self.n_frames == 1 {
-            writeln!(self.out, "export EVENBEAT_SERVER={}", self.doors.socket)?;
+            writeln!(self.out, "export EVENBEAT_SERVER={}", self.addresses.socket)?;
         }
         if self.n_frames % LINE_EVERY == 1 {
             writeln!(self.out, "{}", line(view))?;

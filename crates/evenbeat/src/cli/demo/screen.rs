@@ -9,19 +9,19 @@ use evenbeat_core::zone::Zone;
 
 use super::super::analyze::ScoreWord;
 use super::super::chart::{column, counted, cut, heat, heat_style, to_u64};
-use super::super::show::{self, BOLD, DIM};
+use super::super::format::{self, BOLD, DIM};
 use crate::demo::View;
 
 /// The size of the terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct ScreenSize {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
 /// How to reach the demo: its socket, or its address if the terminal is too narrow for the socket's path.
 #[derive(Clone, Debug)]
-pub(super) struct Doors {
+pub(super) struct DemoAddresses {
     pub(super) socket: String,
     pub(super) address: String,
 }
@@ -33,13 +33,13 @@ const LIST_MAX: usize = 12;
 struct List {
     title: &'static str,
     note: String,
-    lines: Vec<Line>,
+    lines: Vec<StyledLine>,
 }
 
 /// Renders a frame.
-pub(super) fn frame(view: &View, doors: &Doors, zone: &Zone, size: Size) -> Vec<String> {
+pub(super) fn frame(view: &View, addresses: &DemoAddresses, zone: &Zone, size: ScreenSize) -> Vec<String> {
     let top = head(view, size);
-    let bottom = foot(doors, size);
+    let bottom = foot(addresses, size);
     // The order in which lists get room. They are shown in order of time.
     let lists = [running(view), worst(view, size), ended(view), next(view, zone)];
     let room = size.rows.saturating_sub(top.len() + bottom.len());
@@ -51,14 +51,14 @@ pub(super) fn frame(view: &View, doors: &Doors, zone: &Zone, size: Size) -> Vec<
             continue;
         }
         if is_spaced {
-            lines.push(Line::default());
+            lines.push(StyledLine::default());
         }
         let note = if list.note.is_empty() { String::new() } else { format!("  {}", list.note) };
-        lines.push(Line::default().with(list.title, BOLD).with(&note, DIM));
+        lines.push(StyledLine::default().with(list.title, BOLD).with(&note, DIM));
         lines.extend(list.lines.iter().take(height - 1).cloned());
     }
     // Fill unused rows, so that the last lines do not jump.
-    lines.resize(size.rows.saturating_sub(bottom.len()).max(lines.len()), Line::default());
+    lines.resize(size.rows.saturating_sub(bottom.len()).max(lines.len()), StyledLine::default());
     lines.extend(bottom);
     lines.truncate(size.rows);
     lines.iter().map(|line| line.render(size.columns)).collect()
@@ -95,16 +95,16 @@ fn share(lists: &[List; 4], room: usize) -> ([usize; 4], bool) {
     }
 }
 
-fn head(view: &View, size: Size) -> Vec<Line> {
-    let since = show::relative(view.since, view.at);
+fn head(view: &View, size: ScreenSize) -> Vec<StyledLine> {
+    let since = format::relative(view.since, view.at);
     let about = format!("  a made-up fleet of {} jobs, started {since}", view.n_jobs);
-    let mut lines = vec![Line::default().with("Evenbeat", BOLD).with(&about, DIM)];
-    let mut conditions = Line::default().with("condition  ", BOLD);
+    let mut lines = vec![StyledLine::default().with("Evenbeat", BOLD).with(&about, DIM)];
+    let mut conditions = StyledLine::default().with("condition  ", BOLD);
     for (idx, (condition, n)) in view.conditions.iter().enumerate() {
         let between = if idx == 0 { "" } else { " · " };
         conditions = conditions
             .with(between, Style::new())
-            .with(&format!("{n} {}", condition.as_str()), show::style_of(*condition));
+            .with(&format!("{n} {}", condition.as_str()), format::style_of(*condition));
     }
     lines.push(conditions);
     let word = ScoreWord::of(view.score).as_str();
@@ -113,42 +113,43 @@ fn head(view: &View, size: Size) -> Vec<Line> {
     let busiest = busiest.map_or(String::new(), |(minute, n)| {
         format!("  busiest minute :{minute:02}, {} a day", counted((*n).into(), "start"))
     });
-    lines.push(Line::default().with("evenness   ", BOLD).with(&score, Style::new()).with(&busiest, DIM));
+    lines
+        .push(StyledLine::default().with("evenness   ", BOLD).with(&score, Style::new()).with(&busiest, DIM));
     lines.push(minutes(&view.minutes, size));
     if 12 <= size.rows && 60 <= size.columns {
         let axis = format!("{:15}{:15}{:15}{:15}", ":00", ":15", ":30", ":45");
         let note = if 80 <= size.columns { "  starts by minute" } else { "" };
-        lines.push(Line::default().with(&axis, DIM).with(note, DIM));
+        lines.push(StyledLine::default().with(&axis, DIM).with(note, DIM));
     }
     lines
 }
 
 /// Starts by minute of the hour over the next day, with the peaks of a crontab that a rebalance removes.
-fn minutes(minutes: &[u32], size: Size) -> Line {
+fn minutes(minutes: &[u32], size: ScreenSize) -> StyledLine {
     let n_together = if 60 <= size.columns { 1 } else { 2 };
     let counts: Vec<u32> = minutes.chunks(n_together).map(|minutes| minutes.iter().sum()).collect();
     // A full column is at least twice the mean, so that an even fleet is half full and not all red.
     let mean = counts.iter().sum::<u32>().div_ceil(u32::try_from(counts.len().max(1)).unwrap_or(1));
     let full = counts.iter().copied().max().unwrap_or(0).max(2 * mean);
-    let mut line = Line::default();
+    let mut line = StyledLine::default();
     for n in counts {
         line = line.with(&column(n, full).to_string(), heat_style(heat(n, full)));
     }
     line
 }
 
-fn foot(doors: &Doors, size: Size) -> Vec<Line> {
+fn foot(addresses: &DemoAddresses, size: ScreenSize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let export = |door: &str| format!("export EVENBEAT_SERVER={door}");
-    let doors = [export(&doors.socket), export(&doors.address)];
+    let addresses = [export(&addresses.socket), export(&addresses.address)];
     // A wrapped line cannot be selected with a double click.
     if let Some(export) =
-        doors.iter().find(|it| it.chars().count() <= size.columns).filter(|_| 12 <= size.rows)
+        addresses.iter().find(|it| it.chars().count() <= size.columns).filter(|_| 12 <= size.rows)
     {
-        lines.push(Line::default().with(export, Style::new()));
+        lines.push(StyledLine::default().with(export, Style::new()));
         let hint = "then try: evenbeat status | job list | explain hanging-export | rebalance";
         if hint.len() <= size.columns && 16 <= size.rows {
-            lines.push(Line::default().with(hint, DIM));
+            lines.push(StyledLine::default().with(hint, DIM));
         }
     }
     let end = if size.columns < 56 {
@@ -156,13 +157,15 @@ fn foot(doors: &Doors, size: Size) -> Vec<Line> {
     } else {
         "Ctrl-C stops the demo and removes everything."
     };
-    lines.push(Line::default().with(end, DIM));
+    lines.push(StyledLine::default().with(end, DIM));
     lines
 }
 
 fn running(view: &View) -> List {
     let line = |(key, length): &(String, _)| {
-        Line::default().with(&name(key), Style::new()).with(&format!(" for {}", show::length(*length)), DIM)
+        StyledLine::default()
+            .with(&name(key), Style::new())
+            .with(&format!(" for {}", format::length(*length)), DIM)
     };
     List {
         title: "Running",
@@ -173,22 +176,22 @@ fn running(view: &View) -> List {
 
 fn ended(view: &View) -> List {
     let lines = view.ended.iter().map(|(key, outcome, length, at)| {
-        let took = length.map(show::length).unwrap_or_default();
-        Line::default()
+        let took = length.map(format::length).unwrap_or_default();
+        StyledLine::default()
             .with(&name(key), Style::new())
             .with(&format!(" {:<10}", outcome.as_str()), outcome_style(*outcome))
             .with(&format!(" {took:>6}"), Style::new())
-            .with(&format!("  {}", show::relative(*at, view.at)), DIM)
+            .with(&format!("  {}", format::relative(*at, view.at)), DIM)
     });
     List { title: "Ended", note: String::new(), lines: lines.take(LIST_MAX).collect() }
 }
 
-fn worst(view: &View, size: Size) -> List {
+fn worst(view: &View, size: ScreenSize) -> List {
     let room = size.columns.saturating_sub(2 + NAME + 1 + 8 + 1);
     let lines = view.worst.iter().map(|(key, condition, why)| {
-        Line::default()
+        StyledLine::default()
             .with(&name(key), Style::new())
-            .with(&format!(" {:<8}", condition.as_str()), show::style_of(*condition))
+            .with(&format!(" {:<8}", condition.as_str()), format::style_of(*condition))
             .with(&format!(" {}", cut(why, room)), Style::new())
     });
     let n_jobs: usize = view.conditions.iter().filter(|(it, _)| **it != Condition::Ok).map(|(_, n)| *n).sum();
@@ -201,7 +204,9 @@ fn worst(view: &View, size: Size) -> List {
 
 fn next(view: &View, zone: &Zone) -> List {
     let line = |(at, key): &(_, String)| {
-        Line::default().with(&format!("  {}  ", show::time_of_day(zone, *at)), DIM).with(key, Style::new())
+        StyledLine::default()
+            .with(&format!("  {}  ", format::time_of_day(zone, *at)), DIM)
+            .with(key, Style::new())
     };
     List { title: "Next", note: String::new(), lines: view.next.iter().map(line).collect() }
 }
@@ -219,15 +224,15 @@ fn outcome_style(outcome: Outcome) -> Style {
         Outcome::Cancelled | Outcome::Superseded => Condition::Warning,
         _ => Condition::Error,
     };
-    show::style_of(condition)
+    format::style_of(condition)
 }
 
 /// A line of styled parts that can be cut to a width.
 #[derive(Clone, Debug, Default)]
-struct Line(Vec<(String, Style)>);
+struct StyledLine(Vec<(String, Style)>);
 
-impl Line {
-    fn with(mut self, text: &str, style: Style) -> Line {
+impl StyledLine {
+    fn with(mut self, text: &str, style: Style) -> StyledLine {
         self.0.push((text.to_owned(), style));
         self
     }
@@ -290,15 +295,15 @@ mod tests {
         }
     }
 
-    fn doors() -> Doors {
-        Doors {
+    fn addresses() -> DemoAddresses {
+        DemoAddresses {
             socket: "unix:/tmp/evenbeat-demo-0123abcd/evenbeat.sock".to_owned(),
             address: "http://127.0.0.1:8060".to_owned(),
         }
     }
 
     fn drawn(n_runs: usize, columns: usize, rows: usize) -> Vec<String> {
-        let lines = frame(&view(n_runs), &doors(), &Zone::utc(), Size { columns, rows });
+        let lines = frame(&view(n_runs), &addresses(), &Zone::utc(), ScreenSize { columns, rows });
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
@@ -346,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_rebalance_is_seen_in_the_minutes() {
-        let size = Size { columns: 80, rows: 24 };
+        let size = ScreenSize { columns: 80, rows: 24 };
         let level = View { minutes: vec![9; 60], ..view(1) };
         let line = |view: &View| minutes(&view.minutes, size).render(80);
         let (before, after) = (line(&view(1)), line(&level));

@@ -5,9 +5,9 @@ use evenbeat_core::ids::JobKey;
 use serde_json::{Map, Value as Json};
 
 use super::super::Exit;
-use super::super::client::{Ask, Trouble};
-use super::super::live::{Desk, Done};
-use super::super::show::NOTICE;
+use super::super::client::{ApiRequest, CommandError};
+use super::super::format::NOTICE;
+use super::super::remote::{CommandResult, RemoteContext};
 use crate::views::model::{JobDefinition, JobPut};
 
 /// Arguments of `evenbeat job add`.
@@ -49,15 +49,16 @@ pub(crate) struct AddArgs {
     command: Vec<String>,
 }
 
-pub(super) fn run(args: &AddArgs, desk: &mut Desk<'_>) -> Done {
-    let definition = definition(args).map_err(Trouble::Usage)?;
+pub(super) fn run(args: &AddArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
+    let definition = definition(args).map_err(CommandError::Usage)?;
     let expected = (!args.replace).then_some("*");
-    let ask = Ask::put(&["jobs", args.key.as_str()]).header("if-none-match", expected).json(&definition);
-    desk.ask_and_show::<JobPut>(ask, |put, desk| {
+    let request =
+        ApiRequest::put(&["jobs", args.key.as_str()]).header("if-none-match", expected).json(&definition);
+    remote.send_and_print::<JobPut>(request, |put, remote| {
         for doubt in &put.warnings {
-            writeln!(desk.err, "{NOTICE}warning{NOTICE:#}: {}", doubt.detail)?;
+            writeln!(remote.err, "{NOTICE}warning{NOTICE:#}: {}", doubt.detail)?;
         }
-        super::tell_next(&put.job, desk)
+        super::tell_next(&put.job, remote)
     })?;
     Ok(Exit::Ok)
 }
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct AddCommandLine {
         #[command(flatten)]
         args: AddArgs,
     }
@@ -185,7 +186,7 @@ mod tests {
     #[track_caller]
     fn check(line: &[&str], expected: &str) {
         let line = ["add", "shop"].iter().chain(line);
-        let shown = match Line::try_parse_from(line) {
+        let shown = match AddCommandLine::try_parse_from(line) {
             Ok(line) => definition(&line.args).map_or_else(|it| it, |it| Json::Object(it.0).to_string()),
             Err(error) => error.kind().to_string(),
         };

@@ -2,16 +2,16 @@
 
 use clap::Args;
 
-use super::super::client::{Ask, Trouble};
-use super::super::live::{Desk, Done};
-use super::super::show::{DIM, NOTICE, relative, style_of_word};
+use super::super::client::{ApiRequest, CommandError};
+use super::super::format::{DIM, NOTICE, relative, style_of_word};
+use super::super::remote::{CommandResult, RemoteContext};
 use super::super::table::{Cell, Fit, words};
 use super::super::{Exit, chart};
 use crate::views::model::{Instant, JobView, Page};
 
 /// Filters of `evenbeat job list`.
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct JobListArgs {
     /// Only jobs whose key contains this text, ignoring case.
     #[arg(short = 'q', long = "query", value_name = "TEXT")]
     query: Option<String>,
@@ -41,8 +41,8 @@ pub(crate) struct ListArgs {
     limit: u32,
 }
 
-pub(super) fn run(args: &ListArgs, desk: &mut Desk<'_>) -> Done {
-    let mut ask = Ask::get(&["jobs"])
+pub(super) fn run(args: &JobListArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
+    let mut request = ApiRequest::get(&["jobs"])
         .with("q", args.query.as_ref())
         .with("prefix", args.prefix.as_ref())
         .with("pool", args.pool.as_ref())
@@ -51,19 +51,19 @@ pub(super) fn run(args: &ListArgs, desk: &mut Desk<'_>) -> Done {
         .with("condition", args.condition.as_ref())
         .with("status", args.status.as_ref());
     for label in &args.labels {
-        ask = ask.with("label", Some(label));
+        request = request.with("label", Some(label));
     }
     let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    desk.ask_all_and_show::<JobView>(&ask, "after", most, table)?;
+    remote.fetch_all_and_print::<JobView>(&request, "after", most, table)?;
     Ok(Exit::Ok)
 }
 
-fn table(page: &Page<JobView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn table(page: &Page<JobView>, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     if page.items.is_empty() {
-        writeln!(desk.out, "no jobs")?;
+        writeln!(remote.out, "no jobs")?;
         return Ok(());
     }
-    let now = desk.now;
+    let now = remote.now;
     let when = |at: Option<Instant>| at.map_or("-".to_owned(), |at| relative(at.0, now));
     let rows: Vec<Vec<Cell>> = page
         .items
@@ -90,11 +90,11 @@ fn table(page: &Page<JobView>, desk: &mut Desk<'_>) -> Result<(), Trouble> {
         ("OUTCOME", Fit::Drop),
         ("SCHEDULE", Fit::Drop),
     ];
-    let lines = words(&columns, &rows, desk.table_width);
-    desk.lines(&lines)?;
+    let lines = words(&columns, &rows, remote.table_width);
+    remote.lines(&lines)?;
     if page.next.is_some() {
         let shown = chart::counted(chart::to_u64(page.items.len()), "job");
-        writeln!(desk.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
+        writeln!(remote.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
     }
     Ok(())
 }

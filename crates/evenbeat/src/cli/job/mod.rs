@@ -9,22 +9,22 @@ use evenbeat_core::ids::JobKey;
 use serde_json::{Map, Value as Json};
 
 use super::Exit;
-use super::client::{Ask, Trouble};
-use super::live::{Desk, Done};
-use super::show::{BOLD, relative};
+use super::client::{ApiRequest, CommandError};
+use super::format::{BOLD, relative};
+use super::remote::{CommandResult, RemoteContext};
 use crate::views::model::{JobView, PauseRequest, TriggerAnswer, TriggerRequest};
 
 /// Arguments of `evenbeat job`.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
     #[command(subcommand)]
-    action: Action,
+    action: JobAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum JobAction {
     /// List jobs, sorted by key.
-    List(list::ListArgs),
+    List(list::JobListArgs),
     /// Show the details of a job.
     Show {
         /// Job key.
@@ -66,70 +66,73 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: JobArgs, desk: &mut Desk<'_>) -> Done {
+pub(crate) fn run(args: JobArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
     match args.action {
-        Action::List(args) => list::run(&args, desk),
-        Action::Show { key } => show::run(&key, desk),
-        Action::Add(args) => add::run(&args, desk),
-        Action::Pause { key, reason } => {
-            let ask = Ask::post(&["jobs", key.as_str(), "pause"]).json(&PauseRequest { reason });
-            desk.ask_and_show::<JobView>(ask, |job, desk| {
-                writeln!(desk.out, "{BOLD}{}{BOLD:#} paused", job.key)?;
+        JobAction::List(args) => list::run(&args, remote),
+        JobAction::Show { key } => show::run(&key, remote),
+        JobAction::Add(args) => add::run(&args, remote),
+        JobAction::Pause { key, reason } => {
+            let request = ApiRequest::post(&["jobs", key.as_str(), "pause"]).json(&PauseRequest { reason });
+            remote.send_and_print::<JobView>(request, |job, remote| {
+                writeln!(remote.out, "{BOLD}{}{BOLD:#} paused", job.key)?;
                 Ok(())
             })?;
             Ok(Exit::Ok)
         }
-        Action::Resume { key } => {
-            let ask = Ask::post(&["jobs", key.as_str(), "resume"]);
-            desk.ask_and_show::<JobView>(ask, tell_next)?;
+        JobAction::Resume { key } => {
+            let request = ApiRequest::post(&["jobs", key.as_str(), "resume"]);
+            remote.send_and_print::<JobView>(request, tell_next)?;
             Ok(Exit::Ok)
         }
-        Action::Trigger { key, params, idempotency_key, follow } => {
+        JobAction::Trigger { key, params, idempotency_key, follow } => {
             let params = params.map(|text| read_params(&text)).transpose()?;
-            let ask = Ask::post(&["jobs", key.as_str(), "trigger"])
+            let request = ApiRequest::post(&["jobs", key.as_str(), "trigger"])
                 .header("idempotency-key", idempotency_key)
                 .json(&TriggerRequest { params });
             if follow {
-                let triggered: TriggerAnswer = desk.ask(ask)?.read()?;
-                writeln!(desk.err, "requested run {} of {}", triggered.id, triggered.job)?;
-                return super::run::follow_request(&triggered.id, desk);
+                let triggered: TriggerAnswer = remote.send(request)?.read()?;
+                writeln!(remote.err, "requested run {} of {}", triggered.id, triggered.job)?;
+                return super::run::follow_request(&triggered.id, remote);
             }
-            desk.ask_and_show::<TriggerAnswer>(ask, |it, desk| {
-                writeln!(desk.out, "requested run {} of {BOLD}{}{BOLD:#}", it.id, it.job)?;
+            remote.send_and_print::<TriggerAnswer>(request, |it, remote| {
+                writeln!(remote.out, "requested run {} of {BOLD}{}{BOLD:#}", it.id, it.job)?;
                 Ok(())
             })?;
             Ok(Exit::Ok)
         }
-        Action::Delete { key } => {
-            desk.ask(Ask::delete(&["jobs", key.as_str()]))?;
-            if desk.json {
-                super::show::json(desk.out, &serde_json::json!({ "job": key.as_str(), "deleted": true }))?;
+        JobAction::Delete { key } => {
+            remote.send(ApiRequest::delete(&["jobs", key.as_str()]))?;
+            if remote.json {
+                super::format::json(
+                    remote.out,
+                    &serde_json::json!({ "job": key.as_str(), "deleted": true }),
+                )?;
             } else {
-                writeln!(desk.out, "{BOLD}{key}{BOLD:#} deleted")?;
+                writeln!(remote.out, "{BOLD}{key}{BOLD:#} deleted")?;
             }
             Ok(Exit::Ok)
         }
     }
 }
 
-fn read_params(text: &str) -> Result<Map<String, Json>, Trouble> {
+fn read_params(text: &str) -> Result<Map<String, Json>, CommandError> {
     serde_json::from_str(text)
-        .map_err(|error| Trouble::Usage(format!("--params is not a JSON object: {error}")))
+        .map_err(|error| CommandError::Usage(format!("--params is not a JSON object: {error}")))
 }
 
 /// Prints when a job runs next.
-fn tell_next(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn tell_next(job: &JobView, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     match job.next_run_at {
         Some(at) => {
             writeln!(
-                desk.out,
+                remote.out,
                 "{BOLD}{}{BOLD:#} runs next at {} ({})",
                 job.key,
-                desk.clock.at(at.0),
-                relative(at.0, desk.now)
+                remote.clock.at(at.0),
+                relative(at.0, remote.now)
             )?;
         }
-        None => writeln!(desk.out, "{BOLD}{}{BOLD:#} is {}; no run is due", job.key, job.status)?,
+        None => writeln!(remote.out, "{BOLD}{}{BOLD:#} is {}; no run is due", job.key, job.status)?,
     }
     Ok(())
 }

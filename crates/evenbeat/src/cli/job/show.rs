@@ -5,29 +5,29 @@ use serde_json::Value as Json;
 
 use super::super::Exit;
 use super::super::chart::counted;
-use super::super::client::{Ask, Trouble};
-use super::super::live::{Desk, Done};
-use super::super::show::{BOLD, DIM, length, reason_beside, style_of_word};
+use super::super::client::{ApiRequest, CommandError};
+use super::super::format::{BOLD, DIM, length, reason_beside, style_of_word};
+use super::super::remote::{CommandResult, RemoteContext};
 use crate::printable;
 use crate::views::model::{Instant, JobDefinition, JobView};
 
-pub(super) fn run(key: &JobKey, desk: &mut Desk<'_>) -> Done {
-    desk.ask_and_show::<JobView>(Ask::get(&["jobs", key.as_str()]), print)?;
+pub(super) fn run(key: &JobKey, remote: &mut RemoteContext<'_>) -> CommandResult {
+    remote.send_and_print::<JobView>(ApiRequest::get(&["jobs", key.as_str()]), print)?;
     Ok(Exit::Ok)
 }
 
-fn print(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn print(job: &JobView, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     let style = style_of_word(&job.condition);
     let reason = reason_beside(&job.condition, &job.reason);
     let untracked = if job.tracked { String::new() } else { format!(" (not counted while {})", job.status) };
     writeln!(
-        desk.out,
+        remote.out,
         "{BOLD}{}{BOLD:#}  {style}{}{style:#}{reason}  {}{untracked}",
         job.key, job.condition, job.status
     )?;
-    let sentence = desk.clock.sentence(&job.sentence);
-    writeln!(desk.out, "  {sentence}")?;
-    let mut facts = Facts { desk: &mut *desk };
+    let sentence = remote.clock.sentence(&job.sentence);
+    writeln!(remote.out, "  {sentence}")?;
+    let mut facts = Facts { remote: &mut *remote };
     facts.text("schedule", Some(&job.schedule))?;
     let paused = job.paused_by.as_ref().map(|by| match &job.pause_reason {
         Some(reason) => format!("by {by}: {reason}"),
@@ -64,24 +64,24 @@ fn print(job: &JobView, desk: &mut Desk<'_>) -> Result<(), Trouble> {
     facts.at("placed at", job.placed_at)?;
     facts.at("created at", Some(job.created_at))?;
     facts.text("revision", Some(job.revision))?;
-    writeln!(desk.out, "  {DIM}definition{DIM:#}")?;
+    writeln!(remote.out, "  {DIM}definition{DIM:#}")?;
     let JobDefinition(fields) = &job.definition;
     for (name, value) in fields.iter().filter(|(name, _)| !["name", "configuration"].contains(&name.as_str()))
     {
-        define(name, value, desk)?;
+        define(name, value, remote)?;
     }
     Ok(())
 }
 
 /// Prints a field as in a job file, with one line for each of its parts.
-fn define(name: &str, value: &Json, desk: &mut Desk<'_>) -> Result<(), Trouble> {
+fn define(name: &str, value: &Json, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
     match value {
         Json::Object(fields) if !fields.is_empty() => {
             for (part, value) in fields {
-                define(&format!("{name}.{}", key_text(part)), value, desk)?;
+                define(&format!("{name}.{}", key_text(part)), value, remote)?;
             }
         }
-        value => writeln!(desk.out, "    {name} = {}", printable::line(&value_text(value)))?,
+        value => writeln!(remote.out, "    {name} = {}", printable::line(&value_text(value)))?,
     }
     Ok(())
 }
@@ -107,21 +107,21 @@ fn value_text(value: &Json) -> String {
 
 /// Prints labelled values one per line, and skips missing ones.
 struct Facts<'a, 'b> {
-    desk: &'a mut Desk<'b>,
+    remote: &'a mut RemoteContext<'b>,
 }
 
 impl Facts<'_, '_> {
-    fn text(&mut self, what: &str, value: Option<impl std::fmt::Display>) -> Result<(), Trouble> {
+    fn text(&mut self, what: &str, value: Option<impl std::fmt::Display>) -> Result<(), CommandError> {
         if let Some(value) = value {
-            writeln!(self.desk.out, "  {what:18}{}", printable::line(&value.to_string()))?;
+            writeln!(self.remote.out, "  {what:18}{}", printable::line(&value.to_string()))?;
         }
         Ok(())
     }
 
-    fn at(&mut self, what: &str, at: Option<Instant>) -> Result<(), Trouble> {
+    fn at(&mut self, what: &str, at: Option<Instant>) -> Result<(), CommandError> {
         if let Some(at) = at {
-            let shown = self.desk.clock.at_and_distance(at.0);
-            writeln!(self.desk.out, "  {what:18}{shown}")?;
+            let shown = self.remote.clock.at_and_distance(at.0);
+            writeln!(self.remote.out, "  {what:18}{shown}")?;
         }
         Ok(())
     }

@@ -7,50 +7,50 @@ use evenbeat_core::time::TimeWindow;
 use evenbeat_core::zone::Zone;
 use evenbeat_whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
 
-use crate::cli::input::InputKind;
+use crate::cli::fleet_file::FleetFileKind;
 
 /// The origin of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum FleetOrigin {
     /// A file.
-    File(InputKind),
+    File(FleetFileKind),
     /// A server.
-    Server(Servers),
+    Server(ServerFacts),
 }
 
 /// Facts about the fleet of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Servers {
+pub(super) struct ServerFacts {
     /// Number of jobs whose run times were measured.
     pub(super) n_measured: usize,
     /// Whether its nodes have equal capacity.
     pub(super) are_alike: bool,
 }
 
-impl Origin {
+impl FleetOrigin {
     /// The name in text output.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Origin::File(kind) => kind.as_str(),
-            Origin::Server(_) => "fleet of a server",
+            FleetOrigin::File(kind) => kind.as_str(),
+            FleetOrigin::Server(_) => "fleet of a server",
         }
     }
 
     /// The name in JSON output.
     pub(super) fn code(self) -> &'static str {
         match self {
-            Origin::File(kind) => kind.code(),
-            Origin::Server(_) => "server",
+            FleetOrigin::File(kind) => kind.code(),
+            FleetOrigin::Server(_) => "server",
         }
     }
 }
 
 /// What was simulated, and the results.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct SimulationFigures {
     /// The name of the file, or the address of the server.
     pub(super) file: String,
-    pub(super) origin: Origin,
+    pub(super) origin: FleetOrigin,
     /// The zone that all jobs share, or UTC.
     pub(super) zone: Zone,
     pub(super) window: TimeWindow,
@@ -67,14 +67,14 @@ pub(super) struct Figures {
     /// Whether times are taken as UTC only because the file names no zone.
     pub(super) assumes_utc: bool,
     /// The given setup, then those it is compared with.
-    pub(super) setups: Vec<Lived>,
+    pub(super) setups: Vec<SetupResult>,
     /// The jobs that were added to the given setup.
-    pub(super) added: Option<Added>,
+    pub(super) added: Option<GrowthResult>,
 }
 
 /// A setup and its results.
 #[derive(Debug)]
-pub(super) struct Lived {
+pub(super) struct SetupResult {
     /// How it differs from the given setup. `None` for the given setup itself.
     pub(super) differs: Option<String>,
     pub(super) n_nodes: usize,
@@ -89,7 +89,7 @@ pub(super) struct Lived {
 
 /// The effect of added jobs.
 #[derive(Debug)]
-pub(super) struct Added {
+pub(super) struct GrowthResult {
     pub(super) kinds: Vec<AddedJobs>,
     /// The fleet without them.
     pub(super) before: Report,
@@ -97,9 +97,9 @@ pub(super) struct Added {
     pub(super) most: MostAdded,
 }
 
-impl Figures {
+impl SimulationFigures {
     /// The given setup.
-    pub(super) fn given(&self) -> Option<&Lived> {
+    pub(super) fn given(&self) -> Option<&SetupResult> {
         self.setups.first()
     }
 

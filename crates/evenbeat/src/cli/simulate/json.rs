@@ -4,9 +4,9 @@ use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_whatif::{Break, BreakKind, Group, GroupName, POINT, PoolAnswer, Report, Smallest, Tried};
 use serde_json::{Map, Value as Json, json};
 
-use super::figures::{Added, Figures, Lived};
+use super::figures::{GrowthResult, SetupResult, SimulationFigures};
 
-pub(super) fn document(figures: &Figures) -> Json {
+pub(super) fn document(figures: &SimulationFigures) -> Json {
     json!({
         "file": figures.file,
         "kind": figures.origin.code(),
@@ -24,7 +24,7 @@ pub(super) fn document(figures: &Figures) -> Json {
     })
 }
 
-fn setup(lived: &Lived) -> Json {
+fn setup(lived: &SetupResult) -> Json {
     let capacity: Map<String, Json> =
         lived.capacity.iter().map(|(pool, units)| (pool.to_string(), json!(units))).collect();
     json!({
@@ -57,7 +57,7 @@ fn smallest(found: &Smallest) -> Json {
     })
 }
 
-fn added(added: &Added) -> Json {
+fn added(added: &GrowthResult) -> Json {
     let kinds = added.kinds.iter().map(|it| {
         json!({
             "jobs": it.n,

@@ -4,11 +4,11 @@
 //! computed as one value (`figures`) and printed as text or JSON. No job is executed, and nothing is modified.
 
 mod args;
-mod ask;
 mod figures;
 mod json;
-mod live;
+mod scenarios;
 mod sentences;
+mod server;
 mod text;
 mod timeline;
 
@@ -22,14 +22,14 @@ pub use args::{
     BalanceArg, CapacityArg, DAYS_MAX, NodesArg, OrderArg, OutageArg, SetupArgs, SimulateArgs, SiteArg,
 };
 
-use super::analyze::{InputKind, WIDTH_MAX, WIDTH_MIN};
-use super::live::{ServerArgs, at_desk};
-use super::{Exit, input};
+use super::analyze::{FleetFileKind, WIDTH_MAX, WIDTH_MIN};
+use super::remote::{ServerArgs, with_server};
+use super::{Exit, fleet_file};
 use crate::cli::progress::Progress;
 use crate::jobfile::Diagnostics;
-use ask::Subject;
-use figures::Origin;
-use live::Held;
+use figures::FleetOrigin;
+use scenarios::Subject;
+use server::ServerFleet;
 
 pub(crate) fn run(
     args: &SimulateArgs,
@@ -49,7 +49,7 @@ pub(crate) fn run(
     let figures = {
         // Clear the progress line before anything else is written.
         let progress = Progress::new(!args.quiet);
-        ask::answer(args, subject, now, &progress)
+        scenarios::simulate(args, subject, now, &progress)
     };
     let figures = match figures {
         Ok(figures) => figures,
@@ -62,7 +62,7 @@ pub(crate) fn run(
         writeln!(err, "warning: {warning}")?;
     }
     if args.json {
-        super::show::json(out, &json::document(&figures))?;
+        super::format::json(out, &json::document(&figures))?;
     } else {
         write!(out, "{}", text::render(&figures, width.clamp(WIDTH_MIN, WIDTH_MAX).into()))?;
     }
@@ -76,9 +76,9 @@ fn of_file(
     now: Timestamp,
     err: &mut dyn Write,
 ) -> io::Result<Result<Subject, Exit>> {
-    let kind = InputKind::said(args.crontab, args.system, args.jobs);
-    let Some(source) = input::read_or_say(file, kind, err)? else { return Ok(Err(Exit::Usage)) };
-    let input = match input::load(&source, kind, args.from.unwrap_or(now)) {
+    let kind = FleetFileKind::from_flags(args.crontab, args.system, args.jobs);
+    let Some(source) = fleet_file::read_or_report(file, kind, err)? else { return Ok(Err(Exit::Usage)) };
+    let input = match fleet_file::load(&source, kind, args.from.unwrap_or(now)) {
         Ok(input) => input,
         Err(diagnostics) => {
             write!(err, "{}", diagnostics.render(true))?;
@@ -91,7 +91,7 @@ fn of_file(
     Ok(Ok(Subject {
         zone: input.zone(),
         name: input.name,
-        origin: Origin::File(input.kind),
+        origin: FleetOrigin::File(input.kind),
         jobs: input.jobs.into_iter().map(|it| it.job).collect(),
         base: Setup::new(),
         n_left_out: input.left_out.len() + input.bad_lines.as_ref().map_or(0, Diagnostics::n_lines),
@@ -109,11 +109,11 @@ fn of_server(
 ) -> io::Result<Result<Subject, Exit>> {
     let server = ServerArgs { server: args.server.clone(), json: args.json, ..ServerArgs::default() };
     let mut found = None;
-    let ended = at_desk(&server, now, out, err, |desk| {
-        found = Some((desk.place().to_string(), live::held(desk)?));
+    let ended = with_server(&server, now, out, err, |remote| {
+        found = Some((remote.address().to_string(), server::load(remote)?));
         Ok(Exit::Ok)
     })?;
-    let Some((name, Held { origin, jobs, setup, warnings })) = found else { return Ok(Err(ended)) };
-    let zone = input::shared_zone(&jobs);
+    let Some((name, ServerFleet { origin, jobs, setup, warnings })) = found else { return Ok(Err(ended)) };
+    let zone = fleet_file::shared_zone(&jobs);
     Ok(Ok(Subject { name, origin, jobs, base: setup, zone, n_left_out: 0, warnings, assumes_utc: false }))
 }

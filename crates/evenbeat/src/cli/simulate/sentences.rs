@@ -6,9 +6,9 @@ use evenbeat_core::ids::Pool;
 use evenbeat_core::time::Duration;
 use evenbeat_whatif::{AddedJobs, BreakKind, GroupName, LENGTH, PoolAnswer, Smallest};
 
-use super::figures::{Added, Figures, Lived, Origin, Servers};
+use super::figures::{FleetOrigin, GrowthResult, ServerFacts, SetupResult, SimulationFigures};
 use crate::cli::chart::{counted, thousands, to_u64};
-use crate::cli::show::local;
+use crate::cli::format::local;
 
 /// A share in percent, rounded down so that a value shown as 99.9% is at least that. Has enough digits to differ from 100%.
 pub(super) fn percent(share: f64) -> String {
@@ -46,7 +46,7 @@ pub(super) fn length(length: Duration) -> String {
 }
 
 /// `1 node with 40 units`, `3 nodes with 4 units of crawl and 2 of default each`.
-pub(super) fn carried_by(lived: &Lived) -> String {
+pub(super) fn carried_by(lived: &SetupResult) -> String {
     let nodes = counted(to_u64(lived.n_nodes), "node");
     let each = if 1 < lived.n_nodes { " each" } else { "" };
     let mut pools = lived.capacity.iter();
@@ -64,7 +64,7 @@ pub(super) fn carried_by(lived: &Lived) -> String {
 }
 
 /// The result in one sentence.
-pub(super) fn headline(figures: &Figures, lived: &Lived) -> String {
+pub(super) fn headline(figures: &SimulationFigures, lived: &SetupResult) -> String {
     let all = &lived.report.all;
     let days = counted(u64::try_from(figures.days).unwrap_or(0), "day");
     let jobs = counted(to_u64(all.n_jobs), "job");
@@ -83,7 +83,7 @@ pub(super) fn headline(figures: &Figures, lived: &Lived) -> String {
 }
 
 /// How the capacity was chosen if none was given.
-pub(super) fn assumed(lived: &Lived) -> Option<String> {
+pub(super) fn assumed(lived: &SetupResult) -> Option<String> {
     if lived.assumed.is_empty() || lived.smallest.is_some() {
         return None;
     }
@@ -132,7 +132,7 @@ pub(super) fn found(smallest: &Smallest, n_nodes: usize) -> Vec<String> {
 }
 
 /// The effect of --add: what breaks, and how many jobs could be added.
-pub(super) fn added(figures: &Figures, added: &Added) -> Vec<String> {
+pub(super) fn added(figures: &SimulationFigures, added: &GrowthResult) -> Vec<String> {
     let kinds: Vec<String> = added.kinds.iter().map(kind).collect();
     let kinds = listed(&kinds);
     let mut said = Vec::new();
@@ -222,7 +222,7 @@ fn schedule_name(schedule: &str) -> String {
 }
 
 /// The notes below the figures.
-pub(super) fn notes(figures: &Figures) -> Vec<String> {
+pub(super) fn notes(figures: &SimulationFigures) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |n: usize, one: &str, many: &str| {
         if 0 < n {
@@ -235,7 +235,7 @@ pub(super) fn notes(figures: &Figures) -> Vec<String> {
         "never start on their own: manual, paused or disabled.",
     );
     let usual = length(LENGTH);
-    if let Origin::Server(servers) = figures.origin {
+    if let FleetOrigin::Server(servers) = figures.origin {
         note(
             servers.n_measured,
             "takes as long as its measured runs.",
@@ -247,7 +247,7 @@ pub(super) fn notes(figures: &Figures) -> Vec<String> {
         &format!("does not say how long it takes; {usual} is assumed (set `estimate`)."),
         &format!("do not say how long they take; {usual} is assumed (set `estimate`)."),
     );
-    if let Origin::Server(Servers { are_alike: false, .. }) = figures.origin {
+    if let FleetOrigin::Server(ServerFacts { are_alike: false, .. }) = figures.origin {
         notes.push("The nodes differ in capacity; each is assumed to have the average.".to_owned());
     }
     if 0 < figures.n_left_out {

@@ -4,12 +4,12 @@ use anstyle::{AnsiColor, Style};
 use evenbeat_core::time::Duration;
 use evenbeat_whatif::{Group, Report};
 
-use super::figures::{Figures, Lived};
+use super::figures::{SetupResult, SimulationFigures};
 use super::sentences::{added, assumed, carried_by, found, headline, length, notes, percent};
 use super::timeline::Timeline;
 use crate::cli::chart::{counted, thousands, to_u64, wrapped};
-use crate::cli::sheet::Sheet;
-use crate::cli::show::{BOLD, DIM, NOTICE, clock, local};
+use crate::cli::format::{BOLD, DIM, NOTICE, clock, local};
+use crate::cli::layout::TextLayout;
 use crate::cli::table::{Cell, list, side_by_side};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -28,10 +28,10 @@ const FRESH: f64 = 0.999;
 const FAIR: f64 = 0.99;
 
 /// The whole report, in lines of at most this width.
-pub(super) fn render(figures: &Figures, width: usize) -> String {
-    let mut page = Page { figures, sheet: Sheet::new(width) };
+pub(super) fn render(figures: &SimulationFigures, width: usize) -> String {
+    let mut page = SimulationPage { figures, layout: TextLayout::new(width) };
     page.heading();
-    let Some(given) = figures.given() else { return page.sheet.text };
+    let Some(given) = figures.given() else { return page.layout.text };
     page.answers(given);
     if 0 < given.report.all.n_runs || 1 < figures.setups.len() {
         if 1 < figures.setups.len() {
@@ -45,25 +45,25 @@ pub(super) fn render(figures: &Figures, width: usize) -> String {
         page.worst(&given.report);
     }
     page.notes();
-    page.sheet.text
+    page.layout.text
 }
 
-struct Page<'a> {
-    figures: &'a Figures,
-    sheet: Sheet,
+struct SimulationPage<'a> {
+    figures: &'a SimulationFigures,
+    layout: TextLayout,
 }
 
-impl Page<'_> {
+impl SimulationPage<'_> {
     fn heading(&mut self) {
         let figures = self.figures;
         let start = local(&figures.zone, figures.window.start());
         let days = counted(u64::try_from(figures.days).unwrap_or(0), "day");
         let about = format!("{}, {days} from {start}", figures.origin.as_str());
-        self.sheet.heading(&figures.file, &about);
+        self.layout.heading(&figures.file, &about);
     }
 
     /// The answers to --target and --add, then the headline.
-    fn answers(&mut self, given: &Lived) {
+    fn answers(&mut self, given: &SetupResult) {
         let figures = self.figures;
         for lived in &figures.setups {
             let Some(smallest) = &lived.smallest else { continue };
@@ -74,22 +74,22 @@ impl Page<'_> {
             };
             let style = if smallest.is_reached() { BOLD } else { BAD };
             for sentence in found(smallest, lived.n_nodes) {
-                self.sheet.wrapped(&format!("{whose}{sentence}"), style);
+                self.layout.wrapped(&format!("{whose}{sentence}"), style);
             }
         }
         if let Some(it) = &figures.added {
             for sentence in added(figures, it) {
-                self.sheet.wrapped(&sentence, BOLD);
+                self.layout.wrapped(&sentence, BOLD);
             }
         }
         if given.smallest.is_some() || figures.added.is_some() {
-            self.sheet.line("");
+            self.layout.line("");
         }
         let style =
             if given.report.all.n_runs == 0 { Style::new() } else { fresh_style(given.report.all.freshness) };
-        self.sheet.wrapped(&headline(figures, given), style);
+        self.layout.wrapped(&headline(figures, given), style);
         if let Some(sentence) = assumed(given) {
-            self.sheet.wrapped(&sentence, DIM);
+            self.layout.wrapped(&sentence, DIM);
         }
     }
 
@@ -98,16 +98,16 @@ impl Page<'_> {
         if let Some(before) = before {
             let names = ["without them".to_owned(), "with them".to_owned()];
             let rows = rows(&[before, report], None, false);
-            self.sheet.line("");
-            for line in side_by_side(&names, &rows, self.sheet.width) {
-                self.sheet.line(&line);
+            self.layout.line("");
+            for line in side_by_side(&names, &rows, self.layout.width) {
+                self.layout.line(&line);
             }
             return;
         }
-        self.sheet.line("");
-        for (name, cells) in rows(&[report], None, NARROW <= self.sheet.width) {
+        self.layout.line("");
+        for (name, cells) in rows(&[report], None, NARROW <= self.layout.width) {
             let cells: String = cells.iter().map(styled).collect();
-            self.sheet.line(&format!("{DIM}{name:17}{DIM:#}{cells}"));
+            self.layout.line(&format!("{DIM}{name:17}{DIM:#}{cells}"));
         }
     }
 
@@ -117,18 +117,18 @@ impl Page<'_> {
             setups.iter().map(|it| it.differs.clone().unwrap_or_else(|| "as given".to_owned())).collect();
         let reports: Vec<&Report> = setups.iter().map(|it| &it.report).collect();
         let rows = rows(&reports, Some(setups), false);
-        self.sheet.title("Side by side", "* best");
-        for line in side_by_side(&names, &rows, self.sheet.width) {
-            self.sheet.line(&line);
+        self.layout.title("Side by side", "* best");
+        for line in side_by_side(&names, &rows, self.layout.width) {
+            self.layout.line(&line);
         }
     }
 
     /// The timelines of use, queue and late jobs.
-    fn timelines(&mut self, given: &Lived) {
+    fn timelines(&mut self, given: &SetupResult) {
         const LABEL: usize = 7;
         const LEGEND: usize = 18;
         let points = &given.report.points;
-        let room = self.sheet.width.saturating_sub(LABEL + LEGEND);
+        let room = self.layout.width.saturating_sub(LABEL + LEGEND);
         let values = |value: &dyn Fn(usize) -> f64| -> Timeline {
             Timeline::of(&(0..points.len()).map(value).collect::<Vec<_>>(), room)
         };
@@ -137,14 +137,14 @@ impl Page<'_> {
         let queue = values(&|idx| points.get(idx).map_or(0.0, |it| it.queue));
         let late = values(&|idx| points.get(idx).map_or(0.0, |it| f64::from(it.n_late)));
         let title = if 1 < self.figures.setups.len() { "Over time, as given" } else { "Over time" };
-        self.sheet.title(
+        self.layout.title(
             title,
             &format!("each column is {} and shows its busiest quarter hour", length(in_use.step)),
         );
         let used = percent(in_use.highest() / capacity);
         let mut row = |name: &str, it: &Timeline, most: f64, style: Style, legend: String| {
             let drawn = it.drawn(most);
-            self.sheet.line(&format!("{name:LABEL$}{style}{drawn}{style:#}  {DIM}{legend}{DIM:#}"));
+            self.layout.line(&format!("{name:LABEL$}{style}{drawn}{style:#}  {DIM}{legend}{DIM:#}"));
         };
         row("use", &in_use, capacity, CALM, format!("up to {used}"));
         let waiting = match queue.highest() {
@@ -158,7 +158,7 @@ impl Page<'_> {
             if n_late == 0 { "never".to_owned() } else { format!("up to {}", thousands(n_late.into())) };
         row("late", &late, late.highest(), BAD, latest);
         let axis = self.axis(&in_use);
-        self.sheet.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
+        self.layout.line(&format!("{:LABEL$}{DIM}{axis}{DIM:#}", ""));
     }
 
     /// The axis: days, or hours if there are few days, as many as there is room for.
@@ -246,12 +246,12 @@ impl Page<'_> {
         };
         let rows: Vec<Vec<Cell>> = worst_first.iter().take(N_ROWS).map(|it| row(it)).collect();
         let n_more = groups.len().saturating_sub(N_ROWS);
-        self.sheet.title(title, if 0 < n_more { "least fresh first" } else { "" });
-        for line in list(&heading, &rows, self.sheet.width) {
-            self.sheet.line(&line);
+        self.layout.title(title, if 0 < n_more { "least fresh first" } else { "" });
+        for line in list(&heading, &rows, self.layout.width) {
+            self.layout.line(&line);
         }
         if 0 < n_more {
-            self.sheet.line(&format!(
+            self.layout.line(&format!(
                 "{DIM}… and {} more; --json lists them all{DIM:#}",
                 thousands(to_u64(n_more))
             ));
@@ -274,9 +274,9 @@ impl Page<'_> {
             1 => "1 job was late".to_owned(),
             n => format!("{} were late", counted(to_u64(n), "job")),
         };
-        self.sheet.title("Worst jobs", &note);
-        for line in list(&["", "late for", "times"], &rows, self.sheet.width) {
-            self.sheet.line(&line);
+        self.layout.title("Worst jobs", &note);
+        for line in list(&["", "late for", "times"], &rows, self.layout.width) {
+            self.layout.line(&line);
         }
     }
 
@@ -285,11 +285,11 @@ impl Page<'_> {
         if notes.is_empty() {
             return;
         }
-        self.sheet.line("");
+        self.layout.line("");
         for note in notes {
-            for (idx, line) in wrapped(&note, self.sheet.width - 2).iter().enumerate() {
+            for (idx, line) in wrapped(&note, self.layout.width - 2).iter().enumerate() {
                 let mark = if idx == 0 { '·' } else { ' ' };
-                self.sheet.line(&format!("{DIM}{mark} {line}{DIM:#}"));
+                self.layout.line(&format!("{DIM}{mark} {line}{DIM:#}"));
             }
         }
     }
@@ -304,7 +304,11 @@ enum Better {
 }
 
 /// The main figures: one row per figure, one cell per report. Related figures share a row if there is room.
-fn rows(reports: &[&Report], setups: Option<&[Lived]>, has_room: bool) -> Vec<(&'static str, Vec<Cell>)> {
+fn rows(
+    reports: &[&Report],
+    setups: Option<&[SetupResult]>,
+    has_room: bool,
+) -> Vec<(&'static str, Vec<Cell>)> {
     let mut rows: Vec<(&'static str, Vec<Cell>)> = Vec::new();
     if let Some(setups) = setups {
         rows.push(("runs on", setups.iter().map(|it| Cell::plain(short_carried_by(it))).collect()));
@@ -378,7 +382,7 @@ fn rows(reports: &[&Report], setups: Option<&[Lived]>, has_room: bool) -> Vec<(&
 }
 
 /// A short form of the setup: `2 nodes, 40 units`, `1 node, 4 + 2`.
-fn short_carried_by(lived: &Lived) -> String {
+fn short_carried_by(lived: &SetupResult) -> String {
     match lived.capacity.len() {
         0 | 1 => carried_by(lived).replace(" with ", ", ").replace(" each", ""),
         _ => {

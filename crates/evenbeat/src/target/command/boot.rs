@@ -1,17 +1,17 @@
-//! The clock that leases go by, and which start of the machine it counts from.
+//! The clock that leases use, and the boot of the machine that it counts from.
 
 use std::sync::OnceLock;
 
 use evenbeat_core::time::BootTime;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The boot clock's time, cut off to whole milliseconds.
+/// The time of the boot clock, rounded down to milliseconds.
 pub fn now() -> BootTime {
     to_boot(clock_gettime(ClockId::Boottime))
 }
 
-/// Which start of the machine its boot clock counts from. Read once: a process that runs out of files later must not take
-/// its own runs for those of another start.
+/// The id of the boot that the boot clock counts from. Read once: a process that runs out of file descriptors later must
+/// not take its own runs for those of another boot.
 pub fn id() -> String {
     static ID: OnceLock<String> = OnceLock::new();
     if let Some(id) = ID.get() {
@@ -27,7 +27,7 @@ fn to_boot(at: Timespec) -> BootTime {
     BootTime::from_millis(at.tv_sec.saturating_mul(1_000).saturating_add(at.tv_nsec / 1_000_000))
 }
 
-/// The same instant for the kernel.
+/// An instant as the kernel writes it.
 pub(super) fn to_timespec(at: BootTime) -> Timespec {
     let millis = at.as_millis().max(0);
     Timespec { tv_sec: millis / 1_000, tv_nsec: (millis % 1_000) * 1_000_000 }

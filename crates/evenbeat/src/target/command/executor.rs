@@ -1,4 +1,4 @@
-//! The executor of commands: runs are processes of this machine, each with a shim beside it.
+//! The executor of commands: runs are processes of this machine, each with its own shim.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use evenbeat_core::store::{JobRow, RunRow};
 use evenbeat_core::time::BootTime;
 
 use super::prepare::{CommandSettings, order};
-use super::shims::{Adopted, ShimOptions, Shims};
+use super::shims::{Adoption, ShimOptions, Shims};
 use crate::target::{Executor, NewsSender, Task};
 
 /// Runs as processes of this machine.
@@ -21,18 +21,18 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Must be called within the runtime.
+    /// Must be called within a `tokio` runtime.
     pub fn new(options: ShimOptions, settings: CommandSettings, news: NewsSender) -> io::Result<Commands> {
-        Ok(Commands { shims: Shims::telling(options, news)?, settings })
+        Ok(Commands { shims: Shims::reporting_to(options, news)?, settings })
     }
 
-    fn adopted(&self, run: &RunRow, jobs: &[JobRow], is_leased: bool) -> Adopted {
+    fn adoption(&self, run: &RunRow, jobs: &[JobRow], is_leased: bool) -> Adoption {
         let job = jobs.iter().map(|row| &row.job).find(|job| job.key == run.key);
         let grace = job.and_then(|job| match &job.target {
             Target::Command(target) => target.grace,
             _ => None,
         });
-        Adopted {
+        Adoption {
             run: run.run,
             fence: run.fence,
             is_leased: is_leased && job.is_none_or(|job| job.exclusive == Exclusive::Strict),
@@ -59,7 +59,7 @@ impl Executor for Commands {
     }
 
     fn adopt<'a>(&'a self, runs: &'a [RunRow], jobs: &'a [JobRow], is_leased: bool) -> Task<'a> {
-        let runs: Vec<Adopted> = runs.iter().map(|run| self.adopted(run, jobs, is_leased)).collect();
+        let runs: Vec<Adoption> = runs.iter().map(|run| self.adoption(run, jobs, is_leased)).collect();
         Box::pin(async move { self.shims.adopt(&runs).await })
     }
 

@@ -5,24 +5,25 @@ use std::path::PathBuf;
 
 use evenbeat_core::ids::{Fence, JobKey, RunId};
 use evenbeat_core::time::{BootTime, Duration};
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
 
-use super::fields::{FieldError, Fields};
+use super::json::{self, BootMillisOrNull, DurationMillis, FenceNumber, JobKeyText, RunIdText};
 use super::places::Places;
 
-/// The greatest document that a shim reads.
+/// Largest document that a shim reads, in bytes.
 pub(super) const ORDER_BYTES_MAX: u64 = 16 << 20;
 
 /// What is to be run, and within which bounds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// The run.
+    #[serde(with = "RunIdText")]
     pub run: RunId,
-    /// Its job.
+    #[serde(with = "JobKeyText")]
     pub key: JobKey,
-    /// Its lease; an extension must name it.
+    /// The fence of the run's lease; an extension must name it.
+    #[serde(with = "FenceNumber")]
     pub fence: Fence,
-    /// Why nothing is to be run at all, if so: the run fails with these words.
+    /// If set, nothing is run: the run fails with this error.
     pub refused: Option<String>,
     /// The program and its arguments.
     pub argv: Vec<String>,
@@ -30,31 +31,34 @@ pub struct Order {
     pub cwd: String,
     /// All variables of its environment.
     pub env: BTreeMap<String, String>,
-    /// What is written to its standard input; that of a run without is empty.
+    /// What is written to its standard input, which is empty without this.
     pub stdin: Option<String>,
-    /// It must not execute beyond this without an extension; none if it may run without a lease.
+    /// It must not execute beyond this without an extension. `None` if it may run without a lease.
+    #[serde(default, with = "BootMillisOrNull")]
     pub lease_until: Option<BootTime>,
-    /// How long it may take to end after it is asked to.
+    /// How long it may take to end after SIGTERM.
+    #[serde(with = "DurationMillis")]
     pub grace: Duration,
-    /// How many runs of the job may go on at once; each holds one of as many locks.
+    /// How many runs of the job may execute at once. Each holds one of as many locks.
     pub n_lanes: u32,
-    /// What it may use.
-    pub limits: Limits,
-    /// How long things may take.
+    #[serde(flatten)]
+    pub limits: ResourceLimits,
+    #[serde(flatten)]
     pub bounds: Bounds,
     /// How many bytes of output are kept.
     pub output_max: u64,
-    /// How long a result may be, in bytes.
+    /// Largest result, in bytes.
     pub result_max: u64,
-    /// Where everything lies.
+    /// The data directory of the node.
+    #[serde(rename = "root")]
     pub places: Places,
     /// The cgroup in which the run gets one of its own, where that is possible.
     pub cgroup: Option<PathBuf>,
 }
 
-/// What a run may use; what is not said stays as it is for the scheduler. Core dumps are always off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+/// What a run may use. Without a value, the scheduler's own limit applies. Core dumps are always off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceLimits {
     /// Open files.
     pub n_files: Option<u64>,
     /// Bytes of address space of each process.
@@ -64,15 +68,19 @@ pub struct Limits {
 }
 
 /// How long things may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Without a scheduler, before the run is killed.
+    #[serde(with = "DurationMillis")]
     pub max_orphan: Duration,
     /// Frozen with a scheduler, before the run is killed.
+    #[serde(with = "DurationMillis")]
     pub max_frozen: Duration,
     /// Until a freeze is verified; then it becomes a kill (`K_f`).
+    #[serde(rename = "freeze_bound", with = "DurationMillis")]
     pub freeze: Duration,
-    /// Until a kill is effective; then people are told (K).
+    /// Until a kill is effective; then it is reported (K).
+    #[serde(rename = "kill_bound", with = "DurationMillis")]
     pub kill: Duration,
 }
 
@@ -88,83 +96,21 @@ impl Default for Bounds {
 }
 
 impl Order {
-    /// The document.
+    /// The document that a shim reads.
     pub(super) fn to_text(&self) -> String {
-        let Order { run, key, fence, refused, argv, cwd, env, stdin, lease_until, grace, n_lanes, .. } = self;
-        let document = json!({
-            "run": run.to_string(),
-            "key": key.as_str(),
-            "fence": fence.0,
-            "refused": refused,
-            "argv": argv,
-            "cwd": cwd,
-            "env": env,
-            "stdin": stdin,
-            "lease_until": lease_until.map(BootTime::as_millis),
-            "grace": grace.as_millis(),
-            "n_lanes": n_lanes,
-            "n_files": self.limits.n_files,
-            "address_space": self.limits.address_space,
-            "n_processes": self.limits.n_processes,
-            "max_orphan": self.bounds.max_orphan.as_millis(),
-            "max_frozen": self.bounds.max_frozen.as_millis(),
-            "freeze_bound": self.bounds.freeze.as_millis(),
-            "kill_bound": self.bounds.kill.as_millis(),
-            "output_max": self.output_max,
-            "result_max": self.result_max,
-            "root": self.places.root().to_str(),
-            "cgroup": self.cgroup.as_ref().and_then(|it| it.to_str()),
-        });
-        document.to_string()
+        json::to_text(self)
     }
 
-    /// The order of a document.
-    pub(super) fn from_text(text: &[u8]) -> Result<Order, FieldError> {
-        let mut it = Fields::read(text)?;
-        let bad_key = FieldError::Bad { name: "key", what: "the key of a job" };
-        let bad_run = FieldError::Bad { name: "run", what: "the id of a run" };
-        Ok(Order {
-            run: read_run(&it.text("run")?).ok_or(bad_run)?,
-            key: it.text("key")?.parse().map_err(|_| bad_key)?,
-            fence: Fence(it.count("fence")?),
-            refused: it.text_if_any("refused")?,
-            argv: it.texts("argv")?,
-            cwd: it.text("cwd")?,
-            env: env(it.take("env"))?,
-            stdin: it.text_if_any("stdin")?,
-            lease_until: it.whole_if_any("lease_until")?.map(BootTime::from_millis),
-            grace: it.length("grace")?,
-            n_lanes: u32::try_from(it.count("n_lanes")?).unwrap_or(u32::MAX),
-            limits: Limits {
-                n_files: it.count_if_any("n_files")?,
-                address_space: it.count_if_any("address_space")?,
-                n_processes: it.count_if_any("n_processes")?,
-            },
-            bounds: Bounds {
-                max_orphan: it.length("max_orphan")?,
-                max_frozen: it.length("max_frozen")?,
-                freeze: it.length("freeze_bound")?,
-                kill: it.length("kill_bound")?,
-            },
-            output_max: it.count("output_max")?,
-            result_max: it.count("result_max")?,
-            places: Places::known(it.text("root")?.into()),
-            cgroup: it.text_if_any("cgroup")?.map(PathBuf::from),
-        })
+    /// Reads the document of an order.
+    pub(super) fn from_text(text: &[u8]) -> Result<Order, serde_json::Error> {
+        serde_json::from_slice(text)
     }
 }
 
-/// The run of an id as it is printed, and of no other text.
+/// Parses the id of a run. It has one spelling, the one that is printed.
 pub(super) fn read_run(text: &str) -> Option<RunId> {
     let run = RunId(uuid::Uuid::try_parse(text).ok()?.as_u128());
     (run.to_string() == text).then_some(run)
-}
-
-fn env(value: Json) -> Result<BTreeMap<String, String>, FieldError> {
-    let bad = FieldError::Bad { name: "env", what: "texts by name" };
-    let Json::Object(fields) = value else { return Err(bad) };
-    let text = |(name, it)| if let Json::String(text) = it { Some((name, text)) } else { None };
-    fields.into_iter().map(text).collect::<Option<_>>().ok_or(bad)
 }
 
 #[cfg(test)]
@@ -184,7 +130,7 @@ pub(super) mod tests {
             lease_until: Some(BootTime::from_millis(12_345)),
             grace: Duration::from_secs(10),
             n_lanes: 2,
-            limits: Limits { n_files: Some(64), ..Limits::default() },
+            limits: ResourceLimits { n_files: Some(64), ..ResourceLimits::default() },
             bounds: Bounds::default(),
             output_max: 10 << 20,
             result_max: 64 << 10,
@@ -218,37 +164,35 @@ pub(super) mod tests {
     #[test]
     fn an_order_arrives_as_it_was_given() {
         let order = sample();
-        assert_eq!(Order::from_text(order.to_text().as_bytes()), Ok(order));
+        assert_eq!(Order::from_text(order.to_text().as_bytes()).unwrap(), order);
         let bare = Order {
             stdin: None,
             lease_until: None,
             cgroup: None,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             refused: Some("no".to_owned()),
             ..sample()
         };
-        assert_eq!(Order::from_text(bare.to_text().as_bytes()), Ok(bare));
+        assert_eq!(Order::from_text(bare.to_text().as_bytes()).unwrap(), bare);
     }
 
     #[track_caller]
     fn check(from: &str, to: &str, error: &str) {
         let text = sample().to_text();
         assert!(text.contains(from), "{text}");
-        assert_eq!(Order::from_text(text.replace(from, to).as_bytes()).unwrap_err().to_string(), error);
+        let found = Order::from_text(text.replace(from, to).as_bytes()).unwrap_err().to_string();
+        assert!(found.starts_with(error), "{found}");
     }
 
     #[test]
-    fn what_is_no_order_is_refused_by_name() {
-        check("{", "[", "the document is not a JSON object");
-        check("\"grace\":10000", "\"x\":1", "the field `grace` is missing or is not a whole number");
-        check(
-            "\"fence\":18446744073709551615",
-            "\"fence\":-1",
-            "the field `fence` is missing or is not a number of something",
-        );
-        check("shop@test", "my job", "the field `key` is missing or is not the key of a job");
-        check("0198c0de-", "../../../", "the field `run` is missing or is not the id of a run");
-        check("{\"PATH\":\"/bin\"}", "{\"PATH\":1}", "the field `env` is missing or is not texts by name");
+    fn anything_else_is_refused_with_its_reason() {
+        check("{", "[", "invalid type: sequence, expected struct Order");
+        check("\"grace\":10000", "\"x\":1", "missing field `grace`");
+        check("\"kill_bound\":5000", "\"x\":1", "missing field `kill_bound`");
+        check("\"fence\":18446744073709551615", "\"fence\":-1", "invalid value: integer `-1`, expected u64");
+        check("shop@test", "my job", "job name `my job` contains a space");
+        check("0198c0de-", "../../../", "`../../../0000-7000-8000-00000000002a` is not the id of a run");
+        check("{\"PATH\":\"/bin\"}", "{\"PATH\":1}", "invalid type: integer `1`, expected a string");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Where everything about runs lies on a node's disk. One type makes every path, out of ids and numbers alone:
-//! no text that a person wrote becomes part of one.
+//! Paths in the data directory of a node. One type makes them all, from ids and numbers only: no text that a user wrote
+//! becomes part of a path.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -11,13 +11,17 @@ use evenbeat_core::time::Timestamp;
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fchmod, fstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
 
-/// The name of a shim's socket inside the folder of its run. Bound and connected to from inside that folder: the
-/// address of a socket has room for 108 bytes only.
+/// The name of a shim's socket in the folder of its run. A shim binds it from inside that folder, because the address of
+/// a socket has room for 108 bytes only.
 pub(super) const SOCKET: &str = "sock";
 
-/// The data directory of a node, and what lies where in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The data directory of a node, and the paths in it.
+///
+/// A shim gets the path in its order. [`Places::open`] has checked it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Places {
     root: PathBuf,
 }
@@ -25,53 +29,38 @@ pub struct Places {
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlacesError {
-    /// A folder cannot be made, entered or written to.
+    /// A folder cannot be created, entered or written to.
     #[error(
         "data directory `{}` cannot be used (it must belong to the user that runs evenbeat, and be writable)",
         path.display()
     )]
     Unusable {
-        /// Which folder.
         path: PathBuf,
-        /// What the system says.
         #[source]
         source: io::Error,
     },
-    /// It belongs to somebody else, who could put anything there.
+    /// It belongs to another user, who could put anything there.
     #[error(
         "`{}` belongs to user {owner}, and Evenbeat runs as user {us}; run it as user {owner}, or hand the directory over \
          with `chown -R {us} {}`",
         path.display(),
         path.display()
     )]
-    NotOurs {
-        /// Which folder.
-        path: PathBuf,
-        /// Whose it is.
-        owner: u32,
-        /// Who we are.
-        us: u32,
-    },
-    /// A link stands where a folder should be.
+    NotOurs { path: PathBuf, owner: u32, us: u32 },
+    /// There is a link instead of a folder.
     #[error(
         "`{}` is a symbolic link; Evenbeat follows none inside its data directory, and none of another user to it: remove \
          the link",
         path.display()
     )]
-    Link {
-        /// Which.
-        path: PathBuf,
-    },
-    /// Its name cannot be handed on.
+    Link { path: PathBuf },
+    /// Its name cannot be passed to shims and runs.
     #[error("data directory `{}` has a name that is not valid UTF-8; choose another", path.display())]
-    BadName {
-        /// Which folder.
-        path: PathBuf,
-    },
+    BadName { path: PathBuf },
 }
 
 impl Places {
-    /// The places below a directory, which is made if it is not there; nobody else may look into it.
+    /// Opens a data directory, or creates it. Closes it to other users.
     pub fn open(root: &Path) -> Result<Places, PlacesError> {
         let unusable = |path: &Path, source| PlacesError::Unusable { path: path.to_owned(), source };
         DirBuilder::new()
@@ -79,7 +68,7 @@ impl Places {
             .mode(0o700)
             .create(root)
             .map_err(|source| unusable(root, source))?;
-        // Whoever configured the directory may have made a link of it; somebody else may not.
+        // The directory may be a link of ours, but not one of another user.
         let link = fs::symlink_metadata(root).map_err(|source| unusable(root, source))?;
         if link.is_symlink() && ![0, geteuid().as_raw()].contains(&link.uid()) {
             return Err(PlacesError::Link { path: root.to_owned() });
@@ -100,22 +89,23 @@ impl Places {
         self.root.join("node.lock")
     }
 
-    /// The folder of a run's log, made if it is not there.
+    /// Creates the folder of a run's log unless it exists.
     pub(super) fn make_log_folder(&self, run: RunId) -> io::Result<()> {
         inner_folder(&self.log_folder(run)).map_err(io::Error::other)
     }
 
-    /// The places below a directory that was opened before, by whoever tells of it.
+    /// The places below a directory that need not exist.
+    #[cfg(test)]
     pub(super) fn known(root: PathBuf) -> Places {
         Places { root }
     }
 
-    /// The data directory itself, from the root of the file system on.
+    /// The data directory itself, as an absolute path.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder that has a folder for each run which is not on record yet.
+    /// The folder with a folder for each run whose end is not on record yet.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
@@ -125,17 +115,17 @@ impl Places {
         self.runs().join(run.to_string())
     }
 
-    /// Where a shim says when its run began; whoever makes this file first decides whether it does.
-    pub fn began(&self, run: RunId) -> PathBuf {
+    /// The file that marks the start of a run. The process that creates it decides whether the run begins.
+    pub fn start_marker(&self, run: RunId) -> PathBuf {
         self.run(run).join("began")
     }
 
-    /// Where a shim says how its run ended.
+    /// Where a shim writes the result of its run.
     pub fn end(&self, run: RunId) -> PathBuf {
         self.run(run).join("end")
     }
 
-    /// Where a run may say what it has done.
+    /// Where a run may write its own result.
     pub fn result(&self, run: RunId) -> PathBuf {
         self.run(run).join("result.json")
     }
@@ -145,22 +135,22 @@ impl Places {
         self.log_folder(run).join(format!("{run}.log"))
     }
 
-    /// One of the latest two stretches of a run's output after its beginning.
-    pub fn log_tail(&self, run: RunId, slot: u64) -> PathBuf {
-        self.log_folder(run).join(format!("{run}.tail.{slot}"))
+    /// One of the latest two segments of a run's output.
+    pub fn log_tail(&self, run: RunId, no: u64) -> PathBuf {
+        self.log_folder(run).join(format!("{run}.tail.{no}"))
     }
 
-    /// The folder of all logs of a day, in UTC: that on which the run's id was minted.
+    /// The folder of all logs of the UTC day on which the run's id was minted.
     pub fn log_folder(&self, run: RunId) -> PathBuf {
         self.root.join("logs").join(day(run))
     }
 
-    /// The name of a lock of a job: one for each of its runs that may go on at once.
+    /// The name of a lock of a job. A job has one for each run that may execute at once.
     pub(super) fn lock_name(key: &JobKey, lane: u32) -> String {
         format!("{:016x}.{lane}.lock", key.stable_hash())
     }
 
-    /// A lock by its name; none if that is no name of a lock.
+    /// A lock by its name. `None` if that is not the name of a lock.
     pub(super) fn lock(&self, name: &str) -> Option<PathBuf> {
         let (hash, rest) = name.split_once('.')?;
         let lane = rest.strip_suffix(".lock")?;
@@ -177,7 +167,7 @@ fn day(run: RunId) -> String {
     text.split('T').next().unwrap_or_default().to_owned()
 }
 
-/// Makes a folder inside one that is ours.
+/// Creates a folder inside one that is ours.
 fn inner_folder(path: &Path) -> Result<(), PlacesError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
@@ -187,11 +177,11 @@ fn inner_folder(path: &Path) -> Result<(), PlacesError> {
     own_folder(path)
 }
 
-/// Closes a folder to others. It must be a folder, ours, and one that can be written to; a link leads nowhere.
+/// Closes a folder to other users. It must be a folder, not a link, belong to us and be writable.
 fn own_folder(path: &Path) -> Result<(), PlacesError> {
     let unusable = |errno: Errno| PlacesError::Unusable { path: path.to_owned(), source: errno.into() };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // What was opened is what is looked at and changed, whatever its name leads to by then.
+    // Check and change what was opened: the path may point to something else by then.
     let folder = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(folder) => folder,
         Err(_) if path.is_symlink() => return Err(PlacesError::Link { path: path.to_owned() }),
@@ -208,7 +198,7 @@ fn own_folder(path: &Path) -> Result<(), PlacesError> {
     accessat(&folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()).map_err(unusable)
 }
 
-/// Opens a file of ours that may be written to, and makes it if it is not there; never one that a link leads to.
+/// Opens a file of ours for writing, or creates it. Never follows a link.
 pub fn open_own_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = OpenOptions::new();

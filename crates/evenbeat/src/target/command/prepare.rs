@@ -1,4 +1,4 @@
-//! From what the engine wants started to the order that a shim gets: a pure function.
+//! Turns a start of the engine into the order that a shim gets: a pure function.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,53 +7,53 @@ use evenbeat_core::engine::Start;
 use evenbeat_core::job::{CommandTarget, Target};
 use evenbeat_core::time::Duration;
 
-use super::order::{Bounds, Limits, Order};
+use super::order::{Bounds, Order, ResourceLimits};
 use super::places::Places;
 use super::token::TokenKey;
 use crate::value_json as json;
 
-/// The variables that every run inherits, where the scheduler has them.
+/// The variables that every run inherits from the scheduler.
 pub const ENV_ALLOWED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
-/// The shell that reads a command, where that is allowed.
+/// The shell for commands that use one.
 const SHELL: &str = "/bin/sh";
 
-/// Where a program is looked for if the scheduler itself has no `PATH`.
+/// `PATH` of runs if the scheduler itself has none.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// How a node runs commands.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
-    /// Where everything lies.
+    /// The data directory.
     pub places: Places,
-    /// The scheduler's own environment, of which runs inherit a little.
+    /// The scheduler's own environment, of which runs inherit some variables.
     pub inherited: BTreeMap<String, String>,
     /// Variables that every run inherits besides [`ENV_ALLOWED`].
     pub env_pass: Vec<String>,
-    /// The directory in which a run starts that names none; those that are named are looked up from here.
+    /// The default directory of a run. Relative paths start here.
     pub workdir: PathBuf,
-    /// Whether a job may have a shell read its command.
+    /// Whether a job may use a shell.
     pub is_shell_allowed: bool,
-    /// Where runs can report to, if anywhere.
+    /// The address of the API for runs, if there is one.
     pub api: Option<String>,
-    /// From which the tokens of runs are made.
+    /// The key for the tokens of runs.
     pub token_key: TokenKey,
-    /// How long a run may take to end after it is asked to, if its job does not say.
+    /// How long a run may take to end after SIGTERM, unless its job says otherwise.
     pub grace: Duration,
     /// What a run may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// How long things may take.
     pub bounds: Bounds,
     /// How many bytes of a run's output are kept.
     pub output_max: u64,
-    /// How long a run's result may be, in bytes.
+    /// Largest result of a run, in bytes.
     pub result_max: u64,
     /// The cgroup in which each run gets one of its own, where that is possible.
     pub cgroup: Option<PathBuf>,
 }
 
 impl CommandSettings {
-    /// Everything at its default; no shell, no cgroup, nothing inherited.
+    /// The defaults: no shell, no cgroup, nothing inherited.
     pub fn new(places: Places, token_key: TokenKey) -> CommandSettings {
         CommandSettings {
             places,
@@ -64,7 +64,7 @@ impl CommandSettings {
             api: None,
             token_key,
             grace: Duration::from_secs(10),
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             bounds: Bounds::default(),
             output_max: 10 << 20,
             result_max: 64 << 10,
@@ -75,7 +75,7 @@ impl CommandSettings {
 
 /// The order to start a run.
 ///
-/// Whatever cannot be run, because it may not or because it is no command, is an order too: one to fail, in words.
+/// A run that is not allowed, or is not a command, gets an order too: one to fail with an error message.
 pub fn order(start: &Start, settings: &CommandSettings) -> Order {
     let none = CommandTarget::default();
     let (target, refused) = match &start.job.target {
@@ -123,27 +123,27 @@ fn env(start: &Start, target: &CommandTarget, settings: &CommandSettings) -> BTr
     let mut env = BTreeMap::from([("PATH".to_owned(), PATH_DEFAULT.to_owned())]);
     env.extend(inherited);
     env.extend(target.env.clone());
-    // What identifies a run is ours to say, whatever a job or the scheduler's own environment says.
+    // A job or the scheduler's own environment must not override the variables that identify a run.
     env.retain(|name, _| !name.starts_with("EVENBEAT_"));
     let mut params = start.job.params.clone();
     params
         .extend(start.due.params.iter().flat_map(|asked| asked.iter().map(|(k, v)| (k.clone(), v.clone()))));
-    let mut say = |name: &str, value: Option<String>| {
+    let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             env.insert(format!("EVENBEAT_{name}"), value);
         }
     };
-    say("JOB", Some(start.job.key.to_string()));
-    say("RUN_ID", Some(start.run.to_string()));
-    say("FENCE", Some(start.fence.0.to_string()));
-    say("TRIGGER", Some(start.due.trigger.to_string()));
-    say("SCHEDULED_FOR", Some(start.due.due_at.to_string()));
-    say("DEADLINE", start.deadline.map(|it| it.to_string()));
-    say("LAST_GOOD_START", start.last_good_start_at.map(|it| it.to_string()));
-    say("PARAMS", Some(json::to_text(&params)));
-    say("RESULT_FILE", Some(settings.places.result(start.run).to_string_lossy().into_owned()));
-    say("API", settings.api.clone());
-    say("TOKEN", settings.api.as_ref().map(|_| settings.token_key.token(start.run, start.fence)));
+    set("JOB", Some(start.job.key.to_string()));
+    set("RUN_ID", Some(start.run.to_string()));
+    set("FENCE", Some(start.fence.0.to_string()));
+    set("TRIGGER", Some(start.due.trigger.to_string()));
+    set("SCHEDULED_FOR", Some(start.due.due_at.to_string()));
+    set("DEADLINE", start.deadline.map(|it| it.to_string()));
+    set("LAST_GOOD_START", start.last_good_start_at.map(|it| it.to_string()));
+    set("PARAMS", Some(json::to_text(&params)));
+    set("RESULT_FILE", Some(settings.places.result(start.run).to_string_lossy().into_owned()));
+    set("API", settings.api.clone());
+    set("TOKEN", settings.api.as_ref().map(|_| settings.token_key.token(start.run, start.fence)));
     env
 }
 

@@ -1,44 +1,44 @@
-//! What `/proc` says about processes, and signals that never reach a stranger.
+//! Reads `/proc`, and sends signals that never reach the wrong process.
 //!
-//! A process id may be given to another process as soon as its owner is gone and waited for. So whoever is to get a
-//! signal is first held by a descriptor that stands for one process for ever, then looked at again through `/proc`;
-//! only if that shows the same process is the signal sent, to the descriptor.
+//! The pid of a process is reused once it has ended and was waited for. So we first open a descriptor, which stands for
+//! one process for ever, and then read `/proc` again; only if that shows the same process is the signal sent, through the
+//! descriptor.
 
 use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A process as it was seen.
+/// What `/proc` says about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ProcessInfo {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) group: i32,
-    /// The letter of its first thread's state.
+    /// The state of its first thread, as a letter.
     state: u8,
     n_threads: u64,
-    /// When it was started, in ticks since the machine was.
+    /// When it was started, in ticks since the boot.
     started: u64,
 }
 
-/// Which process it is, whatever becomes of it.
+/// Identifies a process, even if its pid is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity {
+pub(super) struct ProcessIdentity {
     pid: i32,
     started: u64,
 }
 
-/// All that was found below a process.
+/// All processes below another one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
-    /// Without the process itself, ordered by id.
-    pub(super) members: Vec<Seen>,
-    /// Somebody's parent was gone before it was looked at: there may be more of them.
+    /// Without the process itself, ordered by pid.
+    pub(super) members: Vec<ProcessInfo>,
+    /// The parent of some process was gone before it was read, so there may be more.
     pub(super) is_torn: bool,
 }
 
-/// A process that is there, or waits to be waited for.
-pub(super) fn look(pid: i32) -> Option<Seen> {
+/// Reads a process that executes, or has ended and was not waited for.
+pub(super) fn look(pid: i32) -> Option<ProcessInfo> {
     read_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -47,12 +47,12 @@ pub(super) fn below(root: i32) -> Walk {
     walk(all().collect(), root)
 }
 
-fn walk(mut all: Vec<Seen>, root: i32) -> Walk {
+fn walk(mut all: Vec<ProcessInfo>, root: i32) -> Walk {
     all.sort_unstable_by_key(|it| it.pid);
     let is_there = |pid: i32| all.binary_search_by_key(&pid, |it| it.pid).is_ok();
     let is_torn = all.iter().any(|it| it.parent != 0 && !is_there(it.parent));
     let mut found = vec![root];
-    let mut members: Vec<Seen> = Vec::new();
+    let mut members: Vec<ProcessInfo> = Vec::new();
     while let Some(parent) = found.pop() {
         let children = all.iter().filter(|it| it.parent == parent && it.pid != parent);
         for child in children {
@@ -64,8 +64,8 @@ fn walk(mut all: Vec<Seen>, root: i32) -> Walk {
     Walk { members, is_torn }
 }
 
-/// All processes whose environment says that they belong to something: `NAME=value`.
-pub(super) fn marked(marker: &str) -> Vec<Seen> {
+/// All processes with this `NAME=value` in their environment.
+pub(super) fn marked(marker: &str) -> Vec<ProcessInfo> {
     pids().filter(|pid| is_marked(*pid, marker)).filter_map(look).collect()
 }
 
@@ -74,7 +74,7 @@ fn is_marked(pid: i32, marker: &str) -> bool {
     environ.split(|it| *it == 0).any(|entry| entry == marker.as_bytes())
 }
 
-fn all() -> impl Iterator<Item = Seen> {
+fn all() -> impl Iterator<Item = ProcessInfo> {
     pids().filter_map(look)
 }
 
@@ -83,30 +83,29 @@ fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-impl Identity {
-    /// The same process as it is now; none if it is gone.
-    pub(super) fn look(self) -> Option<Seen> {
+impl ProcessIdentity {
+    /// Reads the process again. `None` if it is gone.
+    pub(super) fn look(self) -> Option<ProcessInfo> {
         look(self.pid).filter(|now| now.identity() == self)
     }
 }
 
-impl Seen {
-    pub(super) fn identity(&self) -> Identity {
-        Identity { pid: self.pid, started: self.started }
+impl ProcessInfo {
+    pub(super) fn identity(&self) -> ProcessIdentity {
+        ProcessIdentity { pid: self.pid, started: self.started }
     }
 
-    /// Whether it is over, and only waits to be waited for.
+    /// Whether it has ended and was not waited for.
     pub(super) fn is_over(&self) -> bool {
         is_dead(self.state) && self.n_threads <= 1
     }
 
-    /// Whether no thread of it can execute anything before it gets another signal.
+    /// Whether no thread of it can execute before it gets another signal.
     ///
-    /// A thread that waits inside the kernel and cannot be disturbed is halted too if its process was told to stop: it
-    /// will before it comes back from there. Without that, whoever waits for a child that stands still between `vfork`
-    /// and `exec` would never count as halted.
-    pub(super) fn is_halted(&self, was_told: bool) -> bool {
-        let is_halted = |state: u8| is_dead(state) || is_stopped(state) || was_told && state == b'D';
+    /// A thread in uninterruptible sleep is halted too if its process got SIGSTOP: it stops before it leaves the kernel.
+    /// Otherwise a process that waits for a child which is stopped between `vfork` and `exec` would never count as halted.
+    pub(super) fn is_halted(&self, got_stop: bool) -> bool {
+        let is_halted = |state: u8| is_dead(state) || is_stopped(state) || got_stop && state == b'D';
         if self.n_threads <= 1 {
             return is_halted(self.state);
         }
@@ -119,15 +118,15 @@ impl Seen {
         states.all(|state| state.is_some_and(is_halted))
     }
 
-    /// Sends a signal, if it is still that process and `is_ours` still says so; whether it was sent.
-    pub(super) fn signal(&self, signal: Signal, is_ours: impl Fn(&Seen) -> bool) -> bool {
+    /// Sends a signal if it is still the same process and `is_ours` holds. Returns whether it was sent.
+    pub(super) fn signal(&self, signal: Signal, is_ours: impl Fn(&ProcessInfo) -> bool) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else { return false };
-        let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-        let is_same = |now: &Seen| now.identity() == self.identity() && is_ours(now);
-        look(self.pid).is_some_and(|now| is_same(&now)) && pidfd_send_signal(&held, signal).is_ok()
+        let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
+        let is_same = |now: &ProcessInfo| now.identity() == self.identity() && is_ours(now);
+        look(self.pid).is_some_and(|now| is_same(&now)) && pidfd_send_signal(&pidfd, signal).is_ok()
     }
 
-    /// Sends a signal, if it is still that process and still carries the marker.
+    /// Sends a signal if it is still the same process and still carries the marker.
     pub(super) fn signal_if_marked(&self, signal: Signal, marker: &str) -> bool {
         self.signal(signal, |now| is_marked(now.pid, marker))
     }
@@ -141,14 +140,14 @@ fn is_dead(state: u8) -> bool {
     matches!(state, b'Z' | b'X' | b'x')
 }
 
-/// Reads a line of `/proc/<pid>/stat`. The name in it may hold anything, also brackets and ends of lines.
-fn read_stat(stat: &[u8]) -> Option<Seen> {
+/// Parses `/proc/<pid>/stat`. The name in it may contain anything, including brackets and line breaks.
+fn read_stat(stat: &[u8]) -> Option<ProcessInfo> {
     let open = stat.iter().position(|it| *it == b'(')?;
     let close = stat.iter().rposition(|it| *it == b')')?;
     let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;
     let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    Some(Seen {
+    Some(ProcessInfo {
         pid,
         state: *fields.first()?.as_bytes().first()?,
         parent: fields.get(1)?.parse().ok()?,
@@ -158,7 +157,7 @@ fn read_stat(stat: &[u8]) -> Option<Seen> {
     })
 }
 
-/// How much processor time all children took that this process has waited for, in ticks of a hundredth of a second.
+/// Processor time of all children that this process has waited for, in hundredths of a second.
 pub(super) fn waited_for_ticks() -> u64 {
     let Ok(stat) = fs::read_to_string("/proc/self/stat") else { return 0 };
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -166,13 +165,13 @@ pub(super) fn waited_for_ticks() -> u64 {
     ticks.filter_map(|it| it.parse::<u64>().ok()).sum()
 }
 
-/// The name that a process has given itself, or that of its program.
+/// The name of a process.
 pub(super) fn name(pid: i32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
-/// The most memory that a process has used so far.
+/// The largest memory use of a process so far.
 pub(super) fn max_rss_kib(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -200,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_in_the_kernel_is_halted_once_it_was_told() {
-        let in_state = |state: u8| Seen { state, ..seen(1, 0) };
-        for (state, was_told, is_halted) in [
+    fn a_process_that_waits_in_the_kernel_is_halted_once_it_got_a_stop() {
+        let in_state = |state: u8| ProcessInfo { state, ..seen(1, 0) };
+        for (state, got_stop, is_halted) in [
             (b'T', false, true),
             (b't', false, true),
             (b'Z', false, true),
@@ -211,12 +210,12 @@ mod tests {
             (b'R', true, false),
             (b'S', true, false),
         ] {
-            assert_eq!(in_state(state).is_halted(was_told), is_halted, "{}", char::from(state));
+            assert_eq!(in_state(state).is_halted(got_stop), is_halted, "{}", char::from(state));
         }
     }
 
-    fn seen(pid: i32, parent: i32) -> Seen {
-        Seen { pid, parent, group: pid, state: b'R', n_threads: 1, started: 1 }
+    fn seen(pid: i32, parent: i32) -> ProcessInfo {
+        ProcessInfo { pid, parent, group: pid, state: b'R', n_threads: 1, started: 1 }
     }
 
     #[test]
@@ -248,7 +247,7 @@ mod tests {
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let seen = look(i32::try_from(child.id()).unwrap()).unwrap();
-        let stranger = Seen { started: seen.started + 1, ..seen };
+        let stranger = ProcessInfo { started: seen.started + 1, ..seen };
         assert!(!stranger.signal(Signal::KILL, |_| true));
         assert!(!seen.signal(Signal::KILL, |_| false));
         assert!(!seen.signal_if_marked(Signal::KILL, "EVENBEAT_RUN_ID=nobody"));

@@ -1,16 +1,15 @@
-//! Tokens with which a run speaks for itself: good for one run with one fence, and worth nothing without the
-//! cluster's key.
+//! Tokens that runs use for the API: valid for one run with one fence, and derived from the cluster's key.
 
 use std::fmt;
 
 use evenbeat_core::ids::{Fence, RunId};
 
-/// The key of a cluster, from which all tokens of its runs are made.
+/// The key of a cluster, from which the tokens of its runs are derived.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenKey([u8; 32]);
 
 impl TokenKey {
-    /// The key of these bytes; they must come from a good source of randomness.
+    /// A key of these bytes, which must come from a good source of randomness.
     pub fn new(bytes: [u8; 32]) -> TokenKey {
         TokenKey(bytes)
     }
@@ -20,9 +19,9 @@ impl TokenKey {
         self.hash(run, fence).to_hex().to_string()
     }
 
-    /// Whether this is the token of that run under that fence; takes as long for any text that looks like one.
+    /// Whether this is the token of that run under that fence. Takes the same time for any text that looks like one.
     pub fn is_token(&self, text: &str, run: RunId, fence: Fence) -> bool {
-        // The comparison of two hashes is one in constant time.
+        // Hashes are compared in constant time.
         blake3::Hash::from_hex(text).is_ok_and(|claimed| claimed == self.hash(run, fence))
     }
 

@@ -1,7 +1,7 @@
-//! How runs begin and end when nobody interferes.
+//! How runs begin and end if nothing interferes.
 
 use evenbeat::target::RunNews;
-use evenbeat::target::command::{Limits, Order};
+use evenbeat::target::command::{Order, ResourceLimits};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
@@ -188,7 +188,7 @@ fn a_result_that_is_none_is_told_and_forgiven() {
 fn a_run_starts_clean_whatever_its_shim_is_like() {
     in_every_way(|node| {
         let order = Order {
-            limits: Limits { n_files: Some(77), address_space: Some(1 << 32), ..Limits::default() },
+            limits: ResourceLimits { n_files: Some(77), address_space: Some(1 << 32), ..ResourceLimits::default() },
             ..node.script(
                 "ulimit -n; ulimit -v; ulimit -c; umask; ls /proc/self/fd | wc -l; pwd; \
                  grep -E '^Sig(Blk|Ign)|^ShdPnd' /proc/self/status | cut -f2; cut -d' ' -f1,5,6 /proc/$$/stat; echo $$",
@@ -204,7 +204,7 @@ fn a_run_starts_clean_whatever_its_shim_is_like() {
         // Standard input, output, error, the lock, and the folder that `ls` itself reads.
         assert_eq!(lines[4], "5");
         assert_eq!(lines[5], node.work.0.to_str().unwrap());
-        // Two signals are the C library's own; nobody can set them.
+        // The C library reserves two signals for itself.
         let own = 0b11_u64 << 31;
         for (line, what) in lines[6..9].iter().zip(["pending", "blocked", "ignored"]) {
             assert_eq!(u64::from_str_radix(line, 16).unwrap() & !own, 0, "{what}");

@@ -134,7 +134,7 @@ fn a_frozen_process_that_is_moved_to_another_cgroup_does_not_go_on() {
         let pid = node.line("pid");
         freezes_once(node, run, "it counts", |node| 0 < count(node));
         let then = count(node);
-        // Whoever moves it, a service manager, say, thereby takes it out of the frozen cgroup.
+        // A service manager, for example, may move it out of the frozen cgroup.
         std::fs::write(other.procs(), &pid).unwrap();
         stays(500, || count(node));
         assert_eq!(count(node), then);
@@ -244,7 +244,7 @@ fn an_extension_for_another_fence_is_none() {
         let order = leased(node.script(COUNTS), 1_500);
         let run = node.start(&order);
         node.frozen(run);
-        // Whoever holds it by another fence is not its owner.
+        // A holder with another fence is not its owner.
         node.next_life();
         node.adopt(&[&Order { fence: Fence(8), ..order.clone() }]);
         node.frozen(run);

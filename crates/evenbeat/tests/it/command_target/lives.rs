@@ -127,14 +127,14 @@ fn a_shim_that_comes_too_late_does_not_begin() {
     in_every_way(|node| {
         let order = node.script("touch ran");
         let run = order.run;
-        // Whoever gave it up has left a note; the shim has just been started.
+        // The run was given up, which leaves an empty marker; its shim has just been started.
         std::fs::create_dir(node.places.run(run)).unwrap();
-        std::fs::write(node.places.began(run), "").unwrap();
+        std::fs::write(node.places.start_marker(run), "").unwrap();
         std::fs::remove_dir_all(node.places.run(run)).unwrap();
         let held = hold_lock(node, &order);
         node.start(&order);
         until("its shim waits", || node.places.run(run).join("sock").exists());
-        std::fs::write(node.places.began(run), "").unwrap();
+        std::fs::write(node.places.start_marker(run), "").unwrap();
         drop(held);
         assert_eq!(node.not_started(run), "it was given up before it began");
         assert!(!node.work.0.join("ran").exists());
@@ -271,8 +271,8 @@ fn an_end_of_before_the_machine_was_restarted_is_believed_and_its_instants_are_n
     assert_eq!((over.outcome, over.ended_at.as_millis()), (Outcome::Succeeded, 0));
     // One that had begun, and has no end.
     std::fs::remove_file(node.places.end(order.run)).unwrap();
-    let began = std::fs::read_to_string(node.places.began(order.run)).unwrap();
-    std::fs::write(node.places.began(order.run), began.replace(&boot_id, "another")).unwrap();
+    let began = std::fs::read_to_string(node.places.start_marker(order.run)).unwrap();
+    std::fs::write(node.places.start_marker(order.run), began.replace(&boot_id, "another")).unwrap();
     node.next_life();
     node.adopt(&[&order]);
     let (over, told) = node.ended(order.run);

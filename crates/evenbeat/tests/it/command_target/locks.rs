@@ -110,8 +110,8 @@ fn a_job_that_may_overlap_takes_the_next_lock() {
         node.started(two.run);
         node.start(&three);
         until("its shim is there", || is_shim_up(node, &three));
-        crate::command_target::node::stays(100, || node.places.began(three.run).exists());
-        assert!(!node.places.began(three.run).exists());
+        crate::command_target::node::stays(100, || node.places.start_marker(three.run).exists());
+        assert!(!node.places.start_marker(three.run).exists());
         std::fs::write(node.work.0.join("go"), "").unwrap();
         for it in [&one, &two, &three] {
             assert_eq!(node.ended(it.run).0.outcome, Outcome::Succeeded);

@@ -10,6 +10,6 @@ mod lives;
 mod locks;
 mod logs;
 mod node;
+mod protocol;
 mod stops;
 mod trees;
-mod words;

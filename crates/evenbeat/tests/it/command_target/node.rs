@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration as RealDuration;
 
 use evenbeat::target::command::{
-    Adopted, Bounds, Limits, Order, Places, ShimOptions, Shims, boot, find_cgroup, open_own_file, read_log,
+    Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, boot, find_cgroup, open_own_file,
+    read_log,
 };
 use evenbeat::target::{EndDetails, RunNews};
 use evenbeat_core::engine::RunOver;
@@ -150,7 +151,7 @@ impl Node {
     }
 
     pub(crate) fn adopt(&self, orders: &[&Order]) {
-        let adopted: Vec<Adopted> = orders.iter().map(|it| adopted(it)).collect();
+        let adopted: Vec<Adoption> = orders.iter().map(|it| adopted(it)).collect();
         self.runtime.block_on(self.shims.adopt(&adopted));
     }
 
@@ -260,7 +261,7 @@ impl Node {
         self.file(name).trim().to_owned()
     }
 
-    /// Lets every leased run execute for so many milliseconds from now on.
+    /// Extends the lease of every run by this many milliseconds from now.
     pub(crate) fn extend(&self, millis: i64) {
         self.shims.extend(in_millis(millis));
     }
@@ -342,7 +343,7 @@ pub(crate) fn order(places: &Places, work: &Path, way: &Way, argv: &[&str]) -> O
         lease_until: None,
         grace: Duration::from_secs(20),
         n_lanes: 1,
-        limits: Limits::default(),
+        limits: ResourceLimits::default(),
         // As patient as the tests are: what they are about is set by them.
         bounds: Bounds {
             freeze: Duration::from_secs(30),
@@ -356,8 +357,13 @@ pub(crate) fn order(places: &Places, work: &Path, way: &Way, argv: &[&str]) -> O
     }
 }
 
-pub(crate) fn adopted(order: &Order) -> Adopted {
-    Adopted { run: order.run, fence: order.fence, is_leased: order.lease_until.is_some(), grace: order.grace }
+pub(crate) fn adopted(order: &Order) -> Adoption {
+    Adoption {
+        run: order.run,
+        fence: order.fence,
+        is_leased: order.lease_until.is_some(),
+        grace: order.grace,
+    }
 }
 
 pub(crate) fn in_millis(millis: i64) -> BootTime {

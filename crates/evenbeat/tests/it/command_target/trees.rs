@@ -176,7 +176,7 @@ fn children_that_nobody_waits_for_do_not_pile_up() {
     });
 }
 
-/// What `sudo` and its like leave behind. Only root can make such a program, so nobody else can test it.
+/// What `sudo` and its like leave behind. Only root can make such a program, so only root can test it.
 #[test]
 fn a_process_of_another_user_that_cannot_be_killed_is_reported_and_holds_its_job() {
     if !rustix::process::geteuid().is_root() {

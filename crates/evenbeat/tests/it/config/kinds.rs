@@ -98,7 +98,7 @@ fn addresses_and_names() {
     );
     check(
         "node.name = 'a b'",
-        "node name `a b` has the character ' '; use letters, digits, `.`, `_`, `:` and `-`; -",
+        "node name `a b` contains a space; use letters, digits, `.`, `_`, `:` and `-`; -",
     );
     check("queue.topic = ' '", "`queue.topic` is empty (write a value, or remove the key); -");
 }

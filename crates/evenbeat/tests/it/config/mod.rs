@@ -46,7 +46,7 @@ fn read(sources: &Sources) -> (Config, Origins) {
     Config::read(sources).unwrap_or_else(|faults| panic!("{}", shown(sources, &faults)))
 }
 
-fn shown(sources: &Sources, faults: &[evenbeat::config::Fault]) -> String {
+fn shown(sources: &Sources, faults: &[evenbeat::config::ConfigError]) -> String {
     diagnostics(sources.file.as_ref(), faults).render(false)
 }
 

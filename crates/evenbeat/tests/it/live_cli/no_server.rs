@@ -9,7 +9,7 @@ fn said(args: &[&str]) -> String {
     shown(&evenbeat(args).output().unwrap())
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

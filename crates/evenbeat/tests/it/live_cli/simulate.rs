@@ -52,7 +52,7 @@ fn the_fleet_of_a_server_is_lived_through_as_it_is() {
     assert!(served.said(&["simulate", "--crontab"]).ends_with("--- exit 2\n"));
 }
 
-/// Each start of a job comes where the server would have it, not where the job would be placed anew.
+/// Each start of a job is where the server has placed it, not where a new placement would put it.
 #[test]
 fn jobs_stay_where_they_are_unless_another_balance_is_asked_for() {
     let served = Served::start();

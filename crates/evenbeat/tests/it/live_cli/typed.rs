@@ -56,7 +56,7 @@ impl Served {
     }
 }
 
-/// A job file with so many jobs.
+/// A job file with this many jobs.
 pub(crate) fn manual_jobs(n: usize) -> String {
     let job = |it: usize| {
         ["[[job]]\nname = \"j", &it.to_string(), "\"\nmanual = true\ncommand = [\"true\"]\n"].concat()

@@ -17,8 +17,8 @@ use evenbeat::api::{
 use evenbeat::app::housekeeping::HousekeepingRules;
 use evenbeat::app::{App, AppParts, AppTasks};
 use evenbeat::clock::Clock;
+use evenbeat::config::AgendaSettings;
 use evenbeat::exec::Router;
-use evenbeat::fleet::AgendaSettings;
 use evenbeat::intake::JobPolicy;
 use evenbeat::node::NodeIdentity;
 use evenbeat::socket_path::SocketPath;

@@ -1,25 +1,24 @@
-//! What a run wrote, on the disk: the first half of what may be kept, and then the latest.
+//! The output of a run on the disk: its beginning and its end, each up to half of the limit.
 //!
-//! The beginning lies in one file. What comes after it goes to stretches of equal size, numbered from 0, of which
-//! the latest two are kept; the first line of each says its number. So sizes and numbers alone say how much was left
-//! out between the beginning and the rest.
+//! The beginning is one file. What follows goes to segments of equal size, numbered from 0, of which the latest two are
+//! kept; the first line of each has its number. So sizes and numbers say how much was left out in between.
 
 mod read;
 mod write;
 
-pub use read::{Chunk, Reader, read_log};
-pub(super) use write::{LogWriter, Stream};
+pub use read::{Chunk, LogReader, read_log};
+pub(super) use write::{LogWriter, OutputStream};
 
-/// What stands before a line that is ours and not the run's.
+/// The prefix of our own lines.
 pub const OWN_LINE: &str = "[evenbeat] ";
 
-/// What stands before a line that a run wrote to standard error.
+/// The prefix of lines that a run wrote to standard error.
 pub(super) const ERROR_LINE: &str = "[stderr] ";
 
-/// How long the first line of a stretch is.
+/// Length of the first line of a segment.
 const HEADING_BYTES: u64 = 34;
 
-/// The first line of a stretch.
+/// The first line of a segment.
 fn heading(no: u64) -> String {
     format!("{OWN_LINE}part {no:>17}\n")
 }
@@ -71,7 +70,7 @@ mod tests {
         let places = Places::open(&folder.0).unwrap();
         let mut log = LogWriter::new(places.clone(), RUN, bytes_max);
         for part in written {
-            log.write(Stream::Out, part.as_bytes());
+            log.write(OutputStream::Out, part.as_bytes());
         }
         assert_eq!(all_of(&places, 0), expected);
     }
@@ -107,9 +106,9 @@ mod tests {
         let mut log = LogWriter::new(places.clone(), RUN, 16);
         let mut reader = read_log(&places, RUN, 0);
         assert_eq!(reader.next(100), Chunk { bytes: vec![], is_over: false });
-        log.write(Stream::Out, b"012");
+        log.write(OutputStream::Out, b"012");
         assert_eq!(reader.next(100), Chunk { bytes: b"012".to_vec(), is_over: false });
-        log.write(Stream::Out, b"34567xyz");
+        log.write(OutputStream::Out, b"34567xyz");
         let resumed = all_of(&places, reader.at());
         assert_eq!(resumed, "34567xyz");
         std::fs::write(places.end(RUN), "{}").unwrap();
@@ -123,9 +122,9 @@ mod tests {
         let folder = Folder::new();
         let places = Places::open(&folder.0).unwrap();
         let mut log = LogWriter::new(places.clone(), RUN, 1_000);
-        log.say("it begins");
-        log.write(Stream::Out, b"half a line");
-        log.say("odd \u{7} word");
+        log.note("it begins");
+        log.write(OutputStream::Out, b"half a line");
+        log.note("odd \u{7} word");
         assert_eq!(all_of(&places, 0), "[evenbeat] it begins\nhalf a line\n[evenbeat] odd \\x07 word\n");
     }
 
@@ -134,12 +133,12 @@ mod tests {
         let folder = Folder::new();
         let places = Places::open(&folder.0).unwrap();
         let mut log = LogWriter::new(places.clone(), RUN, 1_000);
-        log.write(Stream::Out, b"one\n");
-        log.write(Stream::Err, b"bad\n\nwor");
-        log.write(Stream::Err, b"se\n");
-        log.write(Stream::Out, b"10% ");
-        log.write(Stream::Err, b"oops");
-        log.write(Stream::Out, b"20%\n");
+        log.write(OutputStream::Out, b"one\n");
+        log.write(OutputStream::Err, b"bad\n\nwor");
+        log.write(OutputStream::Err, b"se\n");
+        log.write(OutputStream::Out, b"10% ");
+        log.write(OutputStream::Err, b"oops");
+        log.write(OutputStream::Out, b"20%\n");
         assert_eq!(
             all_of(&places, 0),
             "one\n[stderr] bad\n[stderr] \n[stderr] worse\n10% \n[stderr] oops\n20%\n"
@@ -154,8 +153,8 @@ mod tests {
         std::fs::remove_dir(places.root().join("logs")).unwrap();
         std::fs::write(places.root().join("logs"), "not a folder").unwrap();
         let mut log = LogWriter::new(places, RUN, 16);
-        log.write(Stream::Out, b"0123");
-        log.write(Stream::Err, b"4567");
+        log.write(OutputStream::Out, b"0123");
+        log.write(OutputStream::Err, b"4567");
         assert_eq!(log.output_bytes(), 8);
         assert!(8 <= log.left_out_bytes());
     }
@@ -170,7 +169,7 @@ mod tests {
             let whole: String = ('a'..='z').cycle().take(parts.iter().sum()).collect();
             let mut from = 0;
             for part in &parts {
-                log.write(Stream::Out, &whole.as_bytes()[from..from + part]);
+                log.write(OutputStream::Out, &whole.as_bytes()[from..from + part]);
                 from += part;
             }
             let left_out = usize::try_from(log.left_out_bytes()).unwrap();

@@ -8,46 +8,46 @@ use evenbeat_core::ids::RunId;
 use super::{HEADING_BYTES, OWN_LINE};
 use crate::target::command::places::Places;
 
-/// A log that is being read.
+/// Reads the log of one run.
 #[derive(Debug)]
-pub struct Reader {
+pub struct LogReader {
     places: Places,
     run: RunId,
     at: u64,
 }
 
-/// What is there, as far as it was asked for.
+/// A part of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The next bytes; none if there are no more for now.
+    /// The next bytes. Empty if there are no more for now.
     pub bytes: Vec<u8>,
-    /// Whether nothing will ever follow these bytes. A run that was not started yet looks like one that is over.
+    /// Whether these are the last bytes. A run that has not started yet looks like one that has ended.
     pub is_over: bool,
 }
 
-/// One stretch of a log, and which bytes of the whole it holds.
+/// One segment of a log, and which bytes of the output it holds.
 #[derive(Debug)]
-struct Stretch {
+struct LogSegment {
     file: File,
     no: u64,
     start: u64,
     length: u64,
 }
 
-/// Reads the log of a run from a byte of its whole output on; 0 is its beginning.
-pub fn read_log(places: &Places, run: RunId, from: u64) -> Reader {
-    Reader { places: places.clone(), run, at: from }
+/// Reads the log of a run from this byte of its output on.
+pub fn read_log(places: &Places, run: RunId, from: u64) -> LogReader {
+    LogReader { places: places.clone(), run, at: from }
 }
 
-impl Reader {
-    /// Which byte of the whole output comes next; to go on from later.
+impl LogReader {
+    /// The position of the next byte in the whole output.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The next bytes, not more than so many. Where bytes were left out, a line of ours says how many.
+    /// The next bytes, at most this many. Where bytes were left out, a line of ours says how many.
     pub fn next(&mut self, bytes_max: usize) -> Chunk {
-        // Asked before anything is read: what a run wrote before its end is then there.
+        // Checked before anything is read, so that everything the run wrote is there.
         let was_over = self.is_over();
         let bytes = self.more(bytes_max);
         let is_over = was_over && self.is_at_end();
@@ -71,8 +71,8 @@ impl Reader {
         if let Some(head) = head.filter(|_| self.at < head_length) {
             return self.read(&head, self.at, bytes_max);
         }
-        let stretches = self.stretches(head_length);
-        let Some(it) = stretches.iter().find(|it| self.at < it.start + it.length) else { return Vec::new() };
+        let segments = self.segments(head_length);
+        let Some(it) = segments.iter().find(|it| self.at < it.start + it.length) else { return Vec::new() };
         if self.at < it.start {
             let n_left_out = it.start - self.at;
             self.at = it.start;
@@ -89,24 +89,24 @@ impl Reader {
         bytes
     }
 
-    /// The stretches that there are, at most two. All but the last are full, so the first tells how long each is.
-    fn stretches(&self, head_length: u64) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = (0..2).filter_map(|slot| self.stretch(slot)).collect();
-        stretches.sort_unstable_by_key(|it| it.no);
-        let full = stretches.first().map_or(0, |it| it.length);
-        for it in &mut stretches {
+    /// The segments, at most two. All but the last are full, so the first has the length of each.
+    fn segments(&self, head_length: u64) -> Vec<LogSegment> {
+        let mut segments: Vec<LogSegment> = (0..2).filter_map(|tail| self.segment(tail)).collect();
+        segments.sort_unstable_by_key(|it| it.no);
+        let full = segments.first().map_or(0, |it| it.length);
+        for it in &mut segments {
             it.start = head_length + it.no * full;
         }
-        stretches
+        segments
     }
 
-    fn stretch(&self, slot: u64) -> Option<Stretch> {
-        let file = File::open(self.places.log_tail(self.run, slot)).ok()?;
+    fn segment(&self, tail: u64) -> Option<LogSegment> {
+        let file = File::open(self.places.log_tail(self.run, tail)).ok()?;
         let mut heading = vec![0; usize::try_from(HEADING_BYTES).ok()?];
         file.read_exact_at(&mut heading, 0).ok()?;
         let no = std::str::from_utf8(&heading).ok()?.trim_end().rsplit(' ').next()?.parse().ok()?;
         let length = length(&file).checked_sub(HEADING_BYTES)?;
-        Some(Stretch { file, no, start: 0, length })
+        Some(LogSegment { file, no, start: 0, length })
     }
 }
 

@@ -1,4 +1,4 @@
-//! A cgroup of its own for a run: the kernel itself freezes and kills what is in it, all at once.
+//! The cgroup of a run: the kernel freezes and kills everything in it at once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,9 +13,9 @@ pub(in crate::target::command) struct Cgroup {
     events: File,
 }
 
-/// The cgroup of this process, if others can be made in it; then runs get one each there.
+/// The cgroup of this process, if cgroups for runs can be created in it.
 ///
-/// Freezing and killing need no controller, so any place in the hierarchy of version 2 will do.
+/// Freezing and killing need no controller, so any cgroup of version 2 will do.
 pub fn find_cgroup() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -39,20 +39,20 @@ fn own_path(mounts: &str, own: &str) -> Option<PathBuf> {
     Some(Path::new(mount).join(inside))
 }
 
-/// Where the cgroup of a run is.
-pub(in crate::target::command) fn place(parent: &Path, run: RunId) -> PathBuf {
+/// The path of the cgroup of a run.
+pub(in crate::target::command) fn path_of(parent: &Path, run: RunId) -> PathBuf {
     parent.join(format!("evenbeat-{run}"))
 }
 
 impl Cgroup {
     pub(super) fn make(parent: &Path, run: RunId) -> io::Result<Cgroup> {
-        let path = place(parent, run);
+        let path = path_of(parent, run);
         fs::create_dir(&path)?;
         let events = File::open(path.join("cgroup.events"))?;
         Ok(Cgroup { path, events })
     }
 
-    /// What a process writes to that wants to enter.
+    /// The file that a process writes to in order to enter.
     pub(super) fn procs(&self) -> io::Result<File> {
         OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
     }
@@ -69,12 +69,12 @@ impl Cgroup {
         fs::write(self.path.join("cgroup.kill"), "1")
     }
 
-    /// The processes that are in it, or in one below it: whatever freezes it freezes those.
+    /// The processes in it and in those below it, which freeze together.
     pub(super) fn members(&self) -> Vec<i32> {
         let mut members = Vec::new();
         let mut folders = vec![self.path.clone()];
         while let Some(folder) = folders.pop() {
-            // One that is organised by threads does not list its processes; they are stopped one by one.
+            // A threaded cgroup does not list its processes; they are stopped one by one.
             let procs = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
             members.extend(procs.lines().filter_map(|it| it.parse::<i32>().ok()));
             let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -93,15 +93,15 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // One that is not empty stays, and so does what is in it.
+        // One that is not empty cannot be removed.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Kills whatever is in the cgroup of a run whose shim is gone, and removes it; whether it is gone. One with anything
-/// alive in it cannot be removed: then something of the run is still there.
+/// Kills everything in the cgroup of a run whose shim is gone, and removes it. Returns whether it is gone: a cgroup with
+/// a live process cannot be removed.
 pub(in crate::target::command) fn clear(parent: &Path, run: RunId) -> bool {
-    let path = place(parent, run);
+    let path = path_of(parent, run);
     let _ = fs::write(path.join("cgroup.kill"), "1");
     match fs::remove_dir(&path) {
         Ok(()) => true,

@@ -1,8 +1,7 @@
-//! What becomes of a process between `fork` and `exec`, and of signals: the one place that needs unsafe code.
+//! What a process does between `fork` and `exec`, and the handling of signals. This needs unsafe code.
 //!
-//! After a fork only calls that may be made in the handler of a signal are allowed: nothing here allocates, locks or
-//! panics. All but two are system calls through `rustix`; the two that it has no stable name for, `signal` and
-//! `sigprocmask`, are declared here.
+//! After a fork only async-signal-safe calls are allowed: nothing here allocates, locks or panics. All but two are system
+//! calls through `rustix`; the two that it has no stable name for, `signal` and `sigprocmask`, are declared here.
 
 #![allow(unsafe_code)]
 
@@ -21,27 +20,27 @@ use rustix::process::{
 };
 
 use crate::target::command::boot;
-use crate::target::command::order::Limits;
+use crate::target::command::order::ResourceLimits;
 
-/// Told by a child whose lease was over before it could begin.
+/// The error of a child whose lease was over before it could begin.
 pub(super) const LEASE_OVER: Errno = Errno::TIME;
 
 /// What a child does before it becomes the program of a run.
 #[derive(Debug)]
 pub(super) struct Preparation {
     pub(super) shim: Pid,
-    /// The lock that it keeps; a number that is open for as long as the command is.
+    /// The lock that it keeps. The descriptor stays open for as long as the command exists.
     pub(super) lock: RawFd,
     /// Where it enters its cgroup, if it has one.
     pub(super) cgroup_procs: Option<RawFd>,
-    /// What others had left open, and is none of its business.
+    /// Descriptors that were left open by accident.
     pub(super) strays: Vec<RawFd>,
-    pub(super) limits: Limits,
+    pub(super) limits: ResourceLimits,
     pub(super) umask: Mode,
     pub(super) lease_until: Option<BootTime>,
 }
 
-/// Lets a command prepare its process like that.
+/// Has a command prepare its process like that.
 pub(super) fn prepare(command: &mut Command, with: Preparation) {
     // SAFETY: the closure makes system calls and nothing else; it does not allocate, lock or panic. The vector in it
     // was filled before and is only read.
@@ -53,11 +52,11 @@ impl Preparation {
         setsid()?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(self.shim) {
-            // It died before the line above: nobody would ever tell us.
+            // The shim died before the line above, so its death would not kill us.
             return Err(Errno::SRCH);
         }
         if let Some(procs) = self.cgroup_procs {
-            // SAFETY: the number was open in the parent when this process was forked off, and nothing closes it before.
+            // SAFETY: the descriptor was open in the parent when this process was forked, and nothing has closed it.
             rustix::io::write(unsafe { BorrowedFd::borrow_raw(procs) }, b"0")?;
         }
         limit(Resource::Core, Some(0))?;
@@ -66,13 +65,13 @@ impl Preparation {
         limit(Resource::Nproc, self.limits.n_processes)?;
         umask(self.umask);
         for stray in &self.strays {
-            // SAFETY: a number that is not open any more gives an error, which is as good.
+            // SAFETY: a descriptor that is closed by now gives an error, which does no harm.
             let _ = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(*stray) }, FdFlags::CLOEXEC);
         }
         // SAFETY: as for the cgroup.
         fcntl_setfd(unsafe { BorrowedFd::borrow_raw(self.lock) }, FdFlags::empty())?;
         every_signal(SIG_DFL);
-        // The last look at the clock, as near to the first instruction of the run as one can get.
+        // The last check of the lease, as close to the first instruction of the run as possible.
         match self.lease_until {
             Some(until) if until <= boot::now() => Err(LEASE_OVER),
             _ => Ok(()),
@@ -82,18 +81,18 @@ impl Preparation {
 
 fn limit(what: Resource, to: Option<u64>) -> Result<(), Errno> {
     let Some(to) = to else { return Ok(()) };
-    // Whoever may not raise a limit still gets the most that there is.
+    // A limit that we may not raise stays at its maximum.
     let most = getrlimit(what).maximum.map_or(to, |most| most.min(to));
     setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) })
 }
 
-/// Lets nothing but a kill end this process, and lets its children be waited for, whatever its parent had set.
+/// Lets nothing but SIGKILL end this process, and lets it wait for its children, whatever its parent had set.
 ///
-/// A machine that is shut down sends a polite signal to everybody. The run gets its own, and ends as it sees fit; a
-/// shim that ended too could only take it down.
+/// A machine that shuts down sends SIGTERM to every process. The run gets its own and ends in its own way; if the shim
+/// ended too, it would kill the run.
 pub(super) fn ignore_signals() {
     every_signal(SIG_IGN);
-    // SAFETY: see `every_signal`. Ignored, this one would have the kernel wait for children in our stead.
+    // SAFETY: see `every_signal`. If SIGCHLD were ignored, the kernel would reap our children.
     unsafe { signal(Signal::CHILD.as_raw(), SIG_DFL) };
 }
 
@@ -102,15 +101,15 @@ const SIG_IGN: usize = 1;
 const SIG_SETMASK: c_int = 2;
 const N_SIGNALS: c_int = 64;
 
-/// Does the same with every signal, and blocks none.
+/// Sets the handling of every signal, and blocks none.
 fn every_signal(how: usize) {
     let faults =
         [Signal::SEGV, Signal::BUS, Signal::ILL, Signal::FPE, Signal::TRAP, Signal::SYS, Signal::ABORT];
     for no in 1..=N_SIGNALS {
         let is_fault = faults.iter().any(|it| it.as_raw() == no);
         if how == SIG_DFL || !is_fault {
-            // SAFETY: POSIX allows this call after a fork. No handler is set that could run code; for numbers
-            // that cannot be set it gives an error, which is as good.
+            // SAFETY: POSIX allows this call after a fork. No handler is set that could run code; signals that cannot
+            // be set give an error, which does no harm.
             unsafe { signal(no, how) };
         }
     }
@@ -124,7 +123,7 @@ unsafe extern "C" {
     fn sigprocmask(how: c_int, set: *const u64, old: *mut u64) -> c_int;
 }
 
-/// Which error a command that was not started met.
+/// Whether a command was not started because its lease was over.
 pub(super) fn was_lease_over(error: &io::Error) -> bool {
     error.raw_os_error() == Some(LEASE_OVER.raw_os_error())
 }

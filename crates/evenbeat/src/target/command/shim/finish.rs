@@ -1,4 +1,4 @@
-//! The end of a run, put into words and on the disk.
+//! The result of a run: puts it together and writes it to the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,31 +10,31 @@ use evenbeat_core::time::{BootTime, Duration};
 use rustix::fs::OFlags;
 use serde_json::{Map, Value as Json};
 
-use super::run::Gone;
+use super::run::RunSummary;
 use crate::target::EndDetails;
-use crate::target::command::last_word::LastWord;
 use crate::target::command::log::LogWriter;
 use crate::target::command::order::Order;
 use crate::target::command::proc;
+use crate::target::command::run_result::RunResult;
 
-/// What is said of a run of which nothing is left.
-pub(super) fn last_word(
+/// The result of a run whose processes have all ended.
+pub(super) fn run_result(
     order: &Order,
     log: &LogWriter,
     boot_id: &str,
     began_at: BootTime,
     now: BootTime,
-    gone: Gone,
-) -> LastWord {
-    let by_code = match gone.exit {
+    summary: RunSummary,
+) -> RunResult {
+    let by_code = match summary.exit {
         Some(exit) if exit.code == 0 => Outcome::Succeeded,
         _ => Outcome::Failed,
     };
-    let outcome = gone.verdict.as_ref().map_or(by_code, |it| it.outcome);
-    let is_forced = gone.verdict.is_some();
-    let signal = gone.exit.and_then(|it| it.signal);
-    let (reason, limit) = match gone.verdict {
-        Some(verdict) => (Some(verdict.reason), verdict.limit),
+    let outcome = summary.forced.as_ref().map_or(by_code, |it| it.outcome);
+    let is_forced = summary.forced.is_some();
+    let signal = summary.exit.and_then(|it| it.signal);
+    let (reason, limit) = match summary.forced {
+        Some(forced) => (Some(forced.reason), forced.limit),
         None if outcome == Outcome::Succeeded => (None, None),
         None => (Some(if signal.is_some() { EndReason::Signal } else { EndReason::ExitCode }), None),
     };
@@ -43,46 +43,46 @@ pub(super) fn last_word(
         Err(error) => (None, Some(error)),
     };
     let reported = result.as_ref().and_then(reported_error);
-    let told = EndDetails {
-        exit_code: gone.exit.map(|it| it.code),
+    let details = EndDetails {
+        exit_code: summary.exit.map(|it| it.code),
         signal,
         reason,
         limit,
-        ignored_term: gone.ignored_term,
-        left_behind: gone.left_behind,
+        ignored_term: summary.ignored_term,
+        left_behind: summary.left_behind,
         error: both(reported, result_error),
         result,
-        max_rss_kib: gone.max_rss_kib,
+        max_rss_kib: summary.max_rss_kib,
         cpu: Duration::from_millis(i64::try_from(proc::waited_for_ticks()).unwrap_or(0).saturating_mul(10)),
         ..output_of(log)
     };
-    LastWord {
+    RunResult {
         boot_id: boot_id.to_owned(),
         started_at: began_at,
         ended_at: now,
         outcome,
         is_forced,
-        frozen_for: gone.frozen_for,
-        told,
+        frozen_for: summary.frozen_for,
+        details,
     }
 }
 
-/// What is said of a run whose program could not be started.
+/// The result of a run whose program could not be started.
 pub(super) fn not_begun(
     log: &LogWriter,
     boot_id: &str,
     at: BootTime,
     error: String,
     exit_code: Option<i32>,
-) -> LastWord {
-    LastWord {
+) -> RunResult {
+    RunResult {
         boot_id: boot_id.to_owned(),
         started_at: at,
         ended_at: at,
         outcome: Outcome::Failed,
         is_forced: false,
         frozen_for: Duration::ZERO,
-        told: EndDetails {
+        details: EndDetails {
             exit_code,
             reason: Some(EndReason::NotStarted),
             error: Some(error),
@@ -99,7 +99,7 @@ fn output_of(log: &LogWriter) -> EndDetails {
     }
 }
 
-/// A text under `error` in the result is what went wrong in the words of the run itself.
+/// The text under `error` in the result is the run's own error message.
 fn reported_error(result: &Map<String, Json>) -> Option<String> {
     result.get("error")?.as_str().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned)
 }
@@ -111,9 +111,9 @@ fn both(one: Option<String>, other: Option<String>) -> Option<String> {
     }
 }
 
-/// What a run wrote to its result file; an error in words if that is nothing to go by.
+/// Reads the result file of a run. Fails with a message if it is not usable.
 fn read_result(path: &Path, bytes_max: u64) -> Result<Option<Map<String, Json>>, String> {
-    // A run can put anything there: what is no plain file is not opened for long, and never waited for.
+    // A run can put anything there, so never follow a link and never wait for a pipe.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file: File = match file {
@@ -137,13 +137,13 @@ fn read_result(path: &Path, bytes_max: u64) -> Result<Option<Map<String, Json>>,
     }
 }
 
-/// Puts a last word on the disk, whole or not at all.
-pub(super) fn write(order: &Order, word: &LastWord) -> io::Result<()> {
+/// Writes a result to the disk, whole or not at all.
+pub(super) fn write(order: &Order, result: &RunResult) -> io::Result<()> {
     let path = order.places.end(order.run);
     let part = path.with_extension("part");
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-        file.write_all(word.to_text().as_bytes())?;
+        file.write_all(result.to_text().as_bytes())?;
         fs::rename(&part, &path)
     })();
     written.inspect_err(|_| drop(fs::remove_file(&part)))

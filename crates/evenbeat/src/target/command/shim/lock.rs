@@ -1,8 +1,8 @@
 //! The locks of a job: a run holds one from before its first instruction until its last process is gone.
 //!
-//! The kernel keeps a lock for as long as any process has it open, and the run inherits it. So it tells without a
-//! clock whether something of an earlier life still executes. Whoever inherits a lock can also give it back; so the shim
-//! holds a second one beside it, which the run never sees. The job is free when both are.
+//! The kernel keeps a lock for as long as any process has it open, and the run inherits it. So it tells without a clock
+//! whether something of an earlier run still executes. A run could also release the lock that it inherits, so the shim
+//! holds a second one, which the run never sees. The job is free when both are.
 
 use std::fs::File;
 use std::io;
@@ -15,9 +15,9 @@ use rustix::io::Errno;
 
 use crate::target::command::places::{Places, open_own_file};
 
-/// A lock that is held.
+/// One of the locks of a job, held by us.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct JobLock {
     /// The run inherits this one.
     file: File,
     /// The shim's own, closed when the run becomes its program.
@@ -25,16 +25,16 @@ pub(super) struct Lock {
     pub(super) name: String,
 }
 
-impl Lock {
-    /// The first of a job's locks that is free; none if all are held.
-    pub(super) fn take(places: &Places, key: &JobKey, n_lanes: u32) -> io::Result<Option<Lock>> {
+impl JobLock {
+    /// Takes the first free lock of a job. `None` if all are held.
+    pub(super) fn take(places: &Places, key: &JobKey, n_lanes: u32) -> io::Result<Option<JobLock>> {
         for lane in 0..n_lanes {
             let name = Places::lock_name(key, lane);
             let Some(path) = places.lock(&name) else { continue };
-            // The guard first: whoever has it is the only one to try the other.
+            // The guard first: only its holder may try the other.
             let Some(guard) = try_lock(&guard_of(&path))? else { continue };
             if let Some(file) = try_lock(&path)? {
-                return Ok(Some(Lock { file, _guard: guard, name }));
+                return Ok(Some(JobLock { file, _guard: guard, name }));
             }
         }
         Ok(None)
@@ -45,9 +45,9 @@ impl Lock {
     }
 }
 
-/// Whether nobody holds a lock.
+/// Whether no process holds a lock.
 pub(in crate::target::command) fn is_free(path: &Path) -> bool {
-    // Both go with their files, at the end of this line.
+    // Both locks are released at the end of this line, with their files.
     !matches!(try_lock(&guard_of(path)), Ok(None)) && !matches!(try_lock(path), Ok(None))
 }
 

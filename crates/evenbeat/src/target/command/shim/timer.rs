@@ -1,4 +1,4 @@
-//! The one timer of a shim, on the clock that counts time spent asleep too.
+//! The timer of a shim, on the clock that also counts the time a machine is suspended.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,26 +10,26 @@ use rustix::time::{
 
 use crate::target::command::boot;
 
-/// Goes off at one instant.
+/// A timer that fires once.
 #[derive(Debug)]
-pub(super) struct Timer {
+pub(super) struct TimerFd {
     fd: OwnedFd,
     set_for: Option<BootTime>,
 }
 
-impl Timer {
-    pub(super) fn new() -> io::Result<Timer> {
+impl TimerFd {
+    pub(super) fn new() -> io::Result<TimerFd> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        Ok(Timer { fd: timerfd_create(TimerfdClockId::Boottime, flags)?, set_for: None })
+        Ok(TimerFd { fd: timerfd_create(TimerfdClockId::Boottime, flags)?, set_for: None })
     }
 
-    /// Has it go off then, and not at any instant that was set before. What it said before is forgotten.
+    /// Sets the instant at which it fires. Replaces the one before.
     pub(super) fn set(&mut self, at: Option<BootTime>) -> io::Result<()> {
         if at == self.set_for {
             return Ok(());
         }
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // The beginning of time means never to the kernel.
+        // The kernel takes zero as never.
         let it_value = at.map_or(never, |at| boot::to_timespec(at.max(BootTime::from_millis(1))));
         let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &spec)?;
@@ -37,15 +37,15 @@ impl Timer {
         Ok(())
     }
 
-    /// It has gone off, and is silent until it is set again.
-    pub(super) fn has_gone_off(&mut self) {
+    /// Acknowledges that it has fired. It is silent until it is set again.
+    pub(super) fn acknowledge(&mut self) {
         let mut n_times = [0; 8];
         let _ = rustix::io::read(&self.fd, &mut n_times);
         self.set_for = None;
     }
 }
 
-impl AsFd for Timer {
+impl AsFd for TimerFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

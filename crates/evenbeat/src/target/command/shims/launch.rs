@@ -1,4 +1,4 @@
-//! Starting shims, and waiting for them: one thread that does nothing else, and lives as long as the scheduler does.
+//! Starts shims and waits for their ends, on one thread that lives as long as the scheduler.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -27,78 +27,82 @@ pub(super) const MARKER: &str = "EVENBEAT_RUN_ID";
 /// Starts shims, one after the other.
 #[derive(Debug)]
 pub(super) struct Launcher {
-    asks: Option<mpsc::Sender<Ask>>,
-    bell: Arc<Bell>,
+    requests: Option<mpsc::Sender<LaunchRequest>>,
+    waker: Arc<Waker>,
 }
 
 #[derive(Debug)]
-struct Ask {
+struct LaunchRequest {
     order: Box<Order>,
     answer: oneshot::Sender<io::Result<UnixStream>>,
 }
 
 impl Launcher {
     pub(super) fn new(program: PathBuf) -> io::Result<Launcher> {
-        let (asks, asked) = mpsc::channel();
-        let bell = Arc::new(Bell::new()?);
-        let nursery =
-            Nursery { program, asked, bell: Arc::clone(&bell), children: Vec::new(), is_left: false };
-        thread::Builder::new().name("shim launcher".to_owned()).spawn(move || nursery.live())?;
-        Ok(Launcher { asks: Some(asks), bell })
+        let (to_thread, requests) = mpsc::channel();
+        let waker = Arc::new(Waker::new()?);
+        let launch_thread = LaunchThread {
+            program,
+            requests,
+            waker: Arc::clone(&waker),
+            children: Vec::new(),
+            is_closed: false,
+        };
+        thread::Builder::new().name("shim launcher".to_owned()).spawn(move || launch_thread.live())?;
+        Ok(Launcher { requests: Some(to_thread), waker })
     }
 
-    /// Starts a shim, and gives the connection to it.
+    /// Starts a shim and returns the connection to it.
     pub(super) async fn launch(&self, order: Box<Order>) -> io::Result<UnixStream> {
         let gone = || io::Error::other("the thread that starts shims is gone");
         let (answer, answered) = oneshot::channel();
-        let asks = self.asks.as_ref().ok_or_else(gone)?;
-        asks.send(Ask { order, answer }).map_err(|_| gone())?;
-        self.bell.ring();
+        let requests = self.requests.as_ref().ok_or_else(gone)?;
+        requests.send(LaunchRequest { order, answer }).map_err(|_| gone())?;
+        self.waker.wake();
         answered.await.map_err(|_| gone())?
     }
 }
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        self.asks = None;
-        self.bell.ring();
+        self.requests = None;
+        self.waker.wake();
     }
 }
 
-/// The thread's own: it starts shims and waits for those that are over, so that nothing is left of them. It lives until
-/// its launcher is gone and the last of them is.
+/// The state of the thread. It ends when its launcher is gone and its last shim has ended.
 #[derive(Debug)]
-struct Nursery {
+struct LaunchThread {
     program: PathBuf,
-    asked: mpsc::Receiver<Ask>,
-    bell: Arc<Bell>,
-    children: Vec<Watched>,
-    is_left: bool,
+    requests: mpsc::Receiver<LaunchRequest>,
+    waker: Arc<Waker>,
+    children: Vec<ShimProcess>,
+    is_closed: bool,
 }
 
-/// A shim that was not waited for yet.
+/// A shim that has not been waited for yet.
 #[derive(Debug)]
-struct Watched {
+struct ShimProcess {
     child: Child,
-    /// Readable when it is over; none if there was no file to spare.
+    /// Readable when it has ended. `None` if the process had no file descriptor left.
     pidfd: Option<OwnedFd>,
 }
 
-/// How often those are looked at that cannot be watched.
+/// How often we check shims without a descriptor.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-impl Nursery {
+impl LaunchThread {
     fn live(mut self) {
-        while !self.is_left || !self.children.is_empty() {
+        while !self.is_closed || !self.children.is_empty() {
             self.wait();
-            self.bell.hush();
+            self.waker.reset();
             self.children.retain_mut(|it| matches!(it.child.try_wait(), Ok(None)));
             self.answer();
         }
     }
 
     fn wait(&self) {
-        let mut fds = vec![PollFd::new(&self.bell.0, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.waker.0, PollFlags::IN)];
         fds.extend(
             self.children.iter().filter_map(|it| Some(PollFd::new(it.pidfd.as_ref()?, PollFlags::IN))),
         );
@@ -108,20 +112,20 @@ impl Nursery {
 
     fn answer(&mut self) {
         loop {
-            match self.asked.try_recv() {
-                Ok(Ask { order, answer }) => {
+            match self.requests.try_recv() {
+                Ok(LaunchRequest { order, answer }) => {
                     let launched = launch(&self.program, &order).map(|(child, stream)| {
-                        // While nobody has waited for it, its number is its own.
+                        // Its pid is not reused before we have waited for it.
                         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-                        self.children.push(Watched { child, pidfd });
+                        self.children.push(ShimProcess { child, pidfd });
                         stream
                     });
-                    // Whoever asked may be gone: then the connection goes too, and the shim decides by itself.
+                    // If the caller is gone, the connection closes, and the shim acts on its own.
                     let _ = answer.send(launched);
                 }
                 Err(mpsc::TryRecvError::Empty) => return,
                 Err(mpsc::TryRecvError::Disconnected) => {
-                    self.is_left = true;
+                    self.is_closed = true;
                     return;
                 }
             }
@@ -129,20 +133,20 @@ impl Nursery {
     }
 }
 
-/// Wakes the thread up.
+/// Wakes the thread.
 #[derive(Debug)]
-struct Bell(OwnedFd);
+struct Waker(OwnedFd);
 
-impl Bell {
-    fn new() -> io::Result<Bell> {
-        Ok(Bell(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+impl Waker {
+    fn new() -> io::Result<Waker> {
+        Ok(Waker(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    fn ring(&self) {
+    fn wake(&self) {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    fn hush(&self) {
+    fn reset(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
@@ -175,8 +179,7 @@ fn spawn(program: &Path, order: &Order) -> io::Result<(Child, UnixStream)> {
     Ok((child, ours))
 }
 
-/// A text that can be read to its end. It is in memory, not in a pipe: a pipe has room for little, and one shim that
-/// does not read would hold up all others.
+/// A file in memory with this text. A pipe holds little, and one shim that does not read would hold up all others.
 fn document(text: &str) -> io::Result<File> {
     let mut file = File::from(memfd_create("evenbeat-order", MemfdFlags::CLOEXEC)?);
     file.write_all(text.as_bytes())?;

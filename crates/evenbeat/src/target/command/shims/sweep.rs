@@ -1,4 +1,4 @@
-//! Runs whose shim has died without a last word: whatever is left of them is found, killed, and waited for.
+//! Runs whose shim died without a report: what is left of them is found, killed and waited for.
 
 use std::path::{Path, PathBuf};
 
@@ -10,55 +10,58 @@ use rustix::process::Signal;
 
 use super::launch::MARKER;
 use crate::target::EndDetails;
-use crate::target::command::began::{Note, give_up};
-use crate::target::command::last_word::LastWord;
 use crate::target::command::places::Places;
+use crate::target::command::run_result::RunResult;
 use crate::target::command::shim::{clear_cgroup, is_lock_free};
+use crate::target::command::start_marker::{MarkerState, give_up};
 use crate::target::command::{boot, proc};
 
-/// How a run stands whose shim is not there.
+/// What is known of a run without a shim.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum SweepResult {
     /// It never began, and never will.
-    NeverBegan,
-    /// Its shim had said how it ended.
-    Ended(Box<LastWord>),
+    NotStarted,
+    /// Its shim had written how it ended.
+    Ended(Box<RunResult>),
     /// It began, and nothing of it is left.
     Lost(RunOver, Box<EndDetails>),
-    /// Something of it is still there.
-    NotGone,
+    /// Some process of it is still alive.
+    StillAlive,
 }
 
-/// Looks at what is left of a run, and kills it. To be asked again until nothing is.
-pub(super) fn sweep(places: &Places, cgroup: Option<&Path>, run: RunId) -> Standing {
-    if let Some(word) = read_end(places, run) {
-        return Standing::Ended(Box::new(word));
+/// Looks for what is left of a run and kills it. Call it again until nothing is left.
+pub(super) fn sweep(places: &Places, cgroup: Option<&Path>, run: RunId) -> SweepResult {
+    if let Some(result) = read_end(places, run) {
+        return SweepResult::Ended(Box::new(result));
     }
-    // First it is seen to that it cannot begin any more; only then is there a point in looking.
-    let Ok(note) = give_up(places, run) else { return Standing::NotGone };
+    // Once it can no longer begin, what we find below is all there will ever be.
+    let Ok(marker) = give_up(places, run) else { return SweepResult::StillAlive };
     let is_cleared = cgroup.is_none_or(|parent| clear_cgroup(parent, run));
     if 0 < kill_marked(run) || !is_cleared {
-        return Standing::NotGone;
+        return SweepResult::StillAlive;
     }
-    let note = if note == Note::Never { note } else { give_up(places, run).unwrap_or(Note::Unreadable) };
-    let lock = lock_of(places, &note);
+    let marker = match marker {
+        MarkerState::GivenUp => marker,
+        _ => give_up(places, run).unwrap_or(MarkerState::Unreadable),
+    };
+    let lock = lock_of(places, &marker);
     if lock.is_some_and(|lock| !is_lock_free(&lock)) {
-        return Standing::NotGone;
+        return SweepResult::StillAlive;
     }
-    // A shim that was about to exit may have come to its last word meanwhile.
-    match (read_end(places, run), note) {
-        (Some(word), _) => Standing::Ended(Box::new(word)),
-        (None, Note::Never) => Standing::NeverBegan,
-        (None, note) => lost(&note),
+    // A shim that was about to exit may have written its result meanwhile.
+    match (read_end(places, run), marker) {
+        (Some(result), _) => SweepResult::Ended(Box::new(result)),
+        (None, MarkerState::GivenUp) => SweepResult::NotStarted,
+        (None, marker) => lost(&marker),
     }
 }
 
-/// What a shim has left about the end of its run.
-pub(super) fn read_end(places: &Places, run: RunId) -> Option<LastWord> {
-    LastWord::from_text(&std::fs::read(places.end(run)).ok()?).ok()
+/// The result that a shim has written.
+pub(super) fn read_end(places: &Places, run: RunId) -> Option<RunResult> {
+    RunResult::from_text(&std::fs::read(places.end(run)).ok()?).ok()
 }
 
-/// Kills everything that carries the mark of a run; how many there were.
+/// Kills all processes that carry the mark of a run. Returns how many were alive.
 fn kill_marked(run: RunId) -> usize {
     let marker = format!("{MARKER}={run}");
     let found = proc::marked(&marker);
@@ -69,30 +72,30 @@ fn kill_marked(run: RunId) -> usize {
     n_alive
 }
 
-fn lock_of(places: &Places, note: &Note) -> Option<PathBuf> {
-    match note {
-        Note::Began(began) if began.boot_id == boot::id() => places.lock(&began.lock),
+fn lock_of(places: &Places, marker: &MarkerState) -> Option<PathBuf> {
+    match marker {
+        MarkerState::Started(it) if it.boot_id == boot::id() => places.lock(&it.lock),
         _ => None,
     }
 }
 
-fn lost(note: &Note) -> Standing {
+fn lost(marker: &MarkerState) -> SweepResult {
     let now = boot::now();
     let boot_id = boot::id();
-    let (began_on, started_at) = match note {
-        Note::Began(began) => (began.boot_id.clone(), began.at),
-        Note::Never | Note::Unreadable => (boot_id.clone(), now),
+    let (began_on, started_at) = match marker {
+        MarkerState::Started(it) => (it.boot_id.clone(), it.at),
+        MarkerState::GivenUp | MarkerState::Unreadable => (boot_id.clone(), now),
     };
     let is_of_now = began_on == boot_id;
     let reason = if is_of_now { EndReason::GuardDied } else { EndReason::MachineRestarted };
-    let word = LastWord {
+    let result = RunResult {
         boot_id: began_on,
         started_at,
         ended_at: if is_of_now { now } else { started_at },
         outcome: Outcome::Lost,
         is_forced: true,
         frozen_for: Duration::ZERO,
-        told: EndDetails { reason: Some(reason), ..EndDetails::default() },
+        details: EndDetails { reason: Some(reason), ..EndDetails::default() },
     };
-    Standing::Lost(word.over(&boot_id), Box::new(word.told))
+    SweepResult::Lost(result.over(&boot_id), Box::new(result.details))
 }

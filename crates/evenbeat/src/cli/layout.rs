@@ -3,18 +3,18 @@
 use anstyle::Style;
 
 use super::chart::{cut, trimmed, wrapped};
-use super::show::{BOLD, DIM};
+use super::format::{BOLD, DIM};
 
 /// The text so far.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(super) struct TextLayout {
     pub(super) width: usize,
     pub(super) text: String,
 }
 
-impl Sheet {
-    pub(super) fn new(width: usize) -> Sheet {
-        Sheet { width, text: String::new() }
+impl TextLayout {
+    pub(super) fn new(width: usize) -> TextLayout {
+        TextLayout { width, text: String::new() }
     }
 
     pub(super) fn line(&mut self, line: &str) {

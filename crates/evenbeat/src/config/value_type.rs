@@ -9,8 +9,8 @@ use evenbeat_core::spec::SpecError;
 use evenbeat_core::time::Duration;
 use evenbeat_core::value::Value;
 
-use super::size::Size;
-use super::store_address::{PlaceError, StorePlace};
+use super::size::ByteSize;
+use super::store_address::{StoreAddress, StoreAddressError};
 
 /// How an unset value is written.
 pub(super) const NONE: &str = "none";
@@ -20,7 +20,7 @@ const LIST_MAX: usize = 1_000;
 
 /// The type of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Text,
     Path,
     Store,
@@ -47,7 +47,7 @@ pub(super) enum Kind {
     /// Names of environment variables.
     VariableNames,
     /// A value of this type, or `"none"`.
-    Optional(&'static Kind),
+    Optional(&'static ValueType),
 }
 
 /// A valid value.
@@ -55,14 +55,14 @@ pub(super) enum Kind {
 pub(super) enum Setting {
     Nothing,
     Text(String),
-    Store(StorePlace),
+    Store(StoreAddress),
     Address(SocketAddr),
     NodeName(NodeName),
     Truth(bool),
     Count(u32),
     Share(f64),
     Length(Duration),
-    Size(Size),
+    Size(ByteSize),
     Slot(SlotWidth),
     Word(&'static str),
     Texts(Vec<String>),
@@ -70,57 +70,57 @@ pub(super) enum Setting {
 
 /// Why a value is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct ValueError {
     pub(super) message: String,
     pub(super) label: Option<String>,
     pub(super) help: Option<String>,
 }
 
-impl Trouble {
-    pub(super) fn new(message: impl Into<String>, label: &str, help: Option<String>) -> Trouble {
-        Trouble { message: message.into(), label: Some(label.to_owned()), help }
+impl ValueError {
+    pub(super) fn new(message: impl Into<String>, label: &str, help: Option<String>) -> ValueError {
+        ValueError { message: message.into(), label: Some(label.to_owned()), help }
     }
 }
 
 /// Uses the same words as for job files.
-impl From<SpecError> for Trouble {
-    fn from(error: SpecError) -> Trouble {
+impl From<SpecError> for ValueError {
+    fn from(error: SpecError) -> ValueError {
         let label = error.label().map(str::to_owned);
-        Trouble { message: error.to_string(), label, help: error.hint() }
+        ValueError { message: error.to_string(), label, help: error.hint() }
     }
 }
 
-impl Kind {
+impl ValueType {
     /// Reads a value. `field` is the key as shown in errors.
-    pub(super) fn read(self, field: &str, value: &Value) -> Result<Setting, Trouble> {
+    pub(super) fn read(self, field: &str, value: &Value) -> Result<Setting, ValueError> {
         match self {
-            Kind::Optional(_) if value.as_text() == Some(NONE) => Ok(Setting::Nothing),
-            Kind::Optional(inner) => inner.read(field, value),
-            Kind::Text => Ok(Setting::Text(text(field, "a string", value)?.to_owned())),
-            Kind::Path => Ok(Setting::Text(path(field, value)?)),
-            Kind::Store => store(field, value),
-            Kind::Address => address(field, value),
-            Kind::NodeName => {
+            ValueType::Optional(_) if value.as_text() == Some(NONE) => Ok(Setting::Nothing),
+            ValueType::Optional(inner) => inner.read(field, value),
+            ValueType::Text => Ok(Setting::Text(text(field, "a string", value)?.to_owned())),
+            ValueType::Path => Ok(Setting::Text(path(field, value)?)),
+            ValueType::Store => store(field, value),
+            ValueType::Address => address(field, value),
+            ValueType::NodeName => {
                 let name = text(field, "a name", value)?.parse::<NodeName>();
                 Ok(Setting::NodeName(name.map_err(SpecError::from)?))
             }
-            Kind::Truth => match value {
+            ValueType::Truth => match value {
                 Value::Bool(truth) => Ok(Setting::Truth(*truth)),
                 _ => Err(wrong_kind(field, "`true` or `false`", value)),
             },
-            Kind::Count { min, max } => Ok(Setting::Count(count(field, value, min, max)?)),
-            Kind::Share => share(field, value),
-            Kind::Length { min, max } => length(field, value, min, max),
-            Kind::Size { min } => size(field, value, min),
-            Kind::SlotMinutes => {
+            ValueType::Count { min, max } => Ok(Setting::Count(count(field, value, min, max)?)),
+            ValueType::Share => share(field, value),
+            ValueType::Length { min, max } => length(field, value, min, max),
+            ValueType::Size { min } => size(field, value, min),
+            ValueType::SlotMinutes => {
                 let minutes = count(field, value, 1, 60)?;
                 SlotWidth::from_mins(u16::try_from(minutes).unwrap_or(u16::MAX))
                     .map(Setting::Slot)
-                    .map_err(|error| Trouble::new(error.to_string(), "does not divide an hour", None))
+                    .map_err(|error| ValueError::new(error.to_string(), "does not divide an hour", None))
             }
-            Kind::Word(words) => word(field, value, words),
-            Kind::Paths => Ok(Setting::Texts(list(field, value, path)?)),
-            Kind::VariableNames => Ok(Setting::Texts(list(field, value, variable_name)?)),
+            ValueType::Word(words) => word(field, value, words),
+            ValueType::Paths => Ok(Setting::Texts(list(field, value, path)?)),
+            ValueType::VariableNames => Ok(Setting::Texts(list(field, value, variable_name)?)),
         }
     }
 
@@ -128,12 +128,14 @@ impl Kind {
     pub(super) fn value_of(self, text: &str) -> Value {
         let as_text = || Value::Text(text.to_owned());
         match self {
-            Kind::Optional(_) if text == NONE => as_text(),
-            Kind::Optional(inner) => inner.value_of(text),
-            Kind::Truth => text.parse().map_or_else(|_| as_text(), Value::Bool),
-            Kind::Count { .. } | Kind::SlotMinutes => text.parse().map_or_else(|_| as_text(), Value::Int),
-            Kind::Share => text.parse().map_or_else(|_| as_text(), Value::Float),
-            Kind::Paths | Kind::VariableNames => {
+            ValueType::Optional(_) if text == NONE => as_text(),
+            ValueType::Optional(inner) => inner.value_of(text),
+            ValueType::Truth => text.parse().map_or_else(|_| as_text(), Value::Bool),
+            ValueType::Count { .. } | ValueType::SlotMinutes => {
+                text.parse().map_or_else(|_| as_text(), Value::Int)
+            }
+            ValueType::Share => text.parse().map_or_else(|_| as_text(), Value::Float),
+            ValueType::Paths | ValueType::VariableNames => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
                 Value::List(parts.map(Value::from).collect())
             }
@@ -142,35 +144,35 @@ impl Kind {
     }
 
     pub(super) fn is_list(self) -> bool {
-        matches!(self, Kind::Paths | Kind::VariableNames)
+        matches!(self, ValueType::Paths | ValueType::VariableNames)
     }
 
     /// The type as shown in the reference.
     pub(super) fn describe(self) -> String {
         match self {
-            Kind::Text => "text".to_owned(),
-            Kind::Path => "path".to_owned(),
-            Kind::Store => "`sqlite:PATH` or `postgres://…`".to_owned(),
-            Kind::Address => "address and port".to_owned(),
-            Kind::NodeName => "name".to_owned(),
-            Kind::Truth => "`true` or `false`".to_owned(),
-            Kind::Count { min, max: u32::MAX } => format!("whole number, at least {min}"),
-            Kind::Count { min, max } => format!("whole number, {min} to {max}"),
-            Kind::Share => "number, 0 to 1".to_owned(),
-            Kind::Length { min, max } => match (min == SHORTEST, max == Duration::LONGEST) {
+            ValueType::Text => "text".to_owned(),
+            ValueType::Path => "path".to_owned(),
+            ValueType::Store => "`sqlite:PATH` or `postgres://…`".to_owned(),
+            ValueType::Address => "address and port".to_owned(),
+            ValueType::NodeName => "name".to_owned(),
+            ValueType::Truth => "`true` or `false`".to_owned(),
+            ValueType::Count { min, max: u32::MAX } => format!("whole number, at least {min}"),
+            ValueType::Count { min, max } => format!("whole number, {min} to {max}"),
+            ValueType::Share => "number, 0 to 1".to_owned(),
+            ValueType::Length { min, max } => match (min == SHORTEST, max == Duration::LONGEST) {
                 (true, true) => "duration".to_owned(),
                 (false, true) => format!("duration, at least {min}"),
                 (true, false) => format!("duration, at most {max}"),
                 (false, false) => format!("duration, {min} to {max}"),
             },
-            Kind::Size { min } => format!("size, at least {}", Size(min)),
-            Kind::SlotMinutes => "whole number that divides 60".to_owned(),
-            Kind::Word(words) => {
+            ValueType::Size { min } => format!("size, at least {}", ByteSize(min)),
+            ValueType::SlotMinutes => "whole number that divides 60".to_owned(),
+            ValueType::Word(words) => {
                 words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
             }
-            Kind::Paths => "list of paths".to_owned(),
-            Kind::VariableNames => "list of variable names".to_owned(),
-            Kind::Optional(inner) => format!("{}, or `\"{NONE}\"`", inner.describe()),
+            ValueType::Paths => "list of paths".to_owned(),
+            ValueType::VariableNames => "list of variable names".to_owned(),
+            ValueType::Optional(inner) => format!("{}, or `\"{NONE}\"`", inner.describe()),
         }
     }
 }
@@ -207,14 +209,14 @@ impl Setting {
 }
 
 /// A store without secrets, and whether something was hidden.
-fn shown_store(place: &StorePlace) -> (String, bool) {
+fn shown_store(place: &StoreAddress) -> (String, bool) {
     let url = match place {
-        StorePlace::Postgres(url) => url,
+        StoreAddress::Postgres(url) => url,
         // Two slashes after the colon are not part of the path.
-        StorePlace::Sqlite(path) if path.to_string_lossy().starts_with("//") => {
+        StoreAddress::Sqlite(path) if path.to_string_lossy().starts_with("//") => {
             return (format!("sqlite://{}", path.display()), false);
         }
-        StorePlace::Sqlite(_) => return (place.to_string(), false),
+        StoreAddress::Sqlite(_) => return (place.to_string(), false),
     };
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
@@ -223,7 +225,7 @@ fn shown_store(place: &StorePlace) -> (String, bool) {
     if is_secret { (place.to_string(), true) } else { (url.clone(), false) }
 }
 
-fn text<'a>(field: &str, expected: &'static str, value: &'a Value) -> Result<&'a str, Trouble> {
+fn text<'a>(field: &str, expected: &'static str, value: &'a Value) -> Result<&'a str, ValueError> {
     let Some(text) = value.as_text() else { return Err(wrong_kind(field, expected, value)) };
     if text.trim().is_empty() {
         let way_out = "write a value, or remove the key";
@@ -238,37 +240,37 @@ fn text<'a>(field: &str, expected: &'static str, value: &'a Value) -> Result<&'a
     }
 }
 
-fn path(field: &str, value: &Value) -> Result<String, Trouble> {
+fn path(field: &str, value: &Value) -> Result<String, ValueError> {
     let text = text(field, "a path", value)?;
     if text == "~" || text.starts_with("~/") {
         let help = "`~` is not expanded here; write the full path".to_owned();
-        return Err(Trouble::new(format!("`{field}` starts with `~`"), "not a path", Some(help)));
+        return Err(ValueError::new(format!("`{field}` starts with `~`"), "not a path", Some(help)));
     }
     Ok(text.to_owned())
 }
 
-fn variable_name(field: &str, value: &Value) -> Result<String, Trouble> {
+fn variable_name(field: &str, value: &Value) -> Result<String, ValueError> {
     let name = text(field, "the name of a variable", value)?;
     if name.contains(['=', ' ']) {
         let message = format!("`{}` is not the name of a variable", shortened(name));
         let help = "write only the name; the value comes from the node's environment".to_owned();
-        return Err(Trouble::new(message, "not a name", Some(help)));
+        return Err(ValueError::new(message, "not a name", Some(help)));
     }
     Ok(name.to_owned())
 }
 
-fn store(field: &str, value: &Value) -> Result<Setting, Trouble> {
-    let place = text(field, "a store", value)?.parse::<StorePlace>();
+fn store(field: &str, value: &Value) -> Result<Setting, ValueError> {
+    let place = text(field, "a store", value)?.parse::<StoreAddress>();
     place.map(Setting::Store).map_err(|error| {
         let error = match error {
-            PlaceError::Unknown(shown) => PlaceError::Unknown(shortened(&shown)),
-            PlaceError::NoPath => PlaceError::NoPath,
+            StoreAddressError::Unknown(shown) => StoreAddressError::Unknown(shortened(&shown)),
+            StoreAddressError::NoPath => StoreAddressError::NoPath,
         };
-        Trouble::new(error.to_string(), "not a store", None)
+        ValueError::new(error.to_string(), "not a store", None)
     })
 }
 
-fn address(field: &str, value: &Value) -> Result<Setting, Trouble> {
+fn address(field: &str, value: &Value) -> Result<Setting, ValueError> {
     let written = text(field, "an address and port", value)?;
     written.parse().map(Setting::Address).map_err(|_| {
         let port = written.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8060);
@@ -277,11 +279,11 @@ fn address(field: &str, value: &Value) -> Result<Setting, Trouble> {
             _ => format!("write an IP address and a port, such as `127.0.0.1:{port}` or `[::1]:{port}`"),
         };
         let message = format!("`{}` is not an address and a port", shortened(written));
-        Trouble::new(message, "not an address", Some(help))
+        ValueError::new(message, "not an address", Some(help))
     })
 }
 
-fn count(field: &str, value: &Value, min: u32, max: u32) -> Result<u32, Trouble> {
+fn count(field: &str, value: &Value, min: u32, max: u32) -> Result<u32, ValueError> {
     let Value::Int(number) = value else { return Err(wrong_kind(field, "a whole number", value)) };
     if let Ok(number) = u32::try_from(*number)
         && (min..=max).contains(&number)
@@ -296,7 +298,7 @@ fn count(field: &str, value: &Value, min: u32, max: u32) -> Result<u32, Trouble>
     Err(out_of_range(field, number.to_string(), limits))
 }
 
-fn share(field: &str, value: &Value) -> Result<Setting, Trouble> {
+fn share(field: &str, value: &Value) -> Result<Setting, ValueError> {
     let number = match value {
         Value::Float(number) => *number,
         Value::Int(0) => 0.0,
@@ -311,7 +313,7 @@ fn share(field: &str, value: &Value) -> Result<Setting, Trouble> {
     Err(out_of_range(field, number.to_string(), "from 0 to 1".to_owned()))
 }
 
-fn length(field: &str, value: &Value, min: Duration, max: Duration) -> Result<Setting, Trouble> {
+fn length(field: &str, value: &Value, min: Duration, max: Duration) -> Result<Setting, ValueError> {
     let Value::Text(text) = value else { return Err(wrong_kind(field, "a duration", value)) };
     let length: Duration = text.parse().map_err(SpecError::from)?;
     if min <= length && length <= max {
@@ -321,24 +323,26 @@ fn length(field: &str, value: &Value, min: Duration, max: Duration) -> Result<Se
     Err(out_of_range(field, length.to_string(), limits))
 }
 
-fn size(field: &str, value: &Value, min: u64) -> Result<Setting, Trouble> {
+fn size(field: &str, value: &Value, min: u64) -> Result<Setting, ValueError> {
     let size = match value {
-        Value::Text(text) => {
-            text.parse::<Size>().map_err(|error| Trouble::new(error.to_string(), "not a size", None))?
-        }
+        Value::Text(text) => text
+            .parse::<ByteSize>()
+            .map_err(|error| ValueError::new(error.to_string(), "not a size", None))?,
         Value::Int(number) => match u64::try_from(*number) {
-            Ok(bytes) => Size(bytes),
-            Err(_) => return Err(out_of_range(field, number.to_string(), format!("at least {}", Size(min)))),
+            Ok(bytes) => ByteSize(bytes),
+            Err(_) => {
+                return Err(out_of_range(field, number.to_string(), format!("at least {}", ByteSize(min))));
+            }
         },
         _ => return Err(wrong_kind(field, "a size", value)),
     };
     if size.0 < min {
-        return Err(out_of_range(field, size.to_string(), format!("at least {}", Size(min))));
+        return Err(out_of_range(field, size.to_string(), format!("at least {}", ByteSize(min))));
     }
     Ok(Setting::Size(size))
 }
 
-fn word(field: &str, value: &Value, words: &'static [&'static str]) -> Result<Setting, Trouble> {
+fn word(field: &str, value: &Value, words: &'static [&'static str]) -> Result<Setting, ValueError> {
     let written = text(field, "a string", value)?;
     if let Some(word) = words.iter().find(|word| **word == written) {
         return Ok(Setting::Word(word));
@@ -351,8 +355,8 @@ fn word(field: &str, value: &Value, words: &'static [&'static str]) -> Result<Se
 fn list(
     field: &str,
     value: &Value,
-    read: impl Fn(&str, &Value) -> Result<String, Trouble>,
-) -> Result<Vec<String>, Trouble> {
+    read: impl Fn(&str, &Value) -> Result<String, ValueError>,
+) -> Result<Vec<String>, ValueError> {
     let Value::List(values) = value else { return Err(wrong_kind(field, "a list of strings", value)) };
     if LIST_MAX < values.len() {
         let (field, n_found) = (field.to_owned(), values.len());
@@ -361,11 +365,11 @@ fn list(
     values.iter().enumerate().map(|(idx, value)| read(&format!("{field}[{idx}]"), value)).collect()
 }
 
-fn out_of_range(field: &str, found: String, limits: String) -> Trouble {
+fn out_of_range(field: &str, found: String, limits: String) -> ValueError {
     SpecError::OutOfRange { field: field.to_owned(), found, limits }.into()
 }
 
-pub(super) fn wrong_kind(field: &str, expected: &'static str, value: &Value) -> Trouble {
+pub(super) fn wrong_kind(field: &str, expected: &'static str, value: &Value) -> ValueError {
     let found = match value {
         Value::Int(number) => format!("the number `{number}`"),
         Value::Float(number) => format!("the number `{number}`"),

@@ -1,5 +1,7 @@
 //! Formats instants, lengths and conditions for text output.
 
+use std::error::Error;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -85,12 +87,12 @@ pub(crate) fn length(length: Duration) -> String {
 
 /// Formats instants in the reader's zone.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct LocalClock {
     pub(crate) zone: Zone,
     pub(crate) now: Timestamp,
 }
 
-impl Clock {
+impl LocalClock {
     /// `2026-03-29 03:00:00 CEST`.
     pub(crate) fn at(&self, at: Timestamp) -> String {
         let (date, time) = date_and_time(&self.zone, at);
@@ -145,6 +147,17 @@ fn instant_at_start(text: &str) -> Option<(Timestamp, usize)> {
 pub(crate) fn json(out: &mut dyn Write, document: &serde_json::Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     writeln!(out)
+}
+
+/// An error with all its causes.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// The reason code to show beside a condition; empty if it would only repeat it.
@@ -243,7 +256,7 @@ mod tests {
     #[test]
     fn a_sentence_of_the_server_is_told_in_local_time() {
         let zone = Zone::named("Europe/Berlin").unwrap();
-        let clock = Clock { zone, now: Timestamp::from_second(0) };
+        let clock = LocalClock { zone, now: Timestamp::from_second(0) };
         let check = |text: &str, expected: &str| assert_eq!(clock.sentence(text), expected);
         check(
             "Site api.example has no room before 2026-11-17T04:29:00.022Z.",

@@ -18,37 +18,25 @@ use evenbeat_core::urgency::{self, Outlook};
 use evenbeat_core::zone::Zone;
 use serde_json::json;
 
-use super::live::TimeArgs;
-use super::show::{BOLD, Clock, DIM, NOTICE, local_rfc3339, relative};
-use super::{Exit, show, source};
-
-/// The options of the command.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    pub(crate) job: Option<JobKey>,
-    pub(crate) from: Timestamp,
-    pub(crate) to: Option<Timestamp>,
-    pub(crate) limit: usize,
-    pub(crate) json: bool,
-}
-
-/// Default length of the window.
-const LOOKAHEAD: Duration = Duration::from_hours(1);
+use super::{LOOKAHEAD, UpcomingOptions};
+use crate::cli::format::{self, BOLD, DIM, LocalClock, NOTICE, local_rfc3339, relative};
+use crate::cli::remote::TimeArgs;
+use crate::cli::{Exit, job_file};
 
 pub(crate) fn run(
     file: &Path,
-    wanted: &Wanted,
+    options: &UpcomingOptions,
     times: &TimeArgs,
     now: Timestamp,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    let to = wanted.to.unwrap_or(wanted.from + LOOKAHEAD);
-    if to <= wanted.from {
-        writeln!(err, "error: --to ({to}) is not after --from ({})", wanted.from)?;
+    let to = options.to.unwrap_or(options.from + LOOKAHEAD);
+    if to <= options.from {
+        writeln!(err, "error: --to ({to}) is not after --from ({})", options.from)?;
         return Ok(Exit::Usage);
     }
-    let zone = if wanted.json { times.zone_for_machines() } else { times.zone() };
+    let zone = if options.json { times.zone_for_machines() } else { times.zone() };
     let zone = match zone {
         Ok(zone) => zone,
         Err(error) => {
@@ -57,41 +45,41 @@ pub(crate) fn run(
         }
     };
     // Place all jobs of the file even if only one is shown: their times depend on each other.
-    let jobs = match source::jobs(file, None, now, err)? {
+    let jobs = match job_file::jobs(file, None, now, err)? {
         Ok(jobs) => jobs,
         Err(exit) => return Ok(exit),
     };
-    if let Some(key) = wanted.job.as_ref().filter(|key| !jobs.iter().any(|job| job.key == **key)) {
-        source::say_unknown(key, &jobs, file, err)?;
+    if let Some(key) = options.job.as_ref().filter(|key| !jobs.iter().any(|job| job.key == **key)) {
+        job_file::report_unknown(key, &jobs, file, err)?;
         return Ok(Exit::NotFound);
     }
-    let fleet = Fleet::placed(jobs, wanted.from);
-    let agenda = match fleet.agenda(TimeWindow::new(wanted.from, to), wanted.job.as_ref()) {
+    let fleet = FileFleet::placed(jobs, options.from);
+    let agenda = match fleet.agenda(TimeWindow::new(options.from, to), options.job.as_ref()) {
         Ok(agenda) => agenda,
         Err(error) => {
             writeln!(err, "error: {error}")?;
             return Ok(Exit::Usage);
         }
     };
-    if wanted.json {
-        print_json(&fleet, &agenda, &zone, wanted, out)?;
+    if options.json {
+        print_json(&fleet, &agenda, &zone, options, out)?;
     } else {
-        print_text(&fleet, &agenda, &zone, wanted, out)?;
+        print_text(&fleet, &agenda, &zone, options, out)?;
     }
     Ok(Exit::Ok)
 }
 
 /// Jobs with the state they would have right after they were added.
-struct Fleet {
+struct FileFleet {
     jobs: Vec<Job>,
     states: Vec<JobState>,
 }
 
-impl Fleet {
-    fn placed(jobs: Vec<Job>, at: Timestamp) -> Fleet {
+impl FileFleet {
+    fn placed(jobs: Vec<Job>, at: Timestamp) -> FileFleet {
         // Start one millisecond early, so that an occurrence at the very start of the window counts as upcoming.
         let states = place_fleet(Balance::default(), at - Duration::from_millis(1), &jobs);
-        Fleet { jobs, states }
+        FileFleet { jobs, states }
     }
 
     fn agenda(&self, window: TimeWindow, only: Option<&JobKey>) -> Result<Agenda, String> {
@@ -155,14 +143,14 @@ fn is_placed(job: &Job) -> bool {
 }
 
 fn print_text(
-    fleet: &Fleet,
+    fleet: &FileFleet,
     agenda: &Agenda,
     zone: &Zone,
-    wanted: &Wanted,
+    options: &UpcomingOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let shown: Vec<Occurrence<'_>> = agenda.all().iter().take(wanted.limit).collect();
-    let clock = Clock { zone: zone.clone(), now: wanted.from };
+    let shown: Vec<Occurrence<'_>> = agenda.all().iter().take(options.limit).collect();
+    let clock = LocalClock { zone: zone.clone(), now: options.from };
     // `CET` and `CEST` differ in length.
     let width = shown.iter().map(|it| clock.day_at(it.at).len()).max().unwrap_or(0);
     for it in &shown {
@@ -171,7 +159,7 @@ fn print_text(
         let at = clock.day_at(it.at);
         let schedule = job.map_or(String::new(), |job| job.schedule.to_string());
         let note = if job.is_some_and(is_placed) && !it.is_estimate { "  placed by load" } else { "" };
-        let when = relative(it.at, wanted.from);
+        let when = relative(it.at, options.from);
         writeln!(
             out,
             "{mark}{at:width$}  {DIM}{when:>10}{DIM:#}  {BOLD}{}{BOLD:#}  {DIM}{schedule}{note}{DIM:#}",
@@ -186,16 +174,16 @@ fn print_text(
 }
 
 fn print_json(
-    fleet: &Fleet,
+    fleet: &FileFleet,
     agenda: &Agenda,
     zone: &Zone,
-    wanted: &Wanted,
+    options: &UpcomingOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let occurrences: Vec<serde_json::Value> = agenda
         .all()
         .iter()
-        .take(wanted.limit)
+        .take(options.limit)
         .map(|it| {
             json!({
                 "at": it.at.to_string(),
@@ -213,5 +201,5 @@ fn print_json(
         "total": agenda.len(),
         "occurrences": occurrences,
     });
-    show::json(out, &document)
+    format::json(out, &document)
 }

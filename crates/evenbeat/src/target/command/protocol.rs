@@ -1,4 +1,5 @@
-//! What a scheduler and a shim say to each other: lines of text, bounded. What is none of these words is ignored.
+//! The protocol between a scheduler and a shim: one message per line, with a limit on its length. Unknown messages are
+//! ignored.
 
 use std::fmt;
 
@@ -6,65 +7,64 @@ use evenbeat_core::ids::Fence;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::{BootTime, Duration};
 
-use super::last_word::LastWord;
+use super::run_result::RunResult;
 
-/// The longest line to a shim, in bytes.
+/// Longest line to a shim, in bytes.
 pub const TO_SHIM_MAX: usize = 4 << 10;
 
-/// The longest line from a shim, in bytes: its last word carries a result.
+/// Longest line from a shim, in bytes. The last one carries the result of the run.
 pub const FROM_SHIM_MAX: usize = 1 << 20;
 
-/// What a scheduler says to a shim.
+/// A message to a shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToShim {
-    /// Execute until then, if you are the run with that fence.
+    /// Extends the lease of the run with this fence.
     Extend {
         /// On the machine's boot clock.
         until: BootTime,
-        /// The lease.
         fence: Fence,
     },
-    /// End in good order.
+    /// Ends the run in good order.
     Stop {
         /// The outcome that the run will have.
         outcome: Outcome,
         /// How long it may take before it is killed.
         grace: Duration,
     },
-    /// The run is not ours any more: kill it at once.
+    /// The run no longer belongs to this node: kill it at once.
     Revoke,
-    /// Your end is on record.
+    /// The end of the run is on record.
     Noted,
-    /// Say that you are there.
+    /// Asks for a sign of life.
     Ping,
 }
 
-/// What a shim says to its scheduler.
+/// A message from a shim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromShim {
-    /// The run executes since then.
+    /// The run has executed since then.
     Started(BootTime),
-    /// It never will, for this reason.
+    /// The run will never execute, for this reason.
     NotStarted(String),
-    /// Nothing of it executes since then.
+    /// Nothing of it has executed since then.
     Frozen(BootTime),
-    /// It goes on since then.
+    /// It has continued since then.
     Thawed(BootTime),
-    /// It was killed, and is still there.
+    /// It was killed, but some process of it is still alive.
     Unkillable,
-    /// Another scheduler has connected, and you are not listened to any more.
+    /// Another scheduler has connected, so this connection will not be read again.
     Replaced,
     /// It is over.
-    Ended(Box<LastWord>),
+    Ended(Box<RunResult>),
     /// The answer to a ping.
     Pong,
 }
 
 impl ToShim {
-    /// The word that a line says; none if it is none.
+    /// Parses one line. `None` if it is not a known message.
     pub fn read(line: &str) -> Option<ToShim> {
         let mut parts = line.split(' ');
-        let word = match (parts.next()?, parts.next(), parts.next()) {
+        let message = match (parts.next()?, parts.next(), parts.next()) {
             ("extend", Some(until), Some(fence)) => {
                 ToShim::Extend { until: read_instant(until)?, fence: Fence(fence.parse().ok()?) }
             }
@@ -77,15 +77,15 @@ impl ToShim {
             ("ping", None, None) => ToShim::Ping,
             _ => return None,
         };
-        parts.next().is_none().then_some(word)
+        parts.next().is_none().then_some(message)
     }
 }
 
 impl FromShim {
-    /// The word that a line says; none if it is none.
+    /// Parses one line. `None` if it is not a known message.
     pub fn read(line: &str) -> Option<FromShim> {
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match word {
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match name {
             "started" => read_instant(rest).map(FromShim::Started),
             "not_started" => Some(FromShim::NotStarted(rest.to_owned())),
             "frozen" => read_instant(rest).map(FromShim::Frozen),
@@ -93,7 +93,7 @@ impl FromShim {
             "unkillable" if rest.is_empty() => Some(FromShim::Unkillable),
             "replaced" if rest.is_empty() => Some(FromShim::Replaced),
             "pong" if rest.is_empty() => Some(FromShim::Pong),
-            "ended" => LastWord::from_text(rest.as_bytes()).ok().map(|it| FromShim::Ended(Box::new(it))),
+            "ended" => RunResult::from_text(rest.as_bytes()).ok().map(|it| FromShim::Ended(Box::new(it))),
             _ => None,
         }
     }
@@ -122,60 +122,60 @@ impl fmt::Display for FromShim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FromShim::Started(at) => write!(f, "started {}", at.as_millis()),
-            // A reason may tell what the system said; a line it is all the same.
+            // A reason may quote an error of the system, but must stay one line.
             FromShim::NotStarted(why) => write!(f, "not_started {}", why.replace(['\n', '\r'], " ")),
             FromShim::Frozen(at) => write!(f, "frozen {}", at.as_millis()),
             FromShim::Thawed(at) => write!(f, "thawed {}", at.as_millis()),
             FromShim::Unkillable => f.write_str("unkillable"),
             FromShim::Replaced => f.write_str("replaced"),
-            FromShim::Ended(word) => write!(f, "ended {}", word.to_text()),
+            FromShim::Ended(result) => write!(f, "ended {}", result.to_text()),
             FromShim::Pong => f.write_str("pong"),
         }
     }
 }
 
-/// Bytes as they come, cut into lines that are not longer than a bound.
+/// Splits incoming bytes into lines, with a limit on their length.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineReader {
     bytes_max: usize,
-    held: Vec<u8>,
-    /// The line that is coming is too long already, and its bytes are dropped.
+    partial: Vec<u8>,
+    /// The current line is too long already, so its bytes are dropped.
     is_skipping: bool,
 }
 
-/// A line that is complete.
+/// A complete line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
-    /// Its text, without its end. Bytes that are no text are shown as such.
+pub enum ProtocolLine {
+    /// Its text without the line break. Bytes that are not UTF-8 are replaced.
     Text(String),
-    /// It was longer than the bound, and is gone.
+    /// It was longer than the limit and was dropped.
     TooLong,
 }
 
-impl Lines {
-    /// Lines of so many bytes at most.
-    pub fn new(bytes_max: usize) -> Lines {
-        Lines { bytes_max, held: Vec::new(), is_skipping: false }
+impl LineReader {
+    /// A reader of lines with at most this many bytes.
+    pub fn new(bytes_max: usize) -> LineReader {
+        LineReader { bytes_max, partial: Vec::new(), is_skipping: false }
     }
 
-    /// Takes more bytes, and gives the lines that they complete.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Line> {
+    /// Takes more bytes and returns the lines that they complete.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<ProtocolLine> {
         let mut complete = Vec::new();
         let mut parts = bytes.split(|it| *it == b'\n').peekable();
         while let Some(part) = parts.next() {
-            if self.is_skipping || self.bytes_max < self.held.len() + part.len() {
+            if self.is_skipping || self.bytes_max < self.partial.len() + part.len() {
                 self.is_skipping = true;
-                self.held.clear();
+                self.partial.clear();
             } else {
-                self.held.extend_from_slice(part);
+                self.partial.extend_from_slice(part);
             }
             if parts.peek().is_some() {
-                let line = std::mem::take(&mut self.held);
+                let line = std::mem::take(&mut self.partial);
                 let is_too_long = std::mem::take(&mut self.is_skipping);
                 complete.push(if is_too_long {
-                    Line::TooLong
+                    ProtocolLine::TooLong
                 } else {
-                    Line::Text(String::from_utf8_lossy(&line).into_owned())
+                    ProtocolLine::Text(String::from_utf8_lossy(&line).into_owned())
                 });
             }
         }
@@ -188,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::target::command::last_word::tests::sample;
+    use crate::target::command::run_result::tests::sample;
 
     fn outcomes() -> impl Strategy<Value = Outcome> {
         prop::sample::select(Outcome::ALL.to_vec())
@@ -245,8 +245,8 @@ mod tests {
         fn half_a_word_is_none_or_another(to in to_shim(), cut in any::<prop::sample::Index>(), mess in ".{0,9}") {
             let text = to.to_string();
             let text = format!("{}{mess}", &text[..cut.index(text.len() + 1)]);
-            if let Some(word) = ToShim::read(&text) {
-                prop_assert_eq!(ToShim::read(&word.to_string()), Some(word));
+            if let Some(message) = ToShim::read(&text) {
+                prop_assert_eq!(ToShim::read(&message.to_string()), Some(message));
             }
         }
 
@@ -255,8 +255,8 @@ mod tests {
             bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..300),
             cuts in prop::collection::vec(0_usize..300, 0..8),
         ) {
-            let whole = Lines::new(16).push(&bytes);
-            let mut lines = Lines::new(16);
+            let whole = LineReader::new(16).push(&bytes);
+            let mut lines = LineReader::new(16);
             let mut cuts = cuts;
             cuts.sort_unstable();
             let (mut pieces, mut from) = (Vec::new(), 0);
@@ -265,7 +265,7 @@ mod tests {
                 from = cut;
             }
             prop_assert_eq!(pieces, whole);
-            prop_assert!(lines.held.len() <= 16);
+            prop_assert!(lines.partial.len() <= 16);
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_one_spelling() {
+    fn messages_have_one_spelling() {
         check("revoke", Some(ToShim::Revoke));
         check("revoke ", None);
         check(" revoke", None);
@@ -292,11 +292,15 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_takes_no_other_with_it() {
-        let mut lines = Lines::new(4);
+        let mut lines = LineReader::new(4);
         assert_eq!(
             lines.push(b"abcd\nabcde\nab\n"),
-            [Line::Text("abcd".to_owned()), Line::TooLong, Line::Text("ab".to_owned())]
+            [
+                ProtocolLine::Text("abcd".to_owned()),
+                ProtocolLine::TooLong,
+                ProtocolLine::Text("ab".to_owned())
+            ]
         );
-        assert_eq!(lines.push(b"\xff\n"), [Line::Text("\u{fffd}".to_owned())]);
+        assert_eq!(lines.push(b"\xff\n"), [ProtocolLine::Text("\u{fffd}".to_owned())]);
     }
 }

@@ -9,10 +9,9 @@ use evenbeat_core::zone::{Zone, ZoneError};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::client::{Answer, Ask, Client, Place, Trouble};
-use super::show::Clock;
-use super::{Exit, show};
-use crate::cli::terminal;
+use crate::cli::client::{ApiRequest, ApiResponse, Client, CommandError, ServerAddress};
+use crate::cli::format::{self, LocalClock};
+use crate::cli::{Exit, chart, terminal};
 use crate::printable;
 use crate::views::model::Page;
 
@@ -64,12 +63,12 @@ impl TimeArgs {
 }
 
 /// Everything a command needs: the connection, the streams and the clock.
-pub(crate) struct Desk<'a> {
+pub(crate) struct RemoteContext<'a> {
     client: Client,
     pub(crate) json: bool,
     pub(crate) now: Timestamp,
     /// For times in text output.
-    pub(crate) clock: Clock,
+    pub(crate) clock: LocalClock,
     /// Width of charts and sentences.
     pub(crate) width: usize,
     /// Width of tables. Nothing is cut where output goes to a pipe.
@@ -79,45 +78,47 @@ pub(crate) struct Desk<'a> {
 }
 
 /// The result of a command.
-pub(crate) type Done = Result<Exit, Trouble>;
+pub(crate) type CommandResult = Result<Exit, CommandError>;
 
 /// Runs a command that talks to a server, and reports its error.
-pub(crate) fn at_desk(
+pub(crate) fn with_server(
     args: &ServerArgs,
     now: Timestamp,
     out: &mut dyn Write,
     err: &mut dyn Write,
-    command: impl FnOnce(&mut Desk<'_>) -> Done,
+    command: impl FnOnce(&mut RemoteContext<'_>) -> CommandResult,
 ) -> io::Result<Exit> {
-    let done = desk(args, now, out, err).and_then(|mut desk| command(&mut desk));
-    match done {
+    let result = context(args, now, out, err).and_then(|mut remote| command(&mut remote));
+    match result {
         Ok(exit) => Ok(exit),
-        Err(Trouble::Output(error)) => Err(error),
-        Err(trouble) => {
-            writeln!(err, "error: {}", printable::lines(&trouble.to_string()))?;
-            Ok(trouble.exit())
+        Err(CommandError::Output(error)) => Err(error),
+        Err(error) => {
+            writeln!(err, "error: {}", printable::lines(&error.to_string()))?;
+            Ok(error.exit())
         }
     }
 }
 
-fn desk<'a>(
+fn context<'a>(
     args: &ServerArgs,
     now: Timestamp,
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
-) -> Result<Desk<'a>, Trouble> {
-    let place = match &args.server {
-        Some(said) => said.parse().map_err(|error| Trouble::Usage(format!("--server: {error}")))?,
-        None => Place::usual(|name| env::var_os(name)),
+) -> Result<RemoteContext<'a>, CommandError> {
+    let address = match &args.server {
+        Some(address) => {
+            address.parse().map_err(|error| CommandError::Usage(format!("--server: {error}")))?
+        }
+        None => ServerAddress::usual(|name| env::var_os(name)),
     };
-    let client =
-        Client::new(place).map_err(|error| Trouble::Bad(format!("cannot create an HTTP client: {error}")))?;
-    let zone = args.times.zone().map_err(|error| Trouble::Usage(format!("--tz: {error}")))?;
-    Ok(Desk {
+    let client = Client::new(address)
+        .map_err(|error| CommandError::Bad(format!("cannot create an HTTP client: {error}")))?;
+    let zone = args.times.zone().map_err(|error| CommandError::Usage(format!("--tz: {error}")))?;
+    Ok(RemoteContext {
         client,
         json: args.json,
         now,
-        clock: Clock { zone, now },
+        clock: LocalClock { zone, now },
         width: terminal::width().into(),
         table_width: terminal::table_width(),
         out,
@@ -125,46 +126,46 @@ fn desk<'a>(
     })
 }
 
-impl Desk<'_> {
+impl RemoteContext<'_> {
     /// The address of the server.
-    pub(crate) fn place(&self) -> &Place {
-        self.client.place()
+    pub(crate) fn address(&self) -> &ServerAddress {
+        self.client.address()
     }
 
     /// Sends a request to the server.
-    pub(crate) fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
-        self.client.ask(ask)
+    pub(crate) fn send(&self, request: ApiRequest) -> Result<ApiResponse, CommandError> {
+        self.client.send(request)
     }
 
-    /// Sends a request and prints the answer: with `--json` as received, otherwise with `show`.
-    pub(crate) fn ask_and_show<T: DeserializeOwned>(
+    /// Sends a request and prints the answer: with `--json` as received, otherwise with `print`.
+    pub(crate) fn send_and_print<T: DeserializeOwned>(
         &mut self,
-        ask: Ask,
-        show: impl FnOnce(&T, &mut Desk<'_>) -> Result<(), Trouble>,
-    ) -> Result<T, Trouble> {
-        let answer = self.client.ask(ask)?;
+        request: ApiRequest,
+        print: impl FnOnce(&T, &mut RemoteContext<'_>) -> Result<(), CommandError>,
+    ) -> Result<T, CommandError> {
+        let answer = self.client.send(request)?;
         let read = answer.read()?;
         if self.json {
-            show::json(self.out, &answer.read::<Json>()?)?;
+            format::json(self.out, &answer.read::<Json>()?)?;
         } else {
-            show(&read, self)?;
+            print(&read, self)?;
         }
         Ok(read)
     }
 
     /// Fetches pages until there are `most` items or no more. `next` of one page becomes the parameter `cursor` of the
     /// next request. The last cursor tells whether there are more items.
-    pub(crate) fn ask_all<T: DeserializeOwned>(
+    pub(crate) fn fetch_all<T: DeserializeOwned>(
         &self,
-        ask: &Ask,
+        request: &ApiRequest,
         cursor: &str,
         most: usize,
-    ) -> Result<Page<T>, Trouble> {
+    ) -> Result<Page<T>, CommandError> {
         let mut all = Page { items: Vec::new(), next: None };
         loop {
-            let wanted = (most - all.items.len()).min(PAGE_MAX);
-            let ask = ask.clone().with("limit", Some(wanted)).with(cursor, all.next.as_ref());
-            let page: Page<T> = self.client.ask(ask)?.read()?;
+            let limit = (most - all.items.len()).min(PAGE_MAX);
+            let request = request.clone().with("limit", Some(limit)).with(cursor, all.next.as_ref());
+            let page: Page<T> = self.client.send(request)?.read()?;
             all.items.extend(page.items);
             all.next = page.next;
             if all.next.is_none() || most <= all.items.len() {
@@ -173,28 +174,28 @@ impl Desk<'_> {
         }
     }
 
-    /// Fetches all pages and prints them: with `--json` as one document, otherwise with `show`.
-    pub(crate) fn ask_all_and_show<T: DeserializeOwned>(
+    /// Fetches all pages and prints them: with `--json` as one document, otherwise with `print`.
+    pub(crate) fn fetch_all_and_print<T: DeserializeOwned>(
         &mut self,
-        ask: &Ask,
+        request: &ApiRequest,
         cursor: &str,
         most: usize,
-        show: impl FnOnce(&Page<T>, &mut Desk<'_>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        print: impl FnOnce(&Page<T>, &mut RemoteContext<'_>) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
         if self.json {
-            let all: Page<Json> = self.ask_all(ask, cursor, most)?;
+            let all: Page<Json> = self.fetch_all(request, cursor, most)?;
             let document = serde_json::json!({ "items": all.items, "next": all.next });
-            show::json(self.out, &document)?;
+            format::json(self.out, &document)?;
             return Ok(());
         }
-        let all = self.ask_all(ask, cursor, most)?;
-        show(&all, self)
+        let all = self.fetch_all(request, cursor, most)?;
+        print(&all, self)
     }
 
     /// Prints lines of text.
-    pub(crate) fn lines(&mut self, lines: &[String]) -> Result<(), Trouble> {
+    pub(crate) fn lines(&mut self, lines: &[String]) -> Result<(), CommandError> {
         for line in lines {
-            writeln!(self.out, "{}", super::chart::trimmed(line))?;
+            writeln!(self.out, "{}", chart::trimmed(line))?;
         }
         Ok(())
     }

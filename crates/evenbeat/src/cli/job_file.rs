@@ -63,12 +63,12 @@ pub(crate) fn read_bytes(path: &Path) -> Result<SourceBytes, String> {
 }
 
 /// Reads the one file that a command needs, and reports an error to `err`.
-pub(crate) fn read_or_say(path: &Path, err: &mut dyn Write) -> io::Result<Option<SourceText>> {
-    or_say(read(path), path, err)
+pub(crate) fn read_or_report(path: &Path, err: &mut dyn Write) -> io::Result<Option<SourceText>> {
+    or_report(read(path), path, err)
 }
 
 /// Returns what was read, or reports the error to `err` and returns `None`.
-pub(crate) fn or_say(
+pub(crate) fn or_report(
     read: Result<SourceText, String>,
     path: &Path,
     err: &mut dyn Write,
@@ -89,7 +89,7 @@ pub(crate) fn jobs(
     now: Timestamp,
     err: &mut dyn Write,
 ) -> io::Result<Result<Vec<Job>, Exit>> {
-    let Some(source) = read_or_say(file, err)? else { return Ok(Err(Exit::Usage)) };
+    let Some(source) = read_or_report(file, err)? else { return Ok(Err(Exit::Usage)) };
     if looks_like_crontab(&source.text) {
         writeln!(err, "error: {} {}", file.display(), not_a_crontab(file))?;
         return Ok(Err(Exit::Usage));
@@ -105,7 +105,7 @@ pub(crate) fn jobs(
         loaded.files.into_iter().flat_map(|file| file.jobs).map(|loaded| loaded.job).collect();
     if let Some(wanted) = wanted {
         if !jobs.iter().any(|job| job.key == *wanted) {
-            say_unknown(wanted, &jobs, file, err)?;
+            report_unknown(wanted, &jobs, file, err)?;
             return Ok(Err(Exit::NotFound));
         }
         jobs.retain(|job| job.key == *wanted);
@@ -119,7 +119,12 @@ pub(crate) fn not_a_crontab(file: &Path) -> String {
 }
 
 /// Reports that there is no such job, and suggests the closest name.
-pub(crate) fn say_unknown(wanted: &JobKey, jobs: &[Job], file: &Path, err: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn report_unknown(
+    wanted: &JobKey,
+    jobs: &[Job],
+    file: &Path,
+    err: &mut dyn Write,
+) -> io::Result<()> {
     let hint = nearest(wanted.as_str(), jobs.iter().map(|job| job.key.as_str()))
         .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
     writeln!(err, "error: no job `{wanted}` in {}{hint}", file.display())

@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// A job with its place on the time line.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct PlacedJob {
     /// The job with the schedule that was placed, which has an `H` where a habit was opened.
     pub(super) job: Job,
     pub(super) placement: Placement,
@@ -23,10 +23,10 @@ pub(super) struct Placed {
     pub(super) load: Option<JobLoad>,
 }
 
-impl Placed {
-    fn new(job: Job, placement: Placement, window: TimeWindow) -> Placed {
+impl PlacedJob {
+    fn new(job: Job, placement: Placement, window: TimeWindow) -> PlacedJob {
         let load = load_of(&job, &placement, window);
-        Placed { job, placement, load }
+        PlacedJob { job, placement, load }
     }
 
     /// Its cron expression with `H` for the minute, if the minute looks like a habit.
@@ -60,7 +60,7 @@ impl Placed {
 
 /// Places a job as a plain cron-like scheduler would: an interval counts from whole multiples of itself, `H` follows from
 /// the name, and a `fresh` job runs as early as it may.
-pub(super) fn as_it_is(job: &Job, window: TimeWindow) -> Placed {
+pub(super) fn as_it_is(job: &Job, window: TimeWindow) -> PlacedJob {
     let start = job.bounds.starts_at.map_or(window.start(), |starts_at| starts_at.max(window.start()));
     let placement = match &job.schedule {
         Schedule::Every { interval, .. } => {
@@ -75,19 +75,19 @@ pub(super) fn as_it_is(job: &Job, window: TimeWindow) -> Placed {
         }
         Schedule::Cron(_) | Schedule::Once { .. } | Schedule::Manual => Placement::at(start, start),
     };
-    Placed::new(job.clone(), placement, window)
+    PlacedJob::new(job.clone(), placement, window)
 }
 
 /// Places the jobs as Evenbeat would, and returns them in the same order. Places jobs with a fixed time first, then the
 /// others, most frequent first. `may_open` tells whether the cron minute of a job may move if it looks like a habit.
 pub(super) fn proposed(
-    as_is: &[Placed],
+    as_is: &[PlacedJob],
     may_open: impl Fn(usize) -> bool,
     window: TimeWindow,
-) -> Vec<Placed> {
+) -> Vec<PlacedJob> {
     let start = window.start();
     let week = TimeWindow::starting_at(start, Duration::from_days(7));
-    let mut placed: Vec<Placed> = as_is.to_vec();
+    let mut placed: Vec<PlacedJob> = as_is.to_vec();
     let mut ledger = Ledger::new(Balance::default(), start);
     let mut movable = Vec::new();
     for (idx, it) in as_is.iter().enumerate() {
@@ -104,7 +104,7 @@ pub(super) fn proposed(
         put(&mut ledger, &job, &placement, start);
         if let Some(slot) = placed.get_mut(idx) {
             let is_moved = is_moved(slot, &job, &placement);
-            *slot = if is_moved { Placed::new(job, placement, window) } else { slot.clone() };
+            *slot = if is_moved { PlacedJob::new(job, placement, window) } else { slot.clone() };
         }
     }
     placed
@@ -127,7 +127,7 @@ fn opened(job: &Job, may_open: bool) -> Option<Job> {
 }
 
 /// Whether a placement differs from the job's current one.
-fn is_moved(was: &Placed, job: &Job, placement: &Placement) -> bool {
+fn is_moved(was: &PlacedJob, job: &Job, placement: &Placement) -> bool {
     match (&was.job.schedule, &job.schedule) {
         (Schedule::Cron(cron), Schedule::Cron(_)) if !cron.is_hashed() => {
             Habit::of(cron.expr()).is_none_or(|habit| *placement.choices != [habit.choice])

@@ -16,7 +16,7 @@ use evenbeat_whatif::{
 };
 
 use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
-use super::figures::{Added, Figures, Lived, Origin};
+use super::figures::{FleetOrigin, GrowthResult, SetupResult, SimulationFigures};
 use crate::cli::progress::Progress;
 
 /// Number of simulations to run at once.
@@ -32,7 +32,7 @@ const LEAST: f64 = 0.99;
 pub(super) struct Subject {
     /// The name of the file, or the address of the server.
     pub(super) name: String,
-    pub(super) origin: Origin,
+    pub(super) origin: FleetOrigin,
     pub(super) jobs: Vec<Job>,
     pub(super) base: Setup,
     /// The zone that all jobs share, or UTC.
@@ -44,7 +44,7 @@ pub(super) struct Subject {
 }
 
 /// The scenarios to simulate.
-struct Question<'a> {
+struct Scenarios<'a> {
     args: &'a SimulateArgs,
     fleet: Fleet,
     window: TimeWindow,
@@ -54,12 +54,12 @@ struct Question<'a> {
 }
 
 /// Runs everything. The error is a message for the user.
-pub(super) fn answer(
+pub(super) fn simulate(
     args: &SimulateArgs,
     subject: Subject,
     now: Timestamp,
     progress: &Progress,
-) -> Result<Figures, String> {
+) -> Result<SimulationFigures, String> {
     let start = args.from.unwrap_or_else(|| next_quarter(now));
     let window = TimeWindow::starting_at(start, Duration::from_days(args.days));
     let Subject { name, origin, jobs, mut base, zone, n_left_out, mut warnings, assumes_utc } = subject;
@@ -91,15 +91,15 @@ pub(super) fn answer(
         setups.push((Some(text.split_whitespace().collect::<Vec<_>>().join(" ")), setup));
     }
     warnings.extend(leave_out(&mut fleet, &setups, window)?);
-    let question = Question { args, fleet, window, setups, progress };
-    let (setups, added) = if question.args.add.is_empty() {
-        (question.compare()?, None)
+    let scenarios = Scenarios { args, fleet, window, setups, progress };
+    let (setups, added) = if scenarios.args.add.is_empty() {
+        (scenarios.compare()?, None)
     } else {
-        let (lived, added) = question.add()?;
+        let (lived, added) = scenarios.add()?;
         (vec![lived], Some(added))
     };
-    let all = &question.fleet.jobs;
-    Ok(Figures {
+    let all = &scenarios.fleet.jobs;
+    Ok(SimulationFigures {
         file: name,
         origin,
         zone,
@@ -141,8 +141,8 @@ fn leave_out(
     Ok(warnings)
 }
 
-impl Question<'_> {
-    fn compare(&self) -> Result<Vec<Lived>, String> {
+impl Scenarios<'_> {
+    fn compare(&self) -> Result<Vec<SetupResult>, String> {
         if let Some(target) = self.args.target {
             return self
                 .setups
@@ -163,7 +163,7 @@ impl Question<'_> {
         Ok(lived.collect())
     }
 
-    fn search(&self, differs: Option<&str>, setup: &Setup, target: f64) -> Result<Lived, String> {
+    fn search(&self, differs: Option<&str>, setup: &Setup, target: f64) -> Result<SetupResult, String> {
         let mut n_round = 0;
         let mut simulate = |scenarios: &[Scenario]| {
             n_round += 1;
@@ -171,10 +171,10 @@ impl Question<'_> {
         };
         let found = smallest_capacity(setup, &self.fleet, self.window, target, N_THREADS, &mut simulate);
         let (smallest, scenario, report) = found.map_err(|error| named(differs, &error.to_string()))?;
-        Ok(Lived { smallest: Some(smallest), ..lived(differs, setup, &scenario, report) })
+        Ok(SetupResult { smallest: Some(smallest), ..lived(differs, setup, &scenario, report) })
     }
 
-    fn add(&self) -> Result<(Lived, Added), String> {
+    fn add(&self) -> Result<(SetupResult, GrowthResult), String> {
         let Some((_, setup)) = self.setups.first() else { unreachable!("the given setup always exists") };
         // Keep the capacity of the current fleet. Only a new pool gets capacity for the added jobs.
         let settled = setup
@@ -205,7 +205,7 @@ impl Question<'_> {
         let most = most.map_err(|error| error.to_string())?;
         let [_, scenario] = scenarios;
         let first_break = first_break(&before, &after);
-        let added = Added { kinds: self.args.add.clone(), before, first_break, most };
+        let added = GrowthResult { kinds: self.args.add.clone(), before, first_break, most };
         Ok((lived(None, setup, &scenario, after), added))
     }
 
@@ -223,13 +223,13 @@ fn named(differs: Option<&str>, message: &str) -> String {
     differs.map_or_else(|| message.to_owned(), |differs| format!("--compare `{differs}`: {message}"))
 }
 
-fn lived(differs: Option<&str>, setup: &Setup, scenario: &Scenario, report: Report) -> Lived {
+fn lived(differs: Option<&str>, setup: &Setup, scenario: &Scenario, report: Report) -> SetupResult {
     let pools = scenario.nodes.first().map(|node| &node.pools);
     let capacity: BTreeMap<Pool, u32> =
         pools.into_iter().flatten().map(|(pool, it)| (pool.clone(), it.capacity)).collect();
     let assumed: BTreeSet<Pool> =
         capacity.keys().filter(|pool| !setup.capacity.contains_key(*pool)).cloned().collect();
-    Lived {
+    SetupResult {
         differs: differs.map(str::to_owned),
         n_nodes: scenario.nodes.len(),
         capacity,

@@ -13,7 +13,7 @@ const SOCKET: &str = "evenbeat.sock";
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ServerAddress {
     /// A host name or IP address as written in a URL, and a port.
     Tcp { host: String, port: u16 },
     /// A Unix socket on this machine.
@@ -22,7 +22,7 @@ pub(crate) enum Place {
 
 /// Why a text is not the address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PlaceError {
+pub(crate) enum ServerAddressError {
     #[error("`{0}` is not a server address; write `http://HOST:PORT` or `unix:PATH`")]
     Unknown(String),
     #[error("`unix:` has no path; write `unix:PATH`")]
@@ -33,22 +33,26 @@ pub(crate) enum PlaceError {
     HasPath(String),
 }
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for ServerAddress {
+    type Err = ServerAddressError;
 
-    fn from_str(text: &str) -> Result<Place, PlaceError> {
-        let unknown = || PlaceError::Unknown(shown(text));
+    fn from_str(text: &str) -> Result<ServerAddress, ServerAddressError> {
+        let unknown = || ServerAddressError::Unknown(shown(text));
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
-            return if path.is_empty() { Err(PlaceError::NoPath) } else { Ok(Place::Unix(path.into())) };
+            return if path.is_empty() {
+                Err(ServerAddressError::NoPath)
+            } else {
+                Ok(ServerAddress::Unix(path.into()))
+            };
         }
         if text.starts_with("https://") {
-            return Err(PlaceError::Tls(shown(text)));
+            return Err(ServerAddressError::Tls(shown(text)));
         }
         let rest = text.strip_prefix("http://").ok_or_else(unknown)?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         if rest.contains(['/', '?', '#']) {
-            return Err(PlaceError::HasPath(shown(text)));
+            return Err(ServerAddressError::HasPath(shown(text)));
         }
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| unknown())?),
@@ -59,7 +63,7 @@ impl FromStr for Place {
         if !is_named || is_bare_ipv6 {
             return Err(unknown());
         }
-        Ok(Place::Tcp { host: host.to_owned(), port })
+        Ok(ServerAddress::Tcp { host: host.to_owned(), port })
     }
 }
 
@@ -74,33 +78,33 @@ fn shown(text: &str) -> String {
     }
 }
 
-impl Place {
+impl ServerAddress {
     /// The default address: the socket in the user's data directory if it exists, otherwise the default port.
-    pub(crate) fn usual(variable: impl Fn(&str) -> Option<OsString>) -> Place {
+    pub(crate) fn usual(variable: impl Fn(&str) -> Option<OsString>) -> ServerAddress {
         let from = |name: &str| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
         let data = from("STATE_DIRECTORY")
             .or_else(|| from("XDG_STATE_HOME").map(|it| it.join("evenbeat")))
             .or_else(|| from("HOME").map(|it| it.join(".local/state/evenbeat")));
         match data.map(|it| it.join(SOCKET)).filter(|it| it.exists()) {
-            Some(socket) => Place::Unix(socket),
-            None => Place::Tcp { host: "127.0.0.1".to_owned(), port: PORT },
+            Some(socket) => ServerAddress::Unix(socket),
+            None => ServerAddress::Tcp { host: "127.0.0.1".to_owned(), port: PORT },
         }
     }
 
     /// The value of the `Host` header.
     pub(super) fn host(&self) -> String {
         match self {
-            Place::Tcp { host, port } => format!("{host}:{port}"),
-            Place::Unix(_) => "localhost".to_owned(),
+            ServerAddress::Tcp { host, port } => format!("{host}:{port}"),
+            ServerAddress::Unix(_) => "localhost".to_owned(),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Tcp { host, port } => write!(f, "http://{host}:{port}"),
-            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+            ServerAddress::Tcp { host, port } => write!(f, "http://{host}:{port}"),
+            ServerAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
@@ -111,7 +115,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let shown = text.parse::<Place>().map_or_else(|error| error.to_string(), |place| place.to_string());
+        let shown = text
+            .parse::<ServerAddress>()
+            .map_or_else(|error| error.to_string(), |address| address.to_string());
         assert_eq!(shown, expected, "{text}");
     }
 
@@ -151,7 +157,7 @@ mod tests {
 
     #[test]
     fn without_a_socket_it_is_the_usual_port() {
-        assert_eq!(Place::usual(|_| None).to_string(), "http://127.0.0.1:8060");
-        assert_eq!(Place::usual(|_| Some("/nowhere".into())).to_string(), "http://127.0.0.1:8060");
+        assert_eq!(ServerAddress::usual(|_| None).to_string(), "http://127.0.0.1:8060");
+        assert_eq!(ServerAddress::usual(|_| Some("/nowhere".into())).to_string(), "http://127.0.0.1:8060");
     }
 }

@@ -16,9 +16,9 @@ use evenbeat_core::value::Table;
 use evenbeat_core::zone::Zones;
 use evenbeat_whatif::Setup;
 
-use super::figures::{Origin, Servers};
-use crate::cli::client::{Ask, Trouble};
-use crate::cli::live::Desk;
+use super::figures::{FleetOrigin, ServerFacts};
+use crate::cli::client::{ApiRequest, CommandError};
+use crate::cli::remote::RemoteContext;
 use crate::value_json::from_json;
 use crate::views::model::{FleetJob, LimitView, LimitsView, NodeView, Page};
 
@@ -27,8 +27,8 @@ const JOBS_MAX: usize = 200_000;
 
 /// The fleet of a server.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) origin: Origin,
+pub(super) struct ServerFleet {
+    pub(super) origin: FleetOrigin,
     pub(super) jobs: Vec<Job>,
     /// The server's nodes and limits, and the places of its jobs.
     pub(super) setup: Setup,
@@ -37,17 +37,17 @@ pub(super) struct Held {
 }
 
 /// Loads the fleet from the server.
-pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
-    let fleet = desk.ask_all::<FleetJob>(&Ask::get(&["scheduler", "fleet"]), "after", JOBS_MAX)?;
+pub(super) fn load(remote: &RemoteContext<'_>) -> Result<ServerFleet, CommandError> {
+    let fleet = remote.fetch_all::<FleetJob>(&ApiRequest::get(&["scheduler", "fleet"]), "after", JOBS_MAX)?;
     if fleet.next.is_some() {
-        return Err(Trouble::Bad(format!(
+        return Err(CommandError::Bad(format!(
             "the fleet has more than {JOBS_MAX} jobs, too many to simulate at once; write some of them to a file \
              with `evenbeat export` and simulate that"
         )));
     }
-    let limits: LimitsView = desk.ask(Ask::get(&["scheduler", "limits"]))?.read()?;
+    let limits: LimitsView = remote.send(ApiRequest::get(&["scheduler", "limits"]))?.read()?;
     let run_time = RunTime::from(limits.run_time.clone());
-    let nodes = desk.ask(Ask::get(&["nodes"]))?.read::<Page<NodeView>>()?.items;
+    let nodes = remote.send(ApiRequest::get(&["nodes"]))?.read::<Page<NodeView>>()?.items;
     let (mut jobs, mut placements, mut n_measured) = (Vec::new(), BTreeMap::new(), 0);
     let mut zones = Zones::new();
     let mut warnings = Vec::new();
@@ -79,8 +79,8 @@ pub(super) fn held(desk: &Desk<'_>) -> Result<Held, Trouble> {
     setup.sites = named(&limits.sites);
     setup.tenants = tenants_of(&limits, &jobs);
     setup.all_runs = limits.all_runs.into();
-    let origin = Origin::Server(Servers { n_measured, are_alike });
-    Ok(Held { origin, jobs, setup, warnings })
+    let origin = FleetOrigin::Server(ServerFacts { n_measured, are_alike });
+    Ok(ServerFleet { origin, jobs, setup, warnings })
 }
 
 /// The current job: whether it is paused and how long it takes come from its state, not from its definition.

@@ -1,5 +1,7 @@
 //! The commands that talk to a server.
 
+mod context;
+
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -8,14 +10,15 @@ use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 
+pub(crate) use context::{CommandResult, RemoteContext, ServerArgs, TimeArgs, with_server};
+
 use super::apply::Purpose;
 use super::balance::{Consent, Detail};
-use super::live::{ServerArgs, at_desk};
 use super::when::When;
 use super::{Exit, apply, balance, explain, job, node, run as runs, status};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Served {
+pub(crate) enum RemoteCommand {
     /// Show the state of the fleet. Exits with 1 if any job is in error.
     Status {
         #[command(flatten)]
@@ -58,9 +61,9 @@ pub(crate) enum Served {
         server: ServerArgs,
     },
     /// List, show, add, pause, resume, trigger or delete jobs.
-    Job(Of<job::JobArgs>),
+    Job(WithServer<job::JobArgs>),
     /// List, show or cancel runs, and read their output.
-    Run(Of<runs::RunArgs>),
+    Run(WithServer<runs::RunArgs>),
     /// Explain why a job is or is not running.
     Explain {
         /// Job key.
@@ -95,12 +98,12 @@ pub(crate) enum Served {
         server: ServerArgs,
     },
     /// List nodes, or drain one.
-    Node(Of<node::NodeArgs>),
+    Node(WithServer<node::NodeArgs>),
 }
 
 /// A group of subcommands, with the options for the server.
 #[derive(Debug, Args)]
-pub(crate) struct Of<T: Args> {
+pub(crate) struct WithServer<T: Args> {
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -108,32 +111,36 @@ pub(crate) struct Of<T: Args> {
 }
 
 pub(crate) fn run(
-    command: Served,
+    command: RemoteCommand,
     now: Timestamp,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
     match command {
-        Served::Status { server } => at_desk(&server, now, out, err, status::status),
-        Served::Probe { server } => status::probe(&server, now, out, err),
-        Served::Apply { files, prune, dry_run, server } => {
+        RemoteCommand::Status { server } => with_server(&server, now, out, err, status::status),
+        RemoteCommand::Probe { server } => status::probe(&server, now, out, err),
+        RemoteCommand::Apply { files, prune, dry_run, server } => {
             let purpose = if dry_run { Purpose::DryRun } else { Purpose::Apply };
-            at_desk(&server, now, out, err, |desk| apply::run(&files, prune, purpose, desk))
+            with_server(&server, now, out, err, |remote| apply::run(&files, prune, purpose, remote))
         }
-        Served::Diff { files, prune, server } => {
-            at_desk(&server, now, out, err, |desk| apply::run(&files, prune, Purpose::Diff, desk))
+        RemoteCommand::Diff { files, prune, server } => {
+            with_server(&server, now, out, err, |remote| apply::run(&files, prune, Purpose::Diff, remote))
         }
-        Served::Export { server } => at_desk(&server, now, out, err, apply::export),
-        Served::Job(Of { server, args }) => at_desk(&server, now, out, err, |desk| job::run(args, desk)),
-        Served::Run(Of { server, args }) => at_desk(&server, now, out, err, |desk| runs::run(&args, desk)),
-        Served::Explain { job, at, server } => at_desk(&server, now, out, err, |desk| {
-            let at = at.map(|it| it.ahead(&desk.clock));
-            explain::run(&job, at, desk)
+        RemoteCommand::Export { server } => with_server(&server, now, out, err, apply::export),
+        RemoteCommand::Job(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| job::run(args, remote))
+        }
+        RemoteCommand::Run(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| runs::run(&args, remote))
+        }
+        RemoteCommand::Explain { job, at, server } => with_server(&server, now, out, err, |remote| {
+            let at = at.map(|it| it.ahead(&remote.clock));
+            explain::run(&job, at, remote)
         }),
-        Served::Distribution { hours, server } => {
-            at_desk(&server, now, out, err, |desk| balance::distribution(hours, desk))
+        RemoteCommand::Distribution { hours, server } => {
+            with_server(&server, now, out, err, |remote| balance::distribution(hours, remote))
         }
-        Served::Rebalance { preview, yes, all, server } => {
+        RemoteCommand::Rebalance { preview, yes, all, server } => {
             let detail = if all { Detail::All } else { Detail::Summary };
             let consent = match (preview, yes) {
                 (true, _) => Consent::Preview,
@@ -144,8 +151,10 @@ pub(crate) fn run(
             let mut stdin = io::stdin().lock();
             let can_ask = stdin.is_terminal() && io::stderr().is_terminal();
             let answer: Option<&mut dyn BufRead> = if can_ask { Some(&mut stdin) } else { None };
-            at_desk(&server, now, out, err, |desk| balance::rebalance(consent, detail, answer, desk))
+            with_server(&server, now, out, err, |remote| balance::rebalance(consent, detail, answer, remote))
         }
-        Served::Node(Of { server, args }) => at_desk(&server, now, out, err, |desk| node::run(&args, desk)),
+        RemoteCommand::Node(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| node::run(&args, remote))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A shim's side of the conversation: one scheduler at a time, the latest that has connected.
+//! A shim's connection to its scheduler: one at a time, the latest that has connected.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -12,50 +12,50 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, geteuid};
 
 use crate::target::command::places::{Places, SOCKET};
-use crate::target::command::proc::{self, Identity};
-use crate::target::command::word::{FromShim, Line, Lines, TO_SHIM_MAX};
+use crate::target::command::proc::{self, ProcessIdentity};
+use crate::target::command::protocol::{FromShim, LineReader, ProtocolLine, TO_SHIM_MAX};
 
-/// Whoever does not read for so long gets only what must be said.
+/// With more unsent bytes than this, a scheduler gets only the messages that it must not miss.
 const UNSENT_MAX: usize = 64 << 10;
 
-/// Whom a shim listens to.
+/// The socket of a shim, and the scheduler that is connected to it.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct SchedulerLink {
     listener: UnixListener,
-    scheduler: Scheduler,
-    peer: Option<Peer>,
-    /// Since when nobody is connected.
+    scheduler: SchedulerIdentity,
+    peer: Option<SchedulerStream>,
+    /// Since when no scheduler is connected.
     alone_since: Option<BootTime>,
 }
 
 #[derive(Debug)]
-struct Peer {
+struct SchedulerStream {
     stream: UnixStream,
-    lines: Lines,
+    lines: LineReader,
     unsent: Vec<u8>,
 }
 
-impl Talk {
-    /// Listens in the folder of the run, which is the current one; the scheduler that started the shim is connected.
-    pub(super) fn new(first: Option<OwnedFd>, places: &Places, now: BootTime) -> io::Result<Talk> {
+impl SchedulerLink {
+    /// Listens in the current directory, the folder of the run. The scheduler that started the shim is connected.
+    pub(super) fn new(first: Option<OwnedFd>, places: &Places, now: BootTime) -> io::Result<SchedulerLink> {
         let listener = UnixListener::bind(SOCKET)?;
         listener.set_nonblocking(true)?;
         let first = first.map(UnixStream::from);
-        let scheduler = Scheduler::new(first.as_ref(), places);
-        let mut talk = Talk { listener, scheduler, peer: None, alone_since: Some(now) };
+        let scheduler = SchedulerIdentity::new(first.as_ref(), places);
+        let mut link = SchedulerLink { listener, scheduler, peer: None, alone_since: Some(now) };
         if let Some(first) = first {
-            talk.connect(first)?;
+            link.connect(first)?;
         }
-        Ok(talk)
+        Ok(link)
     }
 
-    /// Since when nobody is connected, if so.
+    /// Since when no scheduler is connected. `None` if one is.
     pub(super) fn alone_since(&self) -> Option<BootTime> {
         self.alone_since
     }
 
-    /// Whether all that was said is on its way, or there is nobody to hear it.
-    pub(super) fn is_said(&self) -> bool {
+    /// Whether all messages are sent, or no scheduler is connected.
+    pub(super) fn is_flushed(&self) -> bool {
         self.peer.as_ref().is_none_or(|peer| peer.unsent.is_empty())
     }
 
@@ -63,18 +63,18 @@ impl Talk {
         self.listener.as_fd()
     }
 
-    /// The connection, and whether there is something to be sent over it.
+    /// The connection, and whether it has unsent bytes.
     pub(super) fn peer(&self) -> Option<(BorrowedFd<'_>, bool)> {
         self.peer.as_ref().map(|peer| (peer.stream.as_fd(), !peer.unsent.is_empty()))
     }
 
-    /// Lets in whoever knocks, if it is the scheduler; the one before is let go. Whether somebody came in.
+    /// Accepts a connection of the scheduler and closes the one before. Returns whether there is a new one.
     pub(super) fn accept(&mut self) -> bool {
         let Ok((stream, _)) = self.listener.accept() else { return false };
-        if !self.scheduler.is_it(&stream) {
+        if !self.scheduler.matches(&stream) {
             return false;
         }
-        self.say(&FromShim::Replaced);
+        self.send(&FromShim::Replaced);
         if let Some(before) = self.peer.take() {
             let _ = before.stream.shutdown(Shutdown::Both);
         }
@@ -83,38 +83,38 @@ impl Talk {
 
     fn connect(&mut self, stream: UnixStream) -> io::Result<()> {
         stream.set_nonblocking(true)?;
-        self.peer = Some(Peer { stream, lines: Lines::new(TO_SHIM_MAX), unsent: Vec::new() });
+        self.peer = Some(SchedulerStream { stream, lines: LineReader::new(TO_SHIM_MAX), unsent: Vec::new() });
         self.alone_since = None;
         Ok(())
     }
 
-    /// Says something to whoever is connected.
-    pub(super) fn say(&mut self, word: &FromShim) {
+    /// Sends a message if a scheduler is connected.
+    pub(super) fn send(&mut self, message: &FromShim) {
         let Some(peer) = &mut self.peer else { return };
-        let is_minor = matches!(word, FromShim::Frozen(_) | FromShim::Thawed(_) | FromShim::Pong);
+        let is_minor = matches!(message, FromShim::Frozen(_) | FromShim::Thawed(_) | FromShim::Pong);
         if is_minor && UNSENT_MAX < peer.unsent.len() {
             return;
         }
-        peer.unsent.extend_from_slice(format!("{word}\n").as_bytes());
-        self.send();
+        peer.unsent.extend_from_slice(format!("{message}\n").as_bytes());
+        self.flush();
     }
 
-    /// Sends what can be sent now.
-    pub(super) fn send(&mut self) {
+    /// Writes as much as the socket takes now.
+    pub(super) fn flush(&mut self) {
         let Some(peer) = &mut self.peer else { return };
         while !peer.unsent.is_empty() {
             match peer.stream.write(&peer.unsent) {
                 Ok(n_sent) => drop(peer.unsent.drain(..n_sent)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // It is gone; reading will say so.
+                // It is gone; the next read reports that.
                 Err(_) => peer.unsent.clear(),
             }
         }
     }
 
-    /// What was said since the last time. Whoever has left is gone after that, and it is not held against anybody.
-    pub(super) fn hear(&mut self, now: BootTime) -> Vec<Line> {
+    /// The lines that have arrived since the last call. Drops the connection at its end.
+    pub(super) fn receive(&mut self, now: BootTime) -> Vec<ProtocolLine> {
         let Some(peer) = &mut self.peer else { return Vec::new() };
         let mut bytes = [0; 4_096];
         let is_there = match peer.stream.read(&mut bytes) {
@@ -131,24 +131,23 @@ impl Talk {
     }
 }
 
-/// Who may give orders: the process that started the shim, or the one that holds the node's lock. Not the run itself,
-/// which could otherwise extend its own lease, and no other run of the same user.
+/// Who may connect: the process that started the shim, or the one that holds the node's lock. Not the run itself, which
+/// could otherwise extend its own lease, and no other run of the same user.
 #[derive(Debug)]
-struct Scheduler {
-    started_by: Option<Identity>,
+struct SchedulerIdentity {
+    started_by: Option<ProcessIdentity>,
     node_lock: PathBuf,
 }
 
-impl Scheduler {
-    fn new(first: Option<&UnixStream>, places: &Places) -> Scheduler {
-        let started_by =
-            first.and_then(|it| socket_peercred(it).ok()).and_then(|it| proc::look(number(it.pid)));
-        Scheduler { started_by: started_by.map(|it| it.identity()), node_lock: places.node_lock() }
+impl SchedulerIdentity {
+    fn new(first: Option<&UnixStream>, places: &Places) -> SchedulerIdentity {
+        let started_by = first.and_then(|it| socket_peercred(it).ok()).and_then(|it| proc::look(raw(it.pid)));
+        SchedulerIdentity { started_by: started_by.map(|it| it.identity()), node_lock: places.node_lock() }
     }
 
-    fn is_it(&self, stream: &UnixStream) -> bool {
+    fn matches(&self, stream: &UnixStream) -> bool {
         let Ok(peer) = socket_peercred(stream) else { return false };
-        let pid = number(peer.pid);
+        let pid = raw(peer.pid);
         let started_us = self.started_by.is_some_and(|it| it.look().is_some_and(|now| now.pid == pid));
         (peer.uid == geteuid() || peer.uid.is_root()) && (started_us || self.holds_node_lock(pid))
     }
@@ -157,17 +156,17 @@ impl Scheduler {
         let Ok(inode) = std::fs::metadata(&self.node_lock).map(|it| it.ino()) else { return false };
         match std::fs::read_to_string("/proc/locks") {
             Ok(locks) => locks.lines().any(|line| is_lock_of(line, pid, inode)),
-            // A kernel without that list: the user must do.
+            // Without that list, the check of the user must do.
             Err(_) => true,
         }
     }
 }
 
-fn number(pid: Pid) -> i32 {
+fn raw(pid: Pid) -> i32 {
     pid.as_raw_nonzero().get()
 }
 
-/// Whether a line of `/proc/locks` says that a process holds a file exclusively:
+/// Whether this line of `/proc/locks` says that a process holds a file exclusively:
 /// `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`. The device is not compared: some file systems show another one there.
 fn is_lock_of(line: &str, pid: i32, inode: u64) -> bool {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();

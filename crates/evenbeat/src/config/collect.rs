@@ -1,4 +1,4 @@
-//! Collects the keys that each source sets, with their places, and reports unknown ones.
+//! Collects the keys that each source sets, with their locations, and reports unknown ones.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,68 +9,68 @@ use evenbeat_core::spec::SpecError;
 use evenbeat_core::time::Duration;
 use evenbeat_core::value::Value;
 
-use super::env::{self, Meaning, PLAIN, PREFIX};
-use super::fault::{Fault, Place};
-use super::hint::{all_keys_help, elsewhere, inline_help, named_table_help};
-use super::kind::{Setting, Trouble, wrong_kind};
-use super::path::{KeyPath, check_name, quoted};
-use super::show::Origin;
+use super::env::{self, PLAIN, PREFIX, VariableTarget};
+use super::error::{ConfigError, Location};
+use super::help::{all_keys_help, elsewhere, inline_help, named_table_help};
+use super::path::{ConfigPath, check_name, quoted};
+use super::show::ValueOrigin;
+use super::source::{Precedence, ValueSource};
 use super::sources::{Flag, Sources};
 use super::table::{self, Key, NAME};
-use super::toml_text::{self, Entry, Node};
-use super::voice::{Rank, Voice};
+use super::toml_text::{self, Entry, TomlNode};
+use super::value_type::{Setting, ValueError, wrong_kind};
 use crate::jobfile::{FILE_BYTES_MAX, SourceText};
 
 /// A valid value that one source sets.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    pub(super) path: KeyPath,
+pub(super) struct SourceValue {
+    pub(super) path: ConfigPath,
     pub(super) setting: Setting,
-    pub(super) place: Place,
-    pub(super) origin: Origin,
-    pub(super) rank: Rank,
+    pub(super) location: Location,
+    pub(super) origin: ValueOrigin,
+    pub(super) precedence: Precedence,
 }
 
 /// The values of all sources.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
-    pub(super) written: Vec<Written>,
+pub(super) struct SourceValues {
+    pub(super) written: Vec<SourceValue>,
     /// The names in tables with user-chosen names, and where each first appears.
-    pub(super) entries: Vec<(&'static str, String, Place)>,
+    pub(super) entries: Vec<(&'static str, String, Location)>,
     /// Keys with an invalid value in some source.
-    pub(super) broken: BTreeSet<KeyPath>,
+    pub(super) broken: BTreeSet<ConfigPath>,
     /// Tables that some source sets in a way that cannot be read.
     pub(super) lost_tables: BTreeSet<&'static str>,
     /// Whether the file could not be parsed, so that its values are unknown.
     pub(super) is_file_lost: bool,
-    pub(super) faults: Vec<Fault>,
+    pub(super) errors: Vec<ConfigError>,
     /// Plain variables that are set but have no effect. They may be meant for another program, so they are not errors.
-    pub(super) ignored: Vec<Fault>,
+    pub(super) ignored: Vec<ConfigError>,
 }
 
-pub(super) fn gather(sources: &Sources) -> Gathered {
-    let mut gathered = Gathered { is_file_lost: sources.is_file_unread, ..Gathered::default() };
+pub(super) fn collect(sources: &Sources) -> SourceValues {
+    let mut collected = SourceValues { is_file_lost: sources.is_file_unread, ..SourceValues::default() };
     if let Some(file) = &sources.file {
-        gathered.file(file);
+        collected.file(file);
     }
     for plain in PLAIN {
         if let Some(value) = sources.variables.get(plain.name) {
-            gathered.plain_variable(&plain, value);
+            collected.plain_variable(&plain, value);
         }
     }
     for (name, value) in sources.variables.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
-        gathered.variable(name, value);
+        collected.variable(name, value);
     }
     for flag in &sources.flags {
-        gathered.flag(flag);
+        collected.flag(flag);
     }
-    gathered
+    collected
 }
 
-impl Gathered {
+impl SourceValues {
     fn file(&mut self, file: &SourceText) {
-        let whole = |message, help: &str| Fault {
-            place: Place::File(None),
+        let whole = |message, help: &str| ConfigError {
+            location: Location::File(None),
             other: None,
             message,
             label: None,
@@ -80,16 +80,16 @@ impl Gathered {
         if FILE_BYTES_MAX < file.text.len() {
             let n_bytes = file.text.len();
             let message = format!("the file has {n_bytes} bytes, more than the {FILE_BYTES_MAX} allowed");
-            self.faults.push(whole(message, "is this a configuration file? jobs belong in job files"));
+            self.errors.push(whole(message, "is this a configuration file? jobs belong in job files"));
             self.is_file_lost = true;
             return;
         }
         match toml_text::parse(&file.text) {
-            Ok(table) => self.entries_of(&table, "", None, Voice::File(file)),
+            Ok(table) => self.entries_of(&table, "", None, ValueSource::File(file)),
             Err(broken) => {
                 self.is_file_lost = true;
-                for (span, trouble) in broken {
-                    self.faults.push(Fault::new(Place::File(Some(span)), None, trouble));
+                for (span, error) in broken {
+                    self.errors.push(ConfigError::new(Location::File(Some(span)), None, error));
                 }
             }
         }
@@ -100,42 +100,42 @@ impl Gathered {
         if value.is_empty() {
             return;
         }
-        let voice = Voice::Said { by: plain.name, toml: None, rank: Rank::PlainVariable };
+        let source = ValueSource::Named { by: plain.name, toml: None, precedence: Precedence::PlainVariable };
         let Some(key) = table::find(plain.key) else { return };
         match plain_setting(plain, key, value) {
-            Ok(setting) => self.written.push(Written {
-                path: KeyPath::plain(key.path),
+            Ok(setting) => self.written.push(SourceValue {
+                path: ConfigPath::plain(key.path),
                 setting,
-                place: voice.place(0..0),
-                origin: voice.origin(&(0..0)),
-                rank: voice.rank(),
+                location: source.location(0..0),
+                origin: source.origin(&(0..0)),
+                precedence: source.precedence(),
             }),
-            Err(trouble) => {
-                self.ignored.push(Fault::new(voice.place(0..0), Some(key.path.to_owned()), trouble));
+            Err(error) => {
+                self.ignored.push(ConfigError::new(source.location(0..0), Some(key.path.to_owned()), error));
             }
         }
     }
 
     fn variable(&mut self, name: &str, value: &OsStr) {
-        let voice = Voice::Said { by: name, toml: None, rank: Rank::Variable };
-        match env::meaning_of(name) {
-            Some(Meaning::Key(key)) => {
-                if let Some(text) = self.utf8(value, voice, Some(key)) {
-                    self.text(KeyPath::plain(key.path), text, voice);
+        let source = ValueSource::Named { by: name, toml: None, precedence: Precedence::Variable };
+        match env::target_of(name) {
+            Some(VariableTarget::Key(key)) => {
+                if let Some(text) = self.utf8(value, source, Some(key)) {
+                    self.text(ConfigPath::plain(key.path), text, source);
                 }
             }
-            Some(Meaning::Table(table)) => {
-                if let Some(text) = self.utf8(value, voice, None) {
-                    self.table_text(table, text, voice);
+            Some(VariableTarget::Table(table)) => {
+                if let Some(text) = self.utf8(value, source, None) {
+                    self.table_text(table, text, source);
                 }
             }
             None if env::is_left_alone(name) => {}
             None => {
                 let known = env::all_variables();
                 let near = nearest(name, known.iter().map(String::as_str));
-                match near.and_then(env::meaning_of) {
-                    Some(Meaning::Key(key)) => self.most_likely(KeyPath::plain(key.path)),
-                    Some(Meaning::Table(table)) => drop(self.lost_tables.insert(table)),
+                match near.and_then(env::target_of) {
+                    Some(VariableTarget::Key(key)) => self.most_likely(ConfigPath::plain(key.path)),
+                    Some(VariableTarget::Table(table)) => drop(self.lost_tables.insert(table)),
                     None => {}
                 }
                 let help = match near {
@@ -145,10 +145,10 @@ impl Gathered {
                     }),
                 };
                 let message = format!("unknown variable `{}`", shortened(name));
-                self.faults.push(Fault::new(
-                    voice.place(0..0),
+                self.errors.push(ConfigError::new(
+                    source.location(0..0),
                     None,
-                    Trouble { message, label: None, help: Some(help) },
+                    ValueError { message, label: None, help: Some(help) },
                 ));
             }
         }
@@ -157,9 +157,9 @@ impl Gathered {
     fn flag(&mut self, flag: &Flag) {
         match flag {
             Flag::Named { flag, key, value } => {
-                let voice = Voice::Said { by: flag, toml: None, rank: Rank::Flag };
+                let source = ValueSource::Named { by: flag, toml: None, precedence: Precedence::Flag };
                 if let Some(key) = table::find(key) {
-                    self.text(KeyPath::plain(key.path), value, voice);
+                    self.text(ConfigPath::plain(key.path), value, source);
                 }
             }
             Flag::Set(text) => self.set(text),
@@ -173,161 +173,170 @@ impl Gathered {
             let by = "--set".to_owned();
             let message = format!("`--set {}` has no value", shortened(text));
             let help = Some("write `--set KEY=VALUE`, such as `--set log.level=debug`".to_owned());
-            let trouble = Trouble { message, label: None, help };
-            self.faults.push(Fault::new(Place::Said { by, part: None }, None, trouble));
+            let error = ValueError { message, label: None, help };
+            self.errors.push(ConfigError::new(Location::Named { by, part: None }, None, error));
             return;
         };
         let by = format!("--set {}", shortened(written));
-        let voice = Voice::Said { by: &by, toml: None, rank: Rank::Flag };
-        if let Some(path) = self.path_of(written, voice) {
-            self.text(path, value, voice);
+        let source = ValueSource::Named { by: &by, toml: None, precedence: Precedence::Flag };
+        if let Some(path) = self.path_of(written, source) {
+            self.text(path, value, source);
         } else if let Some(table) = table::named_tables().find(|table| *table == written) {
-            self.table_text(table, value, voice);
-        } else if !self.faults.iter().any(|fault| fault.place == voice.place(0..0)) {
+            self.table_text(table, value, source);
+        } else if !self.errors.iter().any(|fault| fault.location == source.location(0..0)) {
             let names: Vec<&str> = table::effective_keys().map(|key| key.path).collect();
             let help = match nearest(written, names.iter().copied()) {
                 Some(near) => {
-                    self.most_likely(KeyPath::plain(near));
+                    self.most_likely(ConfigPath::plain(near));
                     format!("did you mean `{near}`?")
                 }
                 None => elsewhere(written).unwrap_or_else(all_keys_help),
             };
             let message = format!("unknown key `{}`", shortened(written));
-            let trouble = Trouble { message, label: None, help: Some(help) };
-            self.faults.push(Fault::new(voice.place(0..0), None, trouble));
+            let error = ValueError { message, label: None, help: Some(help) };
+            self.errors.push(ConfigError::new(source.location(0..0), None, error));
         }
     }
 
     /// Finds the key for a dotted path. Everything between the first and the last word is a name, which may contain dots
     /// and quotes.
-    fn path_of(&mut self, written: &str, voice: Voice<'_>) -> Option<KeyPath> {
+    fn path_of(&mut self, written: &str, source: ValueSource<'_>) -> Option<ConfigPath> {
         if let Some(key) = table::find(written).filter(|key| !key.path.contains(NAME)) {
-            return Some(KeyPath::plain(key.path));
+            return Some(ConfigPath::plain(key.path));
         }
         let (table, rest) = written.split_once('.')?;
         let (name, leaf) = rest.rsplit_once('.')?;
         let name = name.trim_matches(['"', '\'']);
         let key = table::find(&format!("{table}.{NAME}.{leaf}"))?;
         let table = table::named_tables().find(|it| *it == table)?;
-        self.entry(table, name, voice.place(0..0)).then(|| KeyPath::named(key.path, name))
+        self.entry(table, name, source.location(0..0)).then(|| ConfigPath::named(key.path, name))
     }
 
     /// Sets a key from a variable or a flag.
-    fn text(&mut self, path: KeyPath, text: &str, voice: Voice<'_>) {
+    fn text(&mut self, path: ConfigPath, text: &str, source: ValueSource<'_>) {
         let key = path.key();
-        let Voice::Said { by, rank, .. } = voice else { return };
+        let ValueSource::Named { by, precedence, .. } = source else { return };
         if !key.kind.is_list() || !text.trim_start().starts_with('[') {
-            self.value(key, path.name, &key.kind.value_of(text), 0..0, voice);
+            self.value(key, path.name, &key.kind.value_of(text), 0..0, source);
             return;
         }
-        let voice = Voice::Said { by, toml: Some(text), rank };
+        let source = ValueSource::Named { by, toml: Some(text), precedence };
         match toml_text::parse_value(text) {
-            Ok(Node::Value(value)) => self.value(key, path.name, &value, 0..text.len(), voice),
-            Ok(Node::Table(_)) => {
-                let trouble = wrong_kind(key.path, "a list of strings", &Value::Table([].into()));
-                self.refuse(path, voice.place(0..text.len()), trouble);
+            Ok(TomlNode::Value(value)) => self.value(key, path.name, &value, 0..text.len(), source),
+            Ok(TomlNode::Table(_)) => {
+                let error = wrong_kind(key.path, "a list of strings", &Value::Table([].into()));
+                self.refuse(path, source.location(0..text.len()), error);
             }
-            Err(broken) => self.broken_text(&broken, voice, Some(path)),
+            Err(broken) => self.broken_text(&broken, source, Some(path)),
         }
     }
 
     /// Sets a whole table from one value.
-    fn table_text(&mut self, table: &'static str, text: &str, voice: Voice<'_>) {
-        let Voice::Said { by, rank, .. } = voice else { return };
-        let voice = Voice::Said { by, toml: Some(text), rank };
+    fn table_text(&mut self, table: &'static str, text: &str, source: ValueSource<'_>) {
+        let ValueSource::Named { by, precedence, .. } = source else { return };
+        let source = ValueSource::Named { by, toml: Some(text), precedence };
         match toml_text::parse_value(text) {
-            Ok(Node::Table(entries)) => self.entries_of(&entries, table, None, voice),
-            Ok(Node::Value(value)) => {
-                let trouble =
-                    Trouble { help: Some(inline_help(table)), ..wrong_kind(table, "a table", &value) };
+            Ok(TomlNode::Table(entries)) => self.entries_of(&entries, table, None, source),
+            Ok(TomlNode::Value(value)) => {
+                let error =
+                    ValueError { help: Some(inline_help(table)), ..wrong_kind(table, "a table", &value) };
                 self.lost_tables.insert(table);
-                self.faults.push(Fault::new(voice.place(0..text.len()), Some(table.to_owned()), trouble));
+                self.errors.push(ConfigError::new(
+                    source.location(0..text.len()),
+                    Some(table.to_owned()),
+                    error,
+                ));
             }
             Err(mut broken) => {
                 self.lost_tables.insert(table);
-                for (_, trouble) in &mut broken {
-                    trouble.help = Some(inline_help(table));
+                for (_, error) in &mut broken {
+                    error.help = Some(inline_help(table));
                 }
-                self.broken_text(&broken, voice, None);
+                self.broken_text(&broken, source, None);
             }
         }
     }
 
-    fn broken_text(&mut self, broken: &[toml_text::Broken], voice: Voice<'_>, path: Option<KeyPath>) {
-        for (span, trouble) in broken {
+    fn broken_text(
+        &mut self,
+        broken: &[toml_text::SyntaxError],
+        source: ValueSource<'_>,
+        path: Option<ConfigPath>,
+    ) {
+        for (span, error) in broken {
             let key = path.as_ref().map(ToString::to_string);
-            self.faults.push(Fault::new(voice.place(span.clone()), key, trouble.clone()));
+            self.errors.push(ConfigError::new(source.location(span.clone()), key, error.clone()));
         }
         self.broken.extend(path);
     }
 
     /// Reads everything in a table. `pattern` is its path in the list of keys.
-    fn entries_of(&mut self, entries: &[Entry], pattern: &str, name: Option<&str>, voice: Voice<'_>) {
+    fn entries_of(&mut self, entries: &[Entry], pattern: &str, name: Option<&str>, source: ValueSource<'_>) {
         let known = table::children(pattern);
         for entry in entries {
             let below = |child: &str| {
                 if pattern.is_empty() { child.to_owned() } else { format!("{pattern}.{child}") }
             };
             if known == [NAME] {
-                self.named_entry(entry, pattern, &below(NAME), voice);
+                self.named_entry(entry, pattern, &below(NAME), source);
                 continue;
             }
             if !known.contains(&entry.name.as_str()) {
-                self.unknown(entry, pattern, name, &known, voice);
+                self.unknown(entry, pattern, name, &known, source);
                 continue;
             }
             let below = below(&entry.name);
             match (table::find(&below), &entry.node) {
-                (Some(key), Node::Value(value)) => {
-                    self.value(key, name.map(str::to_owned), value, entry.span.clone(), voice);
+                (Some(key), TomlNode::Value(value)) => {
+                    self.value(key, name.map(str::to_owned), value, entry.span.clone(), source);
                 }
-                (Some(key), Node::Table(_)) => {
-                    let path = KeyPath { pattern: key.path, name: name.map(str::to_owned) };
+                (Some(key), TomlNode::Table(_)) => {
+                    let path = ConfigPath { pattern: key.path, name: name.map(str::to_owned) };
                     let message = format!("`{path}` is a single value, not a table");
-                    let trouble = Trouble::new(message, "expected a value", None);
-                    self.refuse(path, voice.place(one_line(entry)), trouble);
+                    let error = ValueError::new(message, "expected a value", None);
+                    self.refuse(path, source.location(one_line(entry)), error);
                 }
-                (None, Node::Table(inner)) => self.entries_of(inner, &below, name, voice),
-                (None, Node::Value(value)) => self.no_table(entry, &below, value, voice),
+                (None, TomlNode::Table(inner)) => self.entries_of(inner, &below, name, source),
+                (None, TomlNode::Value(value)) => self.no_table(entry, &below, value, source),
             }
         }
     }
 
     /// Reads an entry with a user-chosen name.
-    fn named_entry(&mut self, entry: &Entry, table: &str, below: &str, voice: Voice<'_>) {
+    fn named_entry(&mut self, entry: &Entry, table: &str, below: &str, source: ValueSource<'_>) {
         let Some(table) = table::named_tables().find(|it| *it == table) else { return };
         match &entry.node {
-            Node::Table(inner) => {
-                if self.entry(table, &entry.name, voice.place(entry.name_span.clone())) {
-                    self.entries_of(inner, below, Some(&entry.name), voice);
+            TomlNode::Table(inner) => {
+                if self.entry(table, &entry.name, source.location(entry.name_span.clone())) {
+                    self.entries_of(inner, below, Some(&entry.name), source);
                 }
             }
-            Node::Value(value) => {
-                self.no_table(entry, &format!("{table}.{}", quoted(&entry.name)), value, voice);
+            TomlNode::Value(value) => {
+                self.no_table(entry, &format!("{table}.{}", quoted(&entry.name)), value, source);
             }
         }
     }
 
     /// Records that a table has an entry of this name. Reports an invalid name.
-    fn entry(&mut self, table: &'static str, name: &str, place: Place) -> bool {
+    fn entry(&mut self, table: &'static str, name: &str, location: Location) -> bool {
         if let Err(error) = check_name(table, name) {
-            let trouble = Trouble::from(SpecError::from(error));
-            self.faults.push(Fault::new(place, Some(table.to_owned()), trouble));
+            let error = ValueError::from(SpecError::from(error));
+            self.errors.push(ConfigError::new(location, Some(table.to_owned()), error));
             return false;
         }
         if !self.entries.iter().any(|(in_table, known, _)| *in_table == table && known == name) {
-            self.entries.push((table, name.to_owned(), place));
+            self.entries.push((table, name.to_owned(), location));
         }
         true
     }
 
-    fn no_table(&mut self, entry: &Entry, path: &str, value: &Value, voice: Voice<'_>) {
+    fn no_table(&mut self, entry: &Entry, path: &str, value: &Value, source: ValueSource<'_>) {
         let header = path.replace(NAME, "NAME");
-        let trouble = Trouble {
+        let error = ValueError {
             help: Some(format!("write a table `[{header}]` with the keys below it")),
             ..wrong_kind(path, "a table", value)
         };
-        self.faults.push(Fault::new(voice.place(entry.span.clone()), Some(path.to_owned()), trouble));
+        self.errors.push(ConfigError::new(source.location(entry.span.clone()), Some(path.to_owned()), error));
     }
 
     fn unknown(
@@ -336,7 +345,7 @@ impl Gathered {
         pattern: &str,
         name: Option<&str>,
         known: &[&'static str],
-        voice: Voice<'_>,
+        source: ValueSource<'_>,
     ) {
         let table = name.map_or(pattern.to_owned(), |name| pattern.replace(NAME, &quoted(name)));
         let written = shortened(&entry.name);
@@ -345,10 +354,10 @@ impl Gathered {
         let help = if let Some(near) = nearest(&entry.name, known.iter().copied()) {
             let below = if pattern.is_empty() { near.to_owned() } else { format!("{pattern}.{near}") };
             if let Some(key) = table::find(&below) {
-                self.most_likely(KeyPath { pattern: key.path, name: name.map(str::to_owned) });
+                self.most_likely(ConfigPath { pattern: key.path, name: name.map(str::to_owned) });
             }
             format!("did you mean `{near}`?")
-        } else if let (Some(name), Node::Table(_)) = (name, &entry.node) {
+        } else if let (Some(name), TomlNode::Table(_)) = (name, &entry.node) {
             let group = pattern.split('.').next().unwrap_or_default();
             format!("a name with dots needs quotes: `[{group}.\"{name}.{written}\"]`")
         } else if let Some(help) = elsewhere(&entry.name) {
@@ -359,9 +368,9 @@ impl Gathered {
             let known: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
             format!("the keys of `{table}` are {}", known.join(", "))
         };
-        let trouble = Trouble::new(format!("unknown key `{written}`{inside}"), "unknown key", Some(help));
+        let error = ValueError::new(format!("unknown key `{written}`{inside}"), "unknown key", Some(help));
         let key = if table.is_empty() { written } else { format!("{table}.{written}") };
-        self.faults.push(Fault::new(voice.place(entry.name_span.clone()), Some(key), trouble));
+        self.errors.push(ConfigError::new(source.location(entry.name_span.clone()), Some(key), error));
     }
 
     fn value(
@@ -370,59 +379,68 @@ impl Gathered {
         name: Option<String>,
         value: &Value,
         span: Range<usize>,
-        voice: Voice<'_>,
+        source: ValueSource<'_>,
     ) {
-        let path = KeyPath { pattern: key.path, name };
-        let place = voice.place(span.clone());
+        let path = ConfigPath { pattern: key.path, name };
+        let location = source.location(span.clone());
         match key.kind.read(&path.to_string(), value) {
             Ok(_) if !key.has_effect => {
                 let message = format!("`{path}` has no effect in this version");
-                let trouble = Trouble::new(message, "not supported yet", Some("remove it".to_owned()));
-                self.refuse(path, place, trouble);
+                let error = ValueError::new(message, "not supported yet", Some("remove it".to_owned()));
+                self.refuse(path, location, error);
             }
             Ok(setting) => {
-                let (origin, rank) = (voice.origin(&span), voice.rank());
-                let before = self.written.iter().find(|it| it.path == path && it.rank == rank);
-                if let (Some(before), Rank::Flag) = (before, rank) {
+                let (origin, precedence) = (source.origin(&span), source.precedence());
+                let before = self.written.iter().find(|it| it.path == path && it.precedence == precedence);
+                if let (Some(before), Precedence::Flag) = (before, precedence) {
                     let message = format!("`{path}` is set twice, by `{}` and by `{origin}`", before.origin);
                     let help = Some("keep one of them".to_owned());
-                    self.refuse(path, place, Trouble { message, label: None, help });
+                    self.refuse(path, location, ValueError { message, label: None, help });
                     return;
                 }
-                self.written.push(Written { path, setting, place, origin, rank });
+                self.written.push(SourceValue { path, setting, location, origin, precedence });
             }
-            Err(trouble) => self.refuse(path, place, trouble),
+            Err(error) => self.refuse(path, location, error),
         }
     }
 
     /// Records the key that a mistyped name most likely means, so that we do not also report it as missing.
-    fn most_likely(&mut self, path: KeyPath) {
+    fn most_likely(&mut self, path: ConfigPath) {
         self.broken.insert(path);
     }
 
-    fn refuse(&mut self, path: KeyPath, place: Place, trouble: Trouble) {
-        self.faults.push(Fault::new(place, Some(path.to_string()), trouble));
+    fn refuse(&mut self, path: ConfigPath, location: Location, error: ValueError) {
+        self.errors.push(ConfigError::new(location, Some(path.to_string()), error));
         self.broken.insert(path);
     }
 
-    fn utf8<'v>(&mut self, value: &'v OsStr, voice: Voice<'_>, key: Option<&'static Key>) -> Option<&'v str> {
+    fn utf8<'v>(
+        &mut self,
+        value: &'v OsStr,
+        source: ValueSource<'_>,
+        key: Option<&'static Key>,
+    ) -> Option<&'v str> {
         if let Some(text) = value.to_str() {
             return Some(text);
         }
-        let Voice::Said { by, .. } = voice else { return None };
+        let ValueSource::Named { by, .. } = source else { return None };
         let help = Some("set it to plain text, or unset it".to_owned());
-        let trouble = Trouble { message: format!("`{by}` is not UTF-8 text"), label: None, help };
+        let error = ValueError { message: format!("`{by}` is not UTF-8 text"), label: None, help };
         match key {
-            Some(key) => self.refuse(KeyPath::plain(key.path), voice.place(0..0), trouble),
-            None => self.faults.push(Fault::new(voice.place(0..0), None, trouble)),
+            Some(key) => self.refuse(ConfigPath::plain(key.path), source.location(0..0), error),
+            None => self.errors.push(ConfigError::new(source.location(0..0), None, error)),
         }
         None
     }
 }
 
 /// The value of a plain variable, or why it is ignored.
-fn plain_setting(plain: &env::PlainVariable, key: &'static Key, value: &OsStr) -> Result<Setting, Trouble> {
-    let ignored = |why: String, help: String| Trouble {
+fn plain_setting(
+    plain: &env::PlainVariable,
+    key: &'static Key,
+    value: &OsStr,
+) -> Result<Setting, ValueError> {
+    let ignored = |why: String, help: String| ValueError {
         message: format!("`{}` is ignored: {why}", plain.name),
         label: None,
         help: Some(help),
@@ -445,7 +463,7 @@ fn plain_setting(plain: &env::PlainVariable, key: &'static Key, value: &OsStr) -
         }
         (false, _) => key.kind.value_of(text),
     };
-    key.kind.read(plain.name, &value).map_err(|trouble| ignored(trouble.message, help))
+    key.kind.read(plain.name, &value).map_err(|error| ignored(error.message, help))
 }
 
 /// For a value on several lines, only its name can be marked.

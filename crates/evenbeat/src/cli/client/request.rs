@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// A request.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct ApiRequest {
     pub(super) method: Method,
     /// Path and query, percent-encoded.
     pub(super) target: String,
@@ -15,39 +15,39 @@ pub(crate) struct Ask {
     pub(super) body: Option<Vec<u8>>,
 }
 
-impl Ask {
+impl ApiRequest {
     /// A GET request for these path segments below `/api/v1`.
-    pub(crate) fn get(segments: &[&str]) -> Ask {
-        Ask::of(Method::GET, segments)
+    pub(crate) fn get(segments: &[&str]) -> ApiRequest {
+        ApiRequest::of(Method::GET, segments)
     }
 
     /// A POST request.
-    pub(crate) fn post(segments: &[&str]) -> Ask {
-        Ask::of(Method::POST, segments)
+    pub(crate) fn post(segments: &[&str]) -> ApiRequest {
+        ApiRequest::of(Method::POST, segments)
     }
 
     /// A PUT request.
-    pub(crate) fn put(segments: &[&str]) -> Ask {
-        Ask::of(Method::PUT, segments)
+    pub(crate) fn put(segments: &[&str]) -> ApiRequest {
+        ApiRequest::of(Method::PUT, segments)
     }
 
     /// A DELETE request.
-    pub(crate) fn delete(segments: &[&str]) -> Ask {
-        Ask::of(Method::DELETE, segments)
+    pub(crate) fn delete(segments: &[&str]) -> ApiRequest {
+        ApiRequest::of(Method::DELETE, segments)
     }
 
-    fn of(method: Method, segments: &[&str]) -> Ask {
+    fn of(method: Method, segments: &[&str]) -> ApiRequest {
         let mut target = "/api/v1".to_owned();
         for segment in segments {
             target.push('/');
             encode(segment, &mut target);
         }
-        Ask { method, target, headers: Vec::new(), body: None }
+        ApiRequest { method, target, headers: Vec::new(), body: None }
     }
 
     /// Adds a query parameter if it has a value.
     #[must_use]
-    pub(crate) fn with(mut self, name: &str, value: Option<impl Display>) -> Ask {
+    pub(crate) fn with(mut self, name: &str, value: Option<impl Display>) -> ApiRequest {
         if let Some(value) = value {
             self.target.push(if self.target.contains('?') { '&' } else { '?' });
             encode(name, &mut self.target);
@@ -59,14 +59,14 @@ impl Ask {
 
     /// Adds a header if it has a value.
     #[must_use]
-    pub(crate) fn header(mut self, name: &'static str, value: Option<impl Display>) -> Ask {
+    pub(crate) fn header(mut self, name: &'static str, value: Option<impl Display>) -> ApiRequest {
         self.headers.extend(value.map(|it| (name, it.to_string())));
         self
     }
 
     /// Sets a JSON body.
     #[must_use]
-    pub(crate) fn json(mut self, body: &impl Serialize) -> Ask {
+    pub(crate) fn json(mut self, body: &impl Serialize) -> ApiRequest {
         self.body = serde_json::to_vec(body).ok();
         self
     }
@@ -92,11 +92,11 @@ mod tests {
 
     #[test]
     fn whatever_is_said_stays_in_its_place() {
-        let ask = Ask::get(&["jobs", "a@b/../c d"])
+        let request = ApiRequest::get(&["jobs", "a@b/../c d"])
             .with("q", Some("x&y=z"))
             .with("no", None::<&str>)
             .with("n", Some(3));
-        assert_eq!(ask.target, "/api/v1/jobs/a%40b%2F..%2Fc%20d?q=x%26y%3Dz&n=3");
-        assert_eq!(Ask::post(&["jobs", "ä"]).target, "/api/v1/jobs/%C3%A4");
+        assert_eq!(request.target, "/api/v1/jobs/a%40b%2F..%2Fc%20d?q=x%26y%3Dz&n=3");
+        assert_eq!(ApiRequest::post(&["jobs", "ä"]).target, "/api/v1/jobs/%C3%A4");
     }
 }

@@ -39,9 +39,9 @@ fn nonsense_is_noted_and_nothing_else() {
         let ended = line(&mut stream);
         assert!(ended.starts_with("ended {") && ended.contains("\"outcome\":\"cancelled\""), "{ended}");
         let log = node.log(run);
-        assert!(log.contains("[evenbeat] a word to the shim was not understood: `REVOKE`\n"), "{log}");
-        assert!(log.contains("[evenbeat] a word to the shim was not understood: `revoke now`\n"), "{log}");
-        assert!(log.contains("[evenbeat] a word to the shim was too long\n"), "{log}");
+        assert!(log.contains("[evenbeat] unknown message to the shim: `REVOKE`\n"), "{log}");
+        assert!(log.contains("[evenbeat] unknown message to the shim: `revoke now`\n"), "{log}");
+        assert!(log.contains("[evenbeat] a message to the shim was too long\n"), "{log}");
         assert!(log.is_ascii() || log.contains('\u{fffd}'), "{log}");
     });
 }
@@ -74,7 +74,7 @@ fn the_latest_who_connects_is_listened_to() {
         assert_eq!(line(&mut first), "");
         say(&second, b"stop timed_out 5000\n");
         assert!(line(&mut second).starts_with("ended "));
-        // Whoever was replaced leaves it alone: what it would report is for the other to say.
+        // A scheduler that was replaced reports nothing about it: that is up to the other one.
         assert_eq!(node.heard(run), []);
     });
 }
@@ -104,7 +104,7 @@ fn a_socket_is_for_its_owner_alone() {
     let mode = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(node.places.run(run).join("sock")), 0o700 & !0o077);
     assert_eq!(mode(node.places.run(run)), 0o700);
-    assert_eq!(mode(node.places.began(run)), 0o600);
+    assert_eq!(mode(node.places.start_marker(run)), 0o600);
     assert_eq!(mode(node.places.runs()), 0o700);
     node.shims.stop(run, Outcome::Cancelled);
     node.ended(run);
