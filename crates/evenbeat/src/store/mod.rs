@@ -10,6 +10,7 @@ pub mod check;
 pub mod columns;
 pub mod definition;
 mod floor;
+mod generations;
 pub mod migrations;
 pub mod postgres;
 pub mod query;

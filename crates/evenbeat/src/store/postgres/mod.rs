@@ -47,7 +47,7 @@ pub use config::{PgConfig, PgConfigError};
 pub use nudge::Nudges;
 pub use tls::TlsError;
 
-use batch::{KnownJobs, WaysCounted};
+use batch::{JobCache, WaysCounted};
 use connect::Connections;
 use fail::Fail;
 use feed::Readers;
@@ -68,7 +68,7 @@ struct Inner {
     /// The same for runs.
     begin_runs: Arc<str>,
     reader: Reader,
-    known: KnownJobs,
+    job_cache: JobCache,
     ways: WaysCounted,
     readers: Mutex<Readers>,
     nudged_at: Mutex<Option<Instant>>,
@@ -85,7 +85,7 @@ impl PgStore {
             begin,
             begin_runs,
             reader: Reader::default(),
-            known: KnownJobs::default(),
+            job_cache: JobCache::default(),
             ways: WaysCounted::default(),
             readers: Mutex::default(),
             nudged_at: Mutex::default(),

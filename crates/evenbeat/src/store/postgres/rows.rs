@@ -100,11 +100,7 @@ impl Reader {
     /// What nodes hear of it.
     pub(super) fn news(&self, row: &Row) -> Result<JobNews, Fail> {
         let state = memory_columns_of(row, 7)?.state();
-        let text: &str = row.try_get(2)?;
-        let (terms, unreadable) = match self.terms.known(text.as_bytes()) {
-            Some(terms) => (terms, None),
-            None => self.terms.terms_or_none(text),
-        };
+        let (terms, unreadable) = self.terms.terms_or_broken(row.try_get(2)?);
         Ok(JobNews {
             key: job_key(row.try_get(1)?)?,
             terms,

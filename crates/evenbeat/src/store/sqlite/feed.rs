@@ -148,9 +148,9 @@ impl Reader<'_> {
 
     fn news(&self, row: &Row<'_>) -> Result<JobNews> {
         let text = row.get_ref(2)?;
-        let (terms, unreadable) = match self.shared.terms.known(text.as_bytes()?) {
+        let (terms, unreadable) = match self.shared.terms.cached(text.as_bytes()?) {
             Some(terms) => (terms, None),
-            None => self.shared.terms.terms_or_none(text.as_str()?),
+            None => self.shared.terms.terms_or_broken(text.as_str()?),
         };
         let state = rows::memory(row, 7)?;
         Ok(JobNews {

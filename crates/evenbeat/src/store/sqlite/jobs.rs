@@ -9,7 +9,7 @@ use rusqlite::{Result, params};
 use super::desk::{Desk, Write};
 use super::reader::StoredJob;
 use crate::store::columns::stored_number;
-use crate::store::definition::{self, Stored};
+use crate::store::definition::{self, DefinitionText};
 
 impl Desk<'_> {
     pub(super) fn do_put_job(&mut self, put: &PutJob) -> Result<PutAnswer> {
@@ -55,7 +55,7 @@ impl Desk<'_> {
             is_deleted: put.is_deleted,
         };
         row.state.owner = None;
-        let stored = definition::stored(&put.job);
+        let stored = definition::to_text(&put.job);
         let terms = &put.job.terms;
         let id = self
             .look
@@ -89,7 +89,7 @@ impl Desk<'_> {
         let was = (row.revision, row.is_deleted);
         row.revision.0 += u64::from(put.is_revision || is_born);
         row.is_deleted = put.is_deleted;
-        let stored = definition::stored(&put.job);
+        let stored = definition::to_text(&put.job);
         let sql = "SELECT definition != ?2 FROM job WHERE id = ?1";
         let is_redefined: bool = self.look.one(sql, params![id, stored.definition], |row| row.get(0))?;
         if is_redefined {
@@ -112,7 +112,7 @@ impl Desk<'_> {
         Ok(row)
     }
 
-    fn redefine(&mut self, id: i64, put: &PutJob, stored: &Stored) -> Result<()> {
+    fn redefine(&mut self, id: i64, put: &PutJob, stored: &DefinitionText) -> Result<()> {
         let terms = &put.job.terms;
         self.run(
             "UPDATE job SET definition = ?2, terms = ?3, target = ?4, pool = ?5, site = ?6, tenant = ?7, is_enabled = ?8

@@ -135,7 +135,7 @@ impl<'c> Reader<'c> {
                    FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = ?1";
         let head = self.one(sql, [key.as_str()], |row| {
             let id = row.get(0)?;
-            let (job, _) = self.shared.definitions.job_or_none(id, key, row.get_ref(1)?.as_str()?);
+            let (job, _) = self.shared.definitions.job_or_broken(id, key, row.get_ref(1)?.as_str()?);
             Ok(JobHead {
                 id,
                 job,
@@ -158,7 +158,7 @@ impl<'c> Reader<'c> {
     /// A row of [`job_sql!`].
     pub(super) fn stored_job(&self, row: &Row<'_>) -> Result<StoredJob> {
         let (id, key) = (row.get(0)?, rows::key(row, 1)?);
-        let (job, unreadable) = self.shared.definitions.job_or_none(id, &key, row.get_ref(2)?.as_str()?);
+        let (job, unreadable) = self.shared.definitions.job_or_broken(id, &key, row.get_ref(2)?.as_str()?);
         let state = rows::memory(row, 8)?;
         let row = JobRow {
             job,

@@ -1,8 +1,7 @@
-//! What the writer and all readers of one store know in common.
+//! What the writer and all readers of one store share.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::Job;
@@ -11,10 +10,11 @@ use evenbeat_core::time::Timestamp;
 use super::Clock;
 use super::feed::Tokens;
 use crate::store::definition::{self, TermsCache, Unreadable};
+use crate::store::generations::Generations;
 use crate::store::similar::SimilarJobs;
 
-/// So many definitions are remembered at least, those that were used last.
-const DEFINITIONS_MIN: usize = 8_192;
+/// At least this many definitions are remembered, and at most twice as many.
+const DEFINITIONS_SIZE: usize = 8_192;
 
 pub(super) struct Shared {
     pub(super) path: PathBuf,
@@ -35,31 +35,25 @@ impl Shared {
     }
 }
 
-/// Definitions that were read before: a claim and its end speak of the same job, and reading a definition costs more
-/// than all that the database does for it.
+/// Reads definitions, and remembers them by id: a claim and its end are about the same job, and reading its definition
+/// costs more than all that the database does for it.
 #[derive(Default)]
 pub(super) struct Definitions {
-    known: Mutex<Generations>,
-    /// For those of a burst, which are more than are remembered.
+    read: Generations<i64, ReadDefinition, DEFINITIONS_SIZE>,
+    /// For a burst of more jobs than are remembered by id.
     similar: SimilarJobs,
 }
 
-/// What is used moves into the young generation; when that is full, the old one goes.
-#[derive(Default)]
-struct Generations {
-    young: HashMap<i64, Known>,
-    old: HashMap<i64, Known>,
-}
-
-struct Known {
+struct ReadDefinition {
     text: Box<str>,
     job: Arc<Job>,
 }
 
 impl Definitions {
-    /// The job that a text says, which was read for this id before or is read now.
+    /// The job of a text that is stored under this id.
     fn job(&self, id: i64, key: &JobKey, text: &str) -> Result<Arc<Job>, Unreadable> {
-        if let Some(job) = self.known(id, text) {
+        let matching = |it: &ReadDefinition| (*it.text == *text).then(|| Arc::clone(&it.job));
+        if let Some(job) = self.read.get(&id, matching).flatten() {
             return Ok(job);
         }
         let job = self.similar.job(key, text)?;
@@ -68,37 +62,14 @@ impl Definitions {
     }
 
     pub(super) fn remember(&self, id: i64, text: &str, job: &Arc<Job>) {
-        let known = Known { text: text.into(), job: Arc::clone(job) };
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).put(id, known);
+        self.read.put(id, ReadDefinition { text: text.into(), job: Arc::clone(job) });
     }
 
-    fn known(&self, id: i64, text: &str) -> Option<Arc<Job>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = match known.young.get(&id) {
-            Some(found) => found,
-            None => {
-                let found = known.old.remove(&id)?;
-                known.put(id, found);
-                known.young.get(&id)?
-            }
-        };
-        (*found.text == *text).then(|| Arc::clone(&found.job))
-    }
-
-    /// The same; a job that does nothing if the text cannot be read, and why.
-    pub(super) fn job_or_none(&self, id: i64, key: &JobKey, text: &str) -> (Arc<Job>, Option<Unreadable>) {
+    /// The job of a text. If it cannot be read: a job that does nothing, and the reason.
+    pub(super) fn job_or_broken(&self, id: i64, key: &JobKey, text: &str) -> (Arc<Job>, Option<Unreadable>) {
         match self.job(id, key, text) {
             Ok(job) => (job, None),
             Err(unreadable) => (Arc::new(definition::broken_job(key)), Some(unreadable)),
         }
-    }
-}
-
-impl Generations {
-    fn put(&mut self, id: i64, known: Known) {
-        if DEFINITIONS_MIN <= self.young.len() {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(id, known);
     }
 }

@@ -132,7 +132,7 @@ async fn run(tx: &Tx, store: &Inner, me: SessionId, epoch: Epoch, claims: &[&Cla
         tx.commit(),
     )?;
     let counted = claims.iter().filter(|it| !it.bid.takes.is_empty()).map(|it| &it.bid.key).collect();
-    batch.jobs.remember(&store.known, &counted);
+    batch.jobs.remember(&store.job_cache, &counted);
     Ok(Claims::Answered(answers))
 }
 

@@ -105,7 +105,7 @@ async fn run(tx: &Tx, store: &Inner, epoch: Epoch, ends: &[&End]) -> Result<Vec<
         write_records(tx, &batch.jobs),
         tx.commit(),
     )?;
-    batch.jobs.remember(&store.known, &counted);
+    batch.jobs.remember(&store.job_cache, &counted);
     Ok(answers)
 }
 

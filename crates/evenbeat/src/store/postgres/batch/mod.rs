@@ -8,7 +8,7 @@ mod claim;
 mod closed;
 mod counters;
 mod end;
-mod known;
+mod job_cache;
 mod opened;
 mod over;
 mod put;
@@ -19,7 +19,7 @@ mod short_claim;
 mod short_end;
 mod written;
 
-pub(super) use known::KnownJobs;
+pub(super) use job_cache::JobCache;
 pub use short::Ways;
 pub(super) use short::WaysCounted;
 
@@ -39,7 +39,7 @@ use super::memory::{MemoryArrays, memory_types};
 use super::rows::{Reader, select_job};
 use super::tx::{Param, Query, Tx};
 use crate::store::columns::{MemoryColumns, stored_number};
-use known::KnownJob;
+use job_cache::CachedJob;
 
 /// Locks the jobs of these keys, in order. Only their memories: definitions change under the same lock.
 pub(super) static LOCK_JOBS: Query = Query {
@@ -148,14 +148,14 @@ impl Jobs {
     }
 
     /// Remembers jobs as they are now, but those with runs that hold counters; to be called when all is committed.
-    fn remember(&self, known: &KnownJobs, counted: &BTreeSet<&JobKey>) {
+    fn remember(&self, known: &JobCache, counted: &BTreeSet<&JobKey>) {
         let job = |(key, HeldJob { id, row, .. }): (&JobKey, &HeldJob)| {
             if counted.contains(key) {
                 return None;
             }
             let JobRow { job, version, revision, is_deleted, .. } = row;
             let (version, revision, is_deleted) = (*version, *revision, *is_deleted);
-            Some((key.clone(), KnownJob { id: (*id)?, version, revision, is_deleted, job: job.clone() }))
+            Some((key.clone(), CachedJob { id: (*id)?, version, revision, is_deleted, job: job.clone() }))
         };
         known.remember(self.held.iter().filter_map(job));
     }

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::known::KnownJob;
+use super::job_cache::CachedJob;
 use super::over::{DRAWN_APART_MAX_MS, Over, drawn_at, ended_between};
 use super::short::{Repeat, ask, ask_parts, by_key};
 use crate::store::columns::{DueColumns, MemoryColumns, number, small_number, stored_number};
@@ -118,7 +118,7 @@ async fn ask_part(
     if plain.is_empty() {
         return Ok(Vec::new());
     }
-    let mut known = store.inner.known.of(plain.iter().map(|(_, it)| (&it.bid.key, it.bid.seen)));
+    let mut known = store.inner.job_cache.at_versions(plain.iter().map(|(_, it)| (&it.bid.key, it.bid.seen)));
     for it in &mut known {
         // Whether it still is removed, the server shall say.
         *it = it.take().filter(|job| !job.is_deleted);
@@ -146,7 +146,7 @@ async fn ask_part(
         remembered.push((claim.bid.key.clone(), job));
         granted.push((*place, row));
     }
-    store.inner.known.remember(remembered.into_iter());
+    store.inner.job_cache.remember(remembered.into_iter());
     Ok(granted)
 }
 
@@ -171,10 +171,10 @@ fn session_node(row: &Row) -> Result<NodeName, Fail> {
 fn grant(
     store: &PgStore,
     Claim { run, bid }: &Claim,
-    known: Option<&KnownJob>,
+    known: Option<&CachedJob>,
     row: &Row,
     node: NodeName,
-) -> Result<(KnownJob, JobRow), Fail> {
+) -> Result<(CachedJob, JobRow), Fail> {
     let (job, revision) = match known {
         Some(known) => (known.job.clone(), known.revision),
         None => {
@@ -186,7 +186,7 @@ fn grant(
     let now = Timestamp::from_millis(row.try_get(7)?);
     let mut state = bid.state.clone();
     state.owner = Some(Box::new(Owner { node, name: row.try_get(9)?, tag: *run, started_at: now }));
-    let known = KnownJob { id: row.try_get(1)?, version, revision, is_deleted: false, job: job.clone() };
+    let known = CachedJob { id: row.try_get(1)?, version, revision, is_deleted: false, job: job.clone() };
     let fence = Fence(number(row.try_get(3)?));
     let n_open = small_number(row.try_get(4)?);
     Ok((known, JobRow { job, state, revision, version, fence, n_open, is_deleted: false }))
@@ -214,7 +214,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn push(&mut self, Claim { run, bid }: &'a Claim, known: Option<&KnownJob>) {
+    fn push(&mut self, Claim { run, bid }: &'a Claim, known: Option<&CachedJob>) {
         let due = DueColumns::of(&bid.due);
         self.memory.push(MemoryColumns::of(&bid.state));
         self.key.push(known.is_none().then(|| bid.key.as_str()));

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::known::KnownJob;
+use super::job_cache::CachedJob;
 use super::short::{Repeat, ask, ask_parts, by_key};
 use super::stored_fence;
 use crate::store::columns::{MemoryColumns, number, report_to_text, small_number, stored_number};
@@ -86,7 +86,7 @@ struct Plain<'a> {
     place: usize,
     end: &'a End,
     by: RunEnd,
-    job: KnownJob,
+    job: CachedJob,
 }
 
 /// The answers that were found on the short way, each at the place of its end.
@@ -118,10 +118,10 @@ async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, Jo
             return Err(Fail::Told("unexpected answer to the end of a run".to_owned()));
         };
         let row = free(end, job, row)?;
-        remembered.push((end.key.clone(), KnownJob { version: row.version, ..job.clone() }));
+        remembered.push((end.key.clone(), CachedJob { version: row.version, ..job.clone() }));
         freed.push((*place, row));
     }
-    store.inner.known.remember(remembered.into_iter());
+    store.inner.job_cache.remember(remembered.into_iter());
     Ok(freed)
 }
 
@@ -129,7 +129,7 @@ async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, Jo
 fn plain<'a>(store: &PgStore, ends: &'a [End]) -> Vec<Plain<'a>> {
     let Some(me) = ends.first().map(|it| it.me) else { return Vec::new() };
     let ends: Vec<(usize, &End)> = by_key(ends, |it| &it.key, |it| it.run).collect();
-    let known = store.inner.known.of(ends.iter().map(|(_, it)| (&it.key, it.seen)));
+    let known = store.inner.job_cache.at_versions(ends.iter().map(|(_, it)| (&it.key, it.seen)));
     let mut plain = Vec::with_capacity(ends.len());
     for ((place, end), job) in ends.into_iter().zip(known) {
         if let (EndBy::Owner(by), Some(job)) = (end.by, job)
@@ -143,7 +143,7 @@ fn plain<'a>(store: &PgStore, ends: &'a [End]) -> Vec<Plain<'a>> {
 }
 
 /// What an answer says: the end is what is written now, and whose the job is, the store knows.
-fn free(end: &End, known: &KnownJob, row: &Row) -> Result<JobRow, Fail> {
+fn free(end: &End, known: &CachedJob, row: &Row) -> Result<JobRow, Fail> {
     let mut state = end.state.clone();
     state.owner = owner(row)?;
     Ok(JobRow {

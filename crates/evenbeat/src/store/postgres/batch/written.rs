@@ -115,7 +115,7 @@ struct Definitions<'a> {
 
 impl<'a> Definitions<'a> {
     fn push(&mut self, key: &'a JobKey, HeldJob { row, .. }: &'a HeldJob) {
-        let stored = definition::stored(&row.job);
+        let stored = definition::to_text(&row.job);
         self.key.push(key.as_str());
         self.definition.push(stored.definition);
         self.terms.push(stored.terms);
