@@ -14,16 +14,6 @@ pub trait Word: Sized + Copy {
     fn of_word(word: &str) -> Option<Self>;
 }
 
-/// A stored value that no version of this program has written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} cannot be `{value}`")]
-pub struct UnknownWord {
-    /// What the word should stand for.
-    pub what: &'static str,
-    /// The word.
-    pub value: String,
-}
-
 impl Word for Outcome {
     fn word(self) -> &'static str {
         self.as_str()

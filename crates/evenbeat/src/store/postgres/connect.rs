@@ -22,8 +22,8 @@ use super::warm::Warmer;
 
 /// The oldest server that is understood.
 const VERSION_MIN: u32 = 15;
-pub(super) const BACKOFF_MIN: Duration = Duration::from_millis(100);
-pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(5);
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,6 @@ pub(super) enum Lane {
     Beat,
     /// Who lives, and who is silent.
     Watch,
-    /// Hints to others.
-    Nudge,
 }
 
 /// A connection with one purpose, made when it is first needed.
@@ -63,7 +61,6 @@ pub(super) struct Connections {
     reads: Shared,
     beat: Slot,
     watch: Slot,
-    nudge: Slot,
     backoff: Mutex<Backoff>,
 }
 
@@ -76,7 +73,6 @@ impl Connections {
             reads: pool(config, config.connection(), config.n_connections.div_ceil(2))?,
             beat: Slot::default(),
             watch: Slot::default(),
-            nudge: Slot::default(),
             backoff: Mutex::default(),
         })
     }
@@ -88,7 +84,6 @@ impl Connections {
             Lane::Read => self.pooled(&self.reads).await,
             Lane::Beat => self.reserved(&self.beat).await,
             Lane::Watch => self.reserved(&self.watch).await,
-            Lane::Nudge => self.reserved(&self.nudge).await,
         }
     }
 

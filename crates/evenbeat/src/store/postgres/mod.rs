@@ -24,7 +24,6 @@ mod housekeeping;
 mod listing;
 mod memory;
 mod migrate;
-mod nudge;
 mod partitions;
 mod plans;
 mod requests;
@@ -37,14 +36,13 @@ mod warm;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use evenbeat_core::store::StoreDown;
 
 pub use batch::Ways;
 pub use blocking::BlockingStore;
 pub use config::{PgConfig, PgConfigError};
-pub use nudge::Nudges;
 pub use tls::TlsError;
 
 use batch::{JobCache, WaysCounted};
@@ -71,7 +69,6 @@ struct Inner {
     job_cache: JobCache,
     ways: WaysCounted,
     readers: Mutex<Readers>,
-    nudged_at: Mutex<Option<Instant>>,
 }
 
 impl PgStore {
@@ -88,7 +85,6 @@ impl PgStore {
             job_cache: JobCache::default(),
             ways: WaysCounted::default(),
             readers: Mutex::default(),
-            nudged_at: Mutex::default(),
         };
         Ok(PgStore { inner: Arc::new(inner) })
     }

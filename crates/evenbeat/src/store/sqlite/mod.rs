@@ -256,11 +256,6 @@ impl SqliteStore {
         self.inner.health.borrow().clone()
     }
 
-    /// The same, for whoever wants to hear of every change.
-    pub fn health_changes(&self) -> watch::Receiver<Health> {
-        self.inner.health.clone()
-    }
-
     /// What the writer has done.
     pub fn figures(&self) -> WriterFigures {
         let n_waiting = self.inner.outbox.as_ref().map_or(0, |it| it.max_capacity() - it.capacity());
