@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 
 /// The last `SIZE` values that were used are always there, and never more than twice as many.
 ///
-/// Texts are looked up a million times at start-up, so the hash is a quick one. Only people who may write jobs can make keys
-/// that collide, and then a lookup compares with as many keys as the cache holds.
+/// Texts are looked up a million times at start-up, so the hash is a quick one. Only people who may write jobs can
+/// make keys that collide, and then a lookup compares with as many keys as the cache holds.
 pub(super) struct Generations<K, V, const SIZE: usize> {
     maps: Mutex<GenerationMaps<K, V>>,
 }

@@ -13,7 +13,8 @@ use serde::de::IgnoredAny;
 use super::definition::{self, Unreadable};
 use super::generations::Generations;
 
-/// At least this many different definitions are remembered, and at most twice as many. A fleet with more reads them again.
+/// At least this many different definitions are remembered, and at most twice as many. A fleet with more reads them
+/// again.
 const SIMILAR_SIZE: usize = 10_000;
 /// A command with more words is left to the full reader, which knows the limit.
 const WORDS_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! What is remembered of a job, column by column.
+//! The state of a job as columns of the table `memory`.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{lenient, number, small_number, stored_number};
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
 use crate::value_json::{from_json, to_json};
 
-/// A job's memory, as the columns of `memory` from `created_at` on.
+/// The columns of `memory` from `created_at` on.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "named like the columns, and those like the fields of a memory")]
+#[expect(missing_docs, reason = "named like the columns, and those like the fields of a state")]
 pub struct MemoryColumns {
     pub created_at: i64,
     pub placed_at: Option<i64>,
@@ -50,7 +50,7 @@ pub struct MemoryColumns {
 }
 
 impl MemoryColumns {
-    /// A memory as columns. Its owner too, though stores write that by themselves.
+    /// A state as columns. That includes the owner, although stores set it themselves.
     pub fn of(state: &JobState) -> MemoryColumns {
         let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
         let estimate = state.estimate.as_ref().map(Estimate::to_stored);
@@ -86,8 +86,8 @@ impl MemoryColumns {
         }
     }
 
-    /// The memory that the columns say. What cannot be is left out: a memory with a gap can go on, a fleet
-    /// that does not start cannot.
+    /// The state, read back. Values that cannot be read are left out: a state with a gap is better than a fleet that
+    /// does not start.
     pub fn state(self) -> JobState {
         let at = |millis: Option<i64>| millis.map(Timestamp::from_millis);
         let mut state = JobState::new(Timestamp::from_millis(self.created_at));
@@ -129,8 +129,8 @@ impl MemoryColumns {
     }
 }
 
-/// Both counts of failures are one number: those that a blackout caused stand in its upper half, which is 0
-/// for almost every job. A fleet of a million jobs has no column for what is so rare.
+/// Both counts of failures in one number. Its upper half counts those caused by blackouts, which is 0 for almost every
+/// job: too rare for a column of its own in a fleet of a million jobs.
 fn failures_to_number(state: &JobState) -> i64 {
     (i64::from(state.blackout_failures) << u32::BITS) | i64::from(state.failure_count)
 }
@@ -165,8 +165,8 @@ impl ExtraText {
             attempt: extra.attempt.into(),
             due_at: extra.due_at.as_millis(),
             id: format!("{:032x}", extra.id.0),
-            kind: extra.kind.word().to_owned(),
-            last_outcome: extra.last_outcome.map(|it| it.word().to_owned()),
+            kind: extra.kind.keyword().to_owned(),
+            last_outcome: extra.last_outcome.map(|it| it.keyword().to_owned()),
             losses: extra.losses.into(),
             not_before: extra.not_before.as_millis(),
             params: extra.params.as_ref().map(|params| params.iter().map(param).collect()),
@@ -179,10 +179,10 @@ impl ExtraText {
         Some(Extra {
             id: ExtraId(u128::from_str_radix(&self.id, 16).ok()?),
             due_at: Timestamp::from_millis(self.due_at),
-            kind: Trigger::of_word(&self.kind)?,
+            kind: Trigger::from_keyword(&self.kind)?,
             attempt: small_number(self.attempt),
             losses: small_number(self.losses),
-            last_outcome: self.last_outcome.as_deref().and_then(Outcome::of_word),
+            last_outcome: self.last_outcome.as_deref().and_then(Outcome::from_keyword),
             not_before: Timestamp::from_millis(self.not_before),
             params: self.params.map(|params| Arc::new(params.into_iter().map(param).collect())),
             requested_in: self.requested_in.map(number),

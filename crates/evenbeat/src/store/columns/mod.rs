@@ -1,7 +1,7 @@
 //! Rows as plain values, one for each column: the same for both databases.
 //!
-//! Instants and durations are milliseconds in 64 bits, numbers are 64 bits, ids are the 128 bits of a UUID. A few columns
-//! hold JSON. Its fields are in alphabetical order, so that equal values are equal texts.
+//! Instants and durations are milliseconds in 64 bits, numbers are 64 bits, ids are the 128 bits of a UUID. A few
+//! columns hold JSON. Its fields are in alphabetical order, so that equal values are equal texts.
 
 mod memory;
 mod run;

@@ -1,4 +1,4 @@
-//! A run, column by column.
+//! A run as columns.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{lenient, number, small_number, stored_number};
-use crate::store::word::{OpenPhase, ServesKind};
+use crate::store::keyword::{OpenPhase, ServesKind};
 use crate::value_json::{from_json, from_text, to_json, to_text};
 
 /// What a run serves, as the columns from `due_at` to `params`.
@@ -29,7 +29,7 @@ pub struct DueColumns {
 }
 
 impl DueColumns {
-    /// What is to be served, as columns.
+    /// An occurrence as columns.
     pub fn of(due: &Due) -> DueColumns {
         DueColumns {
             due_at: due.due_at.as_millis(),
@@ -46,7 +46,7 @@ impl DueColumns {
         }
     }
 
-    /// What the columns say.
+    /// The occurrence, read back.
     pub fn due(self) -> Due {
         Due {
             due_at: Timestamp::from_millis(self.due_at),
@@ -64,7 +64,7 @@ impl DueColumns {
     }
 }
 
-/// A run as columns: an open one from `open_run`, one that is over from `run`.
+/// A run as columns: open runs are in `open_run`, ended ones in `run`.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct RunColumns {
@@ -72,7 +72,7 @@ pub struct RunColumns {
     pub key: JobKey,
     pub session_id: u128,
     pub fence: i64,
-    /// Of an open run; [`RunColumns::ended`] says the rest.
+    /// The phase of an open run. Ended runs have [`RunColumns::ended`].
     pub phase: OpenPhase,
     pub due: DueColumns,
     pub claimed_at: i64,
@@ -83,7 +83,7 @@ pub struct RunColumns {
     pub report: Option<String>,
 }
 
-/// What is known of the end of a run.
+/// The columns that only ended runs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct EndedColumns {
@@ -96,7 +96,7 @@ pub struct EndedColumns {
 }
 
 impl RunColumns {
-    /// The run that the columns say.
+    /// The run, read back.
     pub fn row(self) -> RunRow {
         let at = Timestamp::from_millis;
         RunRow {

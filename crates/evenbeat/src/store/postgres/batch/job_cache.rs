@@ -1,7 +1,7 @@
 //! Jobs as this handle last read or wrote them.
 //!
-//! Every change of a job raises its version in the same transaction, and no version is given out twice, not even after a
-//! failover that loses commits. So a job that still has the version remembered here also has the definition
+//! Every change of a job raises its version in the same transaction, and no version is given out twice, not even
+//! after a failover that loses commits. So a job that still has the version remembered here also has the definition
 //! remembered here, and it need not be read: the end of a run, which follows its claim, is written without it.
 
 use std::sync::Arc;
