@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenbeat::store::keyword::Keyword;
 use evenbeat::store::postgres::{BlockingStore, PgStore};
 use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
-use evenbeat::store::word::Word;
 use evenbeat_core::ids::JobKey;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls, Row, Statement};
@@ -114,7 +114,7 @@ impl Postgres {
             for runs in runs.chunks(FILL_BATCH) {
                 let id: Vec<Uuid> = runs.iter().map(|it| Uuid::from_u128(it.id.0)).collect();
                 let job: Vec<i64> = runs.iter().map(|it| job_id(it.job_idx)).collect();
-                let outcome: Vec<&str> = runs.iter().map(|it| it.outcome.word()).collect();
+                let outcome: Vec<&str> = runs.iter().map(|it| it.outcome.keyword()).collect();
                 let at: Vec<i64> = runs.iter().map(|it| it.ended_at.as_millis()).collect();
                 client.execute(&insert, &[&id, &job, &outcome, &at, &session()]).await.expect("it fits");
             }

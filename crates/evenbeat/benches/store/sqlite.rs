@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use evenbeat::store::keyword::Keyword;
 use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat::store::sqlite::{Options, SqliteStore};
-use evenbeat::store::word::Word;
 use evenbeat_core::ids::{JobKey, RunId};
 use rusqlite::{Connection, params};
 
@@ -81,7 +81,7 @@ fn add_runs(path: &Path, size: Size) {
             )
             .expect("the table is there");
         for run in fleet::past_runs(size.n_runs, size.n_jobs, fleet::now()) {
-            let outcome = run.outcome.word();
+            let outcome = run.outcome.keyword();
             let at = run.ended_at.as_millis();
             insert
                 .execute(params![bytes(run.id), job_id(run.job_idx), session(), outcome, at])

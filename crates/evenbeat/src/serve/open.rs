@@ -26,7 +26,7 @@ use crate::jobfile::{LoadedFiles, SourceText, load};
 use crate::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::postgres::{PgConfig, PgStore};
-use crate::store::sqlite::{OpenError, Options, Owner, Reader, SqliteStore};
+use crate::store::sqlite::{OpenError, Options, ReadTx, SqliteStore, StoreOwner};
 use crate::target::command::{
     Bounds, CommandSettings, Places, PlacesError, ResourceLimits, ShimOptions, TokenKey, boot, find_cgroup,
     open_own_file,
@@ -177,7 +177,7 @@ pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result
     match &config.store {
         StoreAddress::Sqlite(path) => {
             let path = path.clone();
-            let owner = Owner { id: home.id, folder: home.folder.clone() };
+            let owner = StoreOwner { id: home.id, folder: home.folder.clone() };
             let own = clock.clone();
             let options =
                 Options { owner: Some(owner), clock: Arc::new(move || own.now()), ..Options::default() };
@@ -186,7 +186,7 @@ pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result
             let store = opened?;
             // Whatever the clock says now, time had come so far when this store was last used.
             let told = store
-                .look_async(|reader: &Reader<'_>| Reader::latest_beat(reader))
+                .look_async(|tx: &ReadTx<'_>| ReadTx::latest_beat(tx))
                 .await
                 .map_err(|source| ServeError::Store { place: config.store.clone(), source })?;
             if let Some(told) = told {

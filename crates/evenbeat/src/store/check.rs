@@ -1,24 +1,24 @@
-//! What a look through a whole store finds.
+//! The result of checking a whole store.
 
 use std::collections::BTreeMap;
 
 use evenbeat_core::store::{CounterKey, CounterRow};
 
-/// So many findings of one kind are told; the rest is like them.
-pub const TOLD_MAX: usize = 20;
+/// Most findings of one kind that are reported.
+pub const FINDINGS_MAX: usize = 20;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// One sentence for each thing that is wrong; none if all is well.
+    /// One sentence for each thing that is wrong.
     pub findings: Vec<String>,
-    /// How many jobs there are. Removed ones are checked too, but not counted.
+    /// The number of jobs. Removed ones are checked too, but not counted.
     pub n_jobs: u64,
-    /// How many open runs were.
+    /// The number of open runs.
     pub n_open_runs: u64,
 }
 
-/// Counters that do not say what open runs hold.
+/// Counters that differ from what open runs hold.
 pub fn wrong_counters(counters: Vec<CounterRow>, held: Vec<CounterKey>) -> Vec<String> {
     let mut n_held: BTreeMap<CounterKey, u32> = BTreeMap::new();
     for counter in held {

@@ -1,11 +1,9 @@
 //! A job's definition as text, and back.
 //!
-//! The text is the job as one would write it ([`evenbeat_core::spec::written`]), so that whoever looks into the
-//! database can read it. The terms are kept once more by themselves: few different ones make up a fleet, and a
-//! text that was read before need not be read again.
+//! The text is the job as you would write it ([`evenbeat_core::spec::written`]), so that people who look into the
+//! database can read it. The terms are stored separately too: a fleet has few different ones, so each text is parsed
+//! once.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenbeat_core::ids::JobKey;
@@ -15,32 +13,33 @@ use evenbeat_core::spec::{JobSpec, written};
 use evenbeat_core::time::Duration;
 use evenbeat_core::zone::Zones;
 
+use super::generations::Generations;
 use crate::value_json as json;
 
-/// So many different terms are remembered; a fleet with more reads them again.
-const TERMS_MAX: usize = 10_000;
+/// At least this many different terms are remembered, and at most twice as many. A fleet with more reads them again.
+const TERMS_SIZE: usize = 10_000;
 
-/// A definition as it is stored.
+/// A job as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// All of it.
+pub struct DefinitionText {
+    /// The whole job.
     pub definition: String,
-    /// What decisions need.
+    /// The part that decisions need.
     pub terms: String,
 }
 
 /// A job as text.
-pub fn stored(job: &Job) -> Stored {
-    Stored {
+pub fn to_text(job: &Job) -> DefinitionText {
+    DefinitionText {
         definition: json::to_text(&written(job)),
         terms: json::to_text(&written(&bare(job.terms.clone()))),
     }
 }
 
-/// What was stored and cannot be read (any more).
+/// Why a stored definition cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// What is wrong with it.
+    /// All its errors, in one line.
     pub why: String,
 }
 
@@ -55,17 +54,17 @@ pub fn job(definition: &str) -> Result<Job, Unreadable> {
     })
 }
 
-/// A zone is a table of all its changes, so each is made once for all jobs.
+/// Each zone is built once for all jobs: it is a table of all its clock changes.
 static ZONES: Mutex<Zones> = Mutex::new(Zones::new());
 
-/// A job whose definition cannot be read: it keeps its key and does nothing until somebody mends it (Q4).
+/// A job whose definition cannot be read. It keeps its key and does nothing until it is repaired (Q4).
 pub fn broken_job(key: &JobKey) -> Job {
     let mut job = bare(broken_terms());
     job.key = key.clone();
     job
 }
 
-/// Its memory: paused, and saying why.
+/// The state of a job whose definition cannot be read: paused, with the reason.
 pub fn broken_state(state: JobState, Unreadable { why }: Unreadable) -> JobState {
     JobState { pause: Some(Box::new(Pause { by: PausedBy::Invalid, reason: Some(why) })), ..state }
 }
@@ -75,70 +74,38 @@ fn broken_terms() -> Terms {
     Terms { enabled: false, ..Terms::new(never) }
 }
 
-/// A job that is nothing but its terms.
+/// A job with these terms and nothing else that matters.
 fn bare(terms: Terms) -> Job {
     let command = CommandTarget { argv: vec!["true".to_owned()], ..CommandTarget::default() };
     let key = "x".parse().unwrap_or_else(|_| unreachable!("a letter is a key"));
     Job { terms, ..Job::new(key, Target::Command(command), broken_terms().schedule) }
 }
 
-/// Terms that were read before.
+/// Reads terms, and remembers them.
 #[derive(Debug, Default)]
 pub struct TermsCache {
-    known: Mutex<KnownTerms>,
-}
-
-type KnownTerms = HashMap<Box<[u8]>, Arc<Terms>, BuildHasherDefault<QuickHasher>>;
-
-/// Looked up a million times at start-up, among a few texts that are long: a quick hash is half of that. Whoever makes
-/// texts that collide must be allowed to write jobs, and slows down the reading of at most [`TERMS_MAX`] of them.
-#[derive(Debug, Default)]
-struct QuickHasher(u64);
-
-impl QuickHasher {
-    fn add(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-}
-
-impl Hasher for QuickHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.add(u64::from_ne_bytes(*word));
-        }
-        for byte in rest {
-            self.add((*byte).into());
-        }
-    }
-
-    /// The map looks at the upper bits and the lower ones.
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
+    /// By text, in bytes: a database need not check the encoding of a text that is known.
+    read: Generations<Box<[u8]>, Arc<Terms>, TERMS_SIZE>,
 }
 
 impl TermsCache {
-    /// The terms that a text says.
+    /// The terms of a text.
     pub fn terms(&self, text: &str) -> Result<Arc<Terms>, Unreadable> {
-        if let Some(terms) = self.known(text.as_bytes()) {
+        if let Some(terms) = self.cached(text.as_bytes()) {
             return Ok(terms);
         }
         let terms = Arc::new(job(text)?.terms);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < TERMS_MAX {
-            known.insert(text.as_bytes().into(), Arc::clone(&terms));
-        }
+        self.read.put(text.as_bytes().into(), Arc::clone(&terms));
         Ok(terms)
     }
 
-    /// The terms of a text that was read before, as the database has it.
-    pub fn known(&self, text: &[u8]) -> Option<Arc<Terms>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(text).map(Arc::clone)
+    /// The terms of a text that was read before.
+    pub fn cached(&self, text: &[u8]) -> Option<Arc<Terms>> {
+        self.read.get(text, Arc::clone)
     }
 
-    /// The same; terms under which nothing ever runs if the text cannot be read, and why.
-    pub fn terms_or_none(&self, text: &str) -> (Arc<Terms>, Option<Unreadable>) {
+    /// The terms of a text. If it cannot be read: terms under which nothing ever runs, and the reason.
+    pub fn terms_or_broken(&self, text: &str) -> (Arc<Terms>, Option<Unreadable>) {
         match self.terms(text) {
             Ok(terms) => (terms, None),
             Err(unreadable) => (Arc::new(broken_terms()), Some(unreadable)),
@@ -161,7 +128,7 @@ mod tests {
     #[test]
     fn a_definition_comes_back() {
         let sample = sample();
-        let stored = stored(&sample);
+        let stored = to_text(&sample);
         assert_eq!(job(&stored.definition).unwrap(), sample);
         let cache = TermsCache::default();
         let terms = cache.terms(&stored.terms).unwrap();
@@ -177,8 +144,8 @@ mod tests {
             labels: std::collections::BTreeMap::default(),
             ..one.clone()
         };
-        assert_eq!(stored(&one).terms, stored(&other).terms);
-        assert_ne!(stored(&one).definition, stored(&other).definition);
+        assert_eq!(to_text(&one).terms, to_text(&other).terms);
+        assert_ne!(to_text(&one).definition, to_text(&other).definition);
     }
 
     #[test]
@@ -190,6 +157,6 @@ mod tests {
         let key: JobKey = "shop".parse().unwrap();
         let broken = broken_job(&key);
         assert_eq!((broken.key.clone(), broken.enabled), (key, false));
-        assert!(!TermsCache::default().terms_or_none("{").0.enabled);
+        assert!(!TermsCache::default().terms_or_broken("{").0.enabled);
     }
 }

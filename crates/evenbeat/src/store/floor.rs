@@ -1,12 +1,12 @@
-//! Where new jobs begin: the greatest fence and version of removed jobs whose rows were trimmed. A key that returns after
-//! its row is gone goes on from there, so that no fence and no version comes again.
+//! The greatest fence and version of removed jobs whose rows were trimmed. New jobs start from there, so that a job
+//! whose key was used before never repeats a fence or a version.
 
 use evenbeat_core::ids::Fence;
 use evenbeat_core::store::Version;
 
 use super::columns::number;
 
-/// What every new job begins with.
+/// The fence and version that every new job starts with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Floor {
     pub(super) fence: Fence,
@@ -14,7 +14,7 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// The setting that keeps it.
+    /// The setting that stores it.
     pub(super) const SETTING: &'static str = "job_floor";
 
     pub(super) fn of_stored(fence: i64, version: i64) -> Floor {

@@ -1,56 +1,56 @@
-//! Steps from an empty database to today's tables, and what may be done with a database that has taken some of them.
+//! Migrations from an empty database to the current tables, and which of them a database still needs.
 //!
-//! Steps only go forward and never change once they were released. What a database has taken stands in its table
-//! `migration(no, name, checksum, applied_at)`. Nothing here speaks to a database.
+//! Migrations only go forward and never change once they were released. Each database lists the applied ones in its
+//! table `migration(no, name, checksum, applied_at)`. Nothing here talks to a database.
 
 use evenbeat_core::ids::stable_hash;
 
-/// One step.
+/// One migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migration {
-    /// Its number, from 1 on, without gaps.
+    /// Its number. The first is 1, and there are no gaps.
     pub no: i64,
-    /// What it does, in a word.
+    /// A short name.
     pub name: &'static str,
-    /// How.
+    /// Its statements.
     pub sql: &'static str,
 }
 
 impl Migration {
-    /// Tells whether its text is the one that was applied.
+    /// A checksum of its statements, to recognise a migration that was changed.
     pub fn checksum(&self) -> String {
         format!("{:016x}", stable_hash(self.sql.as_bytes()))
     }
 }
 
-/// A step that a database has taken.
+/// A migration that was applied to a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedMigration {
     /// Its number.
     pub no: i64,
     /// Its name.
     pub name: String,
-    /// Of its text.
+    /// The checksum of its statements.
     pub checksum: String,
 }
 
-/// Why a database is left alone.
+/// Why a database is not migrated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrationFault {
-    /// It was used by a later version of this program.
+    /// A later version of this program has used it.
     #[error(
         "the tables are of a newer version than this program (step {found}, `{name}`; this program knows {known}); \
          use the newer program, or restore a backup from before the upgrade"
     )]
     Newer {
-        /// The last step that was taken.
+        /// The last applied migration.
         found: i64,
         /// Its name.
         name: String,
-        /// The last step that is known.
+        /// The last migration that this program knows.
         known: i64,
     },
-    /// A step is not the one that this program would take.
+    /// An applied migration differs from the one of this program.
     #[error(
         "step {no} of the tables, `{name}`, was not made by a release of this program (checksum {found}, expected \
          {expected}); use the program that made it, or restore a backup"
@@ -60,12 +60,12 @@ pub enum MigrationFault {
         no: i64,
         /// Its name.
         name: String,
-        /// What stands in the database.
+        /// The checksum in the database.
         found: String,
-        /// What this program would have written.
+        /// The checksum of this program.
         expected: String,
     },
-    /// A step is missing between others.
+    /// A migration is missing between others.
     #[error("step {no} of the migrations is missing, but later ones are present; restore a backup")]
     Gap {
         /// Its number.
@@ -73,8 +73,11 @@ pub enum MigrationFault {
     },
 }
 
-/// The steps that are still to be taken, given those that were, in order of their numbers.
-pub fn missing<'a>(known: &'a [Migration], applied: &[Applied]) -> Result<&'a [Migration], MigrationFault> {
+/// The migrations that are still to be applied, given the applied ones in order.
+pub fn missing<'a>(
+    known: &'a [Migration],
+    applied: &[AppliedMigration],
+) -> Result<&'a [Migration], MigrationFault> {
     let last_known = known.last().map_or(0, |it| it.no);
     if let Some(newest) = applied.last().filter(|it| last_known < it.no) {
         return Err(MigrationFault::Newer { found: newest.no, name: newest.name.clone(), known: last_known });
@@ -110,7 +113,7 @@ mod tests {
                 ("same", Some(known)) => known.checksum(),
                 (other, _) => other.to_owned(),
             };
-            Applied { no: *no, name: "step".to_owned(), checksum }
+            AppliedMigration { no: *no, name: "step".to_owned(), checksum }
         };
         let shown = match missing(&KNOWN, &applied.iter().map(row).collect::<Vec<_>>()) {
             Ok(steps) => format!("{:?}", steps.iter().map(|it| it.no).collect::<Vec<_>>()),

@@ -1,19 +1,20 @@
 //! The two databases behind the contract of [`evenbeat_core::store`]: SQLite for one process, PostgreSQL for a
 //! cluster.
 //!
-//! Both keep the same tables with the same columns. What the two share is here: how a definition, a memory and a
-//! run become plain values and come back ([`definition`], [`similar`], [`columns`], [`word`]). What they do
-//! with those is theirs: one writes in groups on a thread of its own, the other speaks to a server.
+//! Both have the same tables with the same columns. This module has what they share: how a definition, a job state
+//! and a run become plain values and are read back ([`definition`], [`similar`], [`columns`], [`keyword`]).
 
 pub mod any;
 pub mod check;
 pub mod columns;
+mod counter_room;
 pub mod definition;
 mod floor;
+mod generations;
+pub mod keyword;
 pub mod migrations;
 pub mod postgres;
 pub mod query;
 pub mod similar;
 pub mod sqlite;
 mod walk;
-pub mod word;

@@ -1,95 +1,94 @@
-//! What can be asked of the reading side besides [`Views`](evenbeat_core::store::Views): lists for people, page by
-//! page, alike on both databases.
+//! Queries besides [`Views`](evenbeat_core::store::Views): paginated lists for people, the same on both databases.
 //!
-//! A page goes on after the last row of the one before, by its key or id: rows that come or go in between move
-//! nothing else.
+//! A page starts after the last key or id of the previous one, so rows that are added or removed in between don't shift
+//! the others.
 //!
-//! No page takes long, however much is stored. Where no index knows what was asked for (a part of a key; two
-//! conditions of which each holds for many jobs), some ten thousand jobs are looked at, and the page ends there with
-//! what was found, possibly nothing: `next` says how far it came, and that there may be more. Whoever wants a full page
-//! goes on from there; a list is at its end when `next` is none, not when a page is short.
+//! No page takes long, however much is stored. If no index matches the filter (a part of a key; two conditions that
+//! each match many jobs), about ten thousand jobs are examined and the page ends there, possibly empty: `next` says
+//! how far it got. Callers that want a full page continue from there. A list has ended when `next` is `None`, not
+//! when a page is short.
 
 use evenbeat_core::ids::{ExtraId, JobKey, Pool, RunId, Site, Tenant};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{JobRow, RunRow};
 use evenbeat_core::time::Timestamp;
 
-/// So many rows a page has at most, whatever was asked for.
+/// Most rows of a page.
 pub const PAGE_MAX: usize = 1_000;
 
-/// So far is counted.
+/// Counting stops here.
 pub const COUNT_MAX: u64 = 100_000;
 
-/// Which jobs. What is not said does not matter; removed jobs are never listed.
+/// Which jobs to list. Fields without a value match all jobs. Removed jobs are never listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Their key begins like this.
+    /// The key starts with this.
     pub key_prefix: Option<String>,
-    /// Their key contains this, in whatever case.
+    /// The key contains this, ignoring case.
     pub key_text: Option<String>,
-    /// They have all of these labels, with these values.
+    /// The job has all of these labels, with these values.
     pub labels: Vec<(String, String)>,
-    /// They draw on this pool.
+    /// The job uses this pool.
     pub pool: Option<Pool>,
-    /// They count against this site.
+    /// The job counts against this site.
     pub site: Option<Site>,
-    /// They count against the quota of this tenant.
+    /// The job counts against the quota of this tenant.
     pub tenant: Option<Tenant>,
-    /// Whether they are paused.
+    /// Whether the job is paused.
     pub is_paused: Option<bool>,
-    /// Whether they are enabled.
+    /// Whether the job is enabled.
     pub is_enabled: Option<bool>,
-    /// Whether a run of theirs is open.
+    /// Whether the job has an open run.
     pub is_running: Option<bool>,
 }
 
-/// Some jobs, by key.
+/// A page of jobs, by key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobPage {
-    /// The jobs: those that were asked for among all up to `next`.
+    /// The matching jobs up to `next`.
     pub rows: Vec<JobRow>,
-    /// After which the next page begins; none if this was the last.
+    /// The next page starts after this key. `None` for the last page.
     pub next: Option<JobKey>,
 }
 
-/// How many there are, as far as it was counted.
+/// The result of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// So many were found; at most [`COUNT_MAX`].
+    /// At most [`COUNT_MAX`].
     pub n: u64,
-    /// Whether there may be more: then it was not counted to the end, and `n` is the least there are.
+    /// Whether there may be more than `n`, because counting stopped early.
     pub is_more: bool,
 }
 
-/// Which runs that are over.
+/// Which ended runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunQuery {
-    /// Of this job.
+    /// Runs of this job.
     pub key: Option<JobKey>,
-    /// With this outcome.
+    /// Runs with this outcome.
     pub outcome: Option<Outcome>,
-    /// They ended then or later.
+    /// Runs that ended then or later.
     pub since: Option<Timestamp>,
-    /// They ended before.
+    /// Runs that ended before.
     pub until: Option<Timestamp>,
 }
 
-/// Some runs that are over. Those of one job: the latest id first, which is as they were claimed. Those of all jobs:
-/// the one that ended last first.
+/// A page of ended runs. Runs of one job are sorted by id, which is the order of claims; runs of all jobs by when they
+/// ended. The latest comes first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPage {
-    /// The runs: those that were asked for among all down to `next`.
+    /// The matching runs down to `next`.
     pub rows: Vec<RunRow>,
-    /// Before which the next page begins; none if this was the last.
+    /// The next page starts before this run. `None` for the last page.
     pub next: Option<RunId>,
 }
 
-/// A request for a run, as it is found by its id.
+/// A request for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestRow {
     /// Its id.
     pub id: ExtraId,
-    /// The job that is to run.
+    /// The job to run.
     pub key: JobKey,
     /// When it was made, by the store's clock.
     pub requested_at: Timestamp,
@@ -104,24 +103,24 @@ pub struct RunName {
     pub key: JobKey,
 }
 
-/// How far the clocks of the machines that mint ids may be apart.
+/// How far the clocks of machines that create ids may be apart.
 const CLOCKS_APART_MAX_MS: u128 = 86_400_000;
 
-/// The smallest id that a run of this request can have. Ids begin with the millisecond in which they were minted, and
-/// later runs of a request are minted on other machines.
+/// The smallest id that a run of this request can have. Ids start with the millisecond of their creation, and the ids
+/// of later attempts are created on other machines.
 pub(super) fn earliest_attempt(id: ExtraId) -> RunId {
     RunId(id.0.saturating_sub(CLOCKS_APART_MAX_MS << 80))
 }
 
-/// How evenly the fleet was spread at some instant.
+/// A sample of the score: how evenly the fleet is spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScorePoint {
-    /// When.
+    /// When it was taken.
     pub at: Timestamp,
     /// From 0 to 1.
     pub score: f64,
-    /// The starts of the busiest slot.
+    /// The number of starts in the busiest slot.
     pub peak: u64,
-    /// How many jobs there were.
+    /// The number of jobs.
     pub n_jobs: u64,
 }

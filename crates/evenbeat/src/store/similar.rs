@@ -1,61 +1,57 @@
 //! Definitions that differ only in the name of the job and the words of its command.
 //!
-//! To read a definition takes longer than to claim its job. Most jobs of a fleet say the same but for who they are and
-//! what they are told to do: what they have in common is read once, and the rest is put in. Any other definition is
-//! remembered as a whole.
+//! Reading a definition takes longer than claiming its job. Most jobs of a fleet are the same except for their key and
+//! their command, so what they have in common is read once and the rest is put in. Any other definition is remembered
+//! as a whole.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::{CommandTarget, Job, Target};
+use serde::de::IgnoredAny;
 
 use super::definition::{self, Unreadable};
+use super::generations::Generations;
 
-/// So many different ones are remembered; a fleet with more reads them again.
-const SIMILAR_MAX: usize = 10_000;
-/// A command with more words is read the long way, which knows how many there may be.
+/// At least this many different definitions are remembered, and at most twice as many. A fleet with more reads them
+/// again.
+const SIMILAR_SIZE: usize = 10_000;
+/// A command with more words is left to the full reader, which knows the limit.
 const WORDS_MAX: usize = 64;
 
-/// Jobs that were read before.
+/// Reads definitions, and remembers what they have in common.
 #[derive(Debug, Default)]
 pub struct SimilarJobs {
-    known: Mutex<HashMap<Box<str>, Arc<Job>>>,
+    read: Generations<Box<str>, Arc<Job>, SIMILAR_SIZE>,
 }
 
 impl SimilarJobs {
-    /// The job of a definition that is stored under this key; the same as [`definition::job`].
+    /// The job of a definition that is stored under this key, just as [`definition::job`] reads it.
     pub fn job(&self, key: &JobKey, text: &str) -> Result<Arc<Job>, Unreadable> {
         match Parts::of(text).filter(|it| it.is_of(key)) {
             Some(parts) => self.similar(key, text, parts),
-            None => self.known_as(text, text),
+            None => self.cached_or_read(text, text),
         }
     }
 
     fn similar(&self, key: &JobKey, text: &str, parts: Parts<'_>) -> Result<Arc<Job>, Unreadable> {
-        let similar = self.known_as(&parts.common, text)?;
+        let similar = self.cached_or_read(&parts.common, text)?;
         if similar.key == *key && matches!(&similar.target, Target::Command(it) if it.argv == parts.argv) {
             return Ok(similar);
         }
         let target = Target::Command(CommandTarget { argv: parts.argv, ..CommandTarget::default() });
-        // Only what is said above differs: no field of a stored definition is read in the light of another.
+        // Nothing else differs: no field of a stored definition depends on another one.
         let job = Job { key: key.clone(), target, ..(*similar).clone() };
         debug_assert_eq!(Ok(&job), definition::job(text).as_ref(), "similar to `{}`", similar.key);
         Ok(Arc::new(job))
     }
 
-    /// The job that is known by this, or else the one of the text.
-    fn known_as(&self, by: &str, text: &str) -> Result<Arc<Job>, Unreadable> {
-        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(job) = lock().get(by) {
-            return Ok(Arc::clone(job));
+    fn cached_or_read(&self, cache_key: &str, text: &str) -> Result<Arc<Job>, Unreadable> {
+        if let Some(job) = self.read.get(cache_key, Arc::clone) {
+            return Ok(job);
         }
         let job = Arc::new(definition::job(text)?);
-        let mut known = lock();
-        if SIMILAR_MAX <= known.len() {
-            known.clear();
-        }
-        known.insert(by.into(), Arc::clone(&job));
+        self.read.put(cache_key.into(), Arc::clone(&job));
         Ok(job)
     }
 }
@@ -66,12 +62,12 @@ struct Parts<'a> {
     name: &'a str,
     configuration: Option<&'a str>,
     argv: Vec<String>,
-    /// All else.
+    /// All other fields.
     common: String,
 }
 
 impl<'a> Parts<'a> {
-    /// None if it is written in any other way than we write, or has another target than a plain command.
+    /// Returns None if the text is not formatted as we write it, or if its target is not a plain command.
     fn of(text: &'a str) -> Option<Parts<'a>> {
         let (mut name, mut configuration, mut argv) = (None, None, None);
         let mut common = String::with_capacity(text.len());
@@ -107,36 +103,23 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The name of the first member of an object, its value as text, and what stands behind it.
+/// The name of the first member of an object, its value as text, and the rest of the object.
 fn member(text: &str) -> Option<(&str, &str, &str)> {
     let (field, rest) = text.strip_prefix('"')?.split_once('"')?;
     let rest = rest.strip_prefix(':')?;
-    let (mut depth, mut is_in_text, mut is_escaped) = (0_usize, false, false);
-    for (at, byte) in rest.bytes().enumerate() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_in_text => is_escaped = true,
-            b'"' => is_in_text = !is_in_text,
-            _ if is_in_text => {}
-            b'[' | b'{' => depth += 1,
-            b',' | b'}' if depth == 0 => {
-                let (value, behind) = rest.split_at_checked(at)?;
-                return (!field.contains('\\')).then_some((field, value, behind));
-            }
-            b']' | b'}' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-    }
-    None
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let (value, behind) = rest.split_at_checked(values.byte_offset())?;
+    (!field.contains('\\')).then_some((field, value, behind))
 }
 
-/// A text without anything that would have to be written otherwise.
+/// The content of a JSON string without escapes.
 fn plain(value: &str) -> Option<&str> {
     let text = value.strip_prefix('"')?.strip_suffix('"')?;
     (!text.contains(['"', '\\'])).then_some(text)
 }
 
-/// The words of a command, if nothing about them is in doubt.
+/// The words of a command that is certainly valid.
 fn words(value: &str) -> Option<Vec<String>> {
     let words: Vec<String> = value.starts_with('[').then(|| serde_json::from_str(value).ok())??;
     let is_command = words.first().is_some_and(|program| !program.is_empty())
@@ -161,12 +144,12 @@ mod tests {
         job
     }
 
-    /// Whether it was put together of what is known, and what came out.
+    /// Whether the job was put together from a similar one. It must be what the full reader gives.
     #[track_caller]
     fn check(jobs: &SimilarJobs, key: &str, text: &str, is_known: bool) {
         let key: JobKey = key.parse().unwrap();
         let parts = Parts::of(text).filter(|it| it.is_of(&key));
-        let found = parts.is_some_and(|it| jobs.known.lock().unwrap().contains_key(&*it.common));
+        let found = parts.is_some_and(|it| jobs.read.get(&*it.common, |_| ()).is_some());
         assert_eq!(found, is_known, "{text}");
         assert_eq!(jobs.job(&key, text).map(|it| (*it).clone()), definition::job(text), "{text}");
     }
@@ -174,7 +157,7 @@ mod tests {
     #[test]
     fn a_similar_job_is_put_together() {
         let jobs = SimilarJobs::default();
-        let text = |job: &Job| definition::stored(job).definition;
+        let text = |job: &Job| definition::to_text(job).definition;
         check(&jobs, "a", &text(&sample("a", &["crawl", "1"])), false);
         check(&jobs, "b@de", &text(&sample("b@de", &["other \"quoted\"", "", "ü"])), true);
         let mut another = sample("c", &["crawl"]);
@@ -186,7 +169,7 @@ mod tests {
     #[test]
     fn what_is_not_as_we_write_it_is_read_the_long_way() {
         let jobs = SimilarJobs::default();
-        let plain = definition::stored(&sample("a", &["crawl"])).definition;
+        let plain = definition::to_text(&sample("a", &["crawl"])).definition;
         check(&jobs, "a", &plain, false);
         // Stored under another key than it says.
         check(&jobs, "b", &plain, false);

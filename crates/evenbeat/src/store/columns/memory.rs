@@ -1,4 +1,4 @@
-//! What is remembered of a job, column by column.
+//! The state of a job as columns of the table `memory`.
 
 use std::sync::Arc;
 
@@ -8,15 +8,17 @@ use evenbeat_core::job::{Extra, Extras, JobState, Owner, Pause, PausedBy};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::schedule::{Choices, Placement};
 use evenbeat_core::time::Timestamp;
-use evenbeat_core::value::{Table, Value};
+use evenbeat_core::value::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
 
-use super::{number, small_number, stored_number};
-use crate::store::word::Word;
-use crate::value_json as json;
+use super::{lenient, number, small_number, stored_number};
+use crate::store::keyword::Keyword;
+use crate::value_json::{from_json, to_json};
 
-/// A job's memory, as the columns of `memory` from `created_at` on.
+/// The columns of `memory` from `created_at` on.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "named like the columns, and those like the fields of a memory")]
+#[expect(missing_docs, reason = "named like the columns, and those like the fields of a state")]
 pub struct MemoryColumns {
     pub created_at: i64,
     pub placed_at: Option<i64>,
@@ -48,7 +50,7 @@ pub struct MemoryColumns {
 }
 
 impl MemoryColumns {
-    /// A memory as columns. Its owner too, though stores write that by themselves.
+    /// A state as columns. That includes the owner, although stores set it themselves.
     pub fn of(state: &JobState) -> MemoryColumns {
         let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
         let estimate = state.estimate.as_ref().map(Estimate::to_stored);
@@ -84,8 +86,8 @@ impl MemoryColumns {
         }
     }
 
-    /// The memory that the columns say. What cannot be is left out: a memory with a gap can go on, a fleet
-    /// that does not start cannot.
+    /// The state, read back. Values that cannot be read are left out: a state with a gap is better than a fleet that
+    /// does not start.
     pub fn state(self) -> JobState {
         let at = |millis: Option<i64>| millis.map(Timestamp::from_millis);
         let mut state = JobState::new(Timestamp::from_millis(self.created_at));
@@ -127,8 +129,8 @@ impl MemoryColumns {
     }
 }
 
-/// Both counts of failures are one number: those that a blackout caused stand in its upper half, which is 0
-/// for almost every job. A fleet of a million jobs has no column for what is so rare.
+/// Both counts of failures in one number. Its upper half counts those caused by blackouts, which is 0 for almost every
+/// job: too rare for a column of its own in a fleet of a million jobs.
 fn failures_to_number(state: &JobState) -> i64 {
     (i64::from(state.blackout_failures) << u32::BITS) | i64::from(state.failure_count)
 }
@@ -139,61 +141,71 @@ fn failures_from_number(stored: i64) -> (u32, u16) {
     (small_number(stored & i64::from(u32::MAX)), by_blackout)
 }
 
-fn extras_to_text(extras: &Extras) -> Option<String> {
-    if extras.is_empty() {
-        return None;
+/// An extra as JSON.
+#[derive(Deserialize, Serialize)]
+struct ExtraText {
+    attempt: i64,
+    due_at: i64,
+    id: String,
+    kind: String,
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    last_outcome: Option<String>,
+    losses: i64,
+    not_before: i64,
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    params: Option<Map<String, Json>>,
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    requested_in: Option<i64>,
+}
+
+impl ExtraText {
+    fn of(extra: &Extra) -> ExtraText {
+        let param = |(name, value): (&String, &Value)| (name.clone(), to_json(value));
+        ExtraText {
+            attempt: extra.attempt.into(),
+            due_at: extra.due_at.as_millis(),
+            id: format!("{:032x}", extra.id.0),
+            kind: extra.kind.keyword().to_owned(),
+            last_outcome: extra.last_outcome.map(|it| it.keyword().to_owned()),
+            losses: extra.losses.into(),
+            not_before: extra.not_before.as_millis(),
+            params: extra.params.as_ref().map(|params| params.iter().map(param).collect()),
+            requested_in: extra.requested_in.map(stored_number),
+        }
     }
-    let number = |number: u32| Value::Int(number.into());
-    let extra = |it: &Extra| {
-        let mut table = Table::from([
-            ("id".to_owned(), Value::Text(format!("{:032x}", it.id.0))),
-            ("due_at".to_owned(), Value::Int(it.due_at.as_millis())),
-            ("kind".to_owned(), Value::Text(it.kind.word().to_owned())),
-            ("attempt".to_owned(), number(it.attempt)),
-            ("losses".to_owned(), number(it.losses)),
-            ("not_before".to_owned(), Value::Int(it.not_before.as_millis())),
-        ]);
-        if let Some(outcome) = it.last_outcome {
-            table.insert("last_outcome".to_owned(), Value::Text(outcome.word().to_owned()));
-        }
-        if let Some(epoch) = it.requested_in {
-            table.insert("requested_in".to_owned(), Value::Int(stored_number(epoch)));
-        }
-        if let Some(params) = &it.params {
-            table.insert("params".to_owned(), Value::Table(Table::clone(params)));
-        }
-        Value::Table(table)
-    };
-    Some(json::to_json(&Value::List(extras.iter().map(extra).collect())).to_string())
+
+    fn extra(self) -> Option<Extra> {
+        let param = |(name, value): (String, Json)| (name, from_json(value));
+        Some(Extra {
+            id: ExtraId(u128::from_str_radix(&self.id, 16).ok()?),
+            due_at: Timestamp::from_millis(self.due_at),
+            kind: Trigger::from_keyword(&self.kind)?,
+            attempt: small_number(self.attempt),
+            losses: small_number(self.losses),
+            last_outcome: self.last_outcome.as_deref().and_then(Outcome::from_keyword),
+            not_before: Timestamp::from_millis(self.not_before),
+            params: self.params.map(|params| Arc::new(params.into_iter().map(param).collect())),
+            requested_in: self.requested_in.map(number),
+        })
+    }
 }
 
+fn extras_to_text(extras: &Extras) -> Option<String> {
+    let extras: Vec<ExtraText> = extras.iter().map(ExtraText::of).collect();
+    (!extras.is_empty()).then(|| json!(extras).to_string())
+}
+
+/// Extras that cannot be read are left out.
 fn extras_from_text(text: &str) -> Extras {
-    let Ok(parsed) = serde_json::from_str(text) else { return Extras::default() };
-    let Value::List(them) = json::from_json(parsed) else { return Extras::default() };
-    them.iter().filter_map(Value::as_table).filter_map(extra).collect::<Vec<_>>().into()
-}
-
-fn extra(table: &Table) -> Option<Extra> {
-    let number = |name: &str| match table.get(name) {
-        Some(Value::Int(number)) => Some(*number),
-        _ => None,
-    };
-    let text = |name: &str| table.get(name).and_then(Value::as_text);
-    Some(Extra {
-        id: ExtraId(u128::from_str_radix(text("id")?, 16).ok()?),
-        due_at: Timestamp::from_millis(number("due_at")?),
-        kind: Trigger::of_word(text("kind")?)?,
-        attempt: small_number(number("attempt")?),
-        losses: small_number(number("losses")?),
-        last_outcome: text("last_outcome").and_then(Outcome::of_word),
-        not_before: Timestamp::from_millis(number("not_before")?),
-        params: table.get("params").and_then(Value::as_table).map(|it| Arc::new(it.clone())),
-        requested_in: number("requested_in").map(super::number),
-    })
+    let extras: Vec<Json> = serde_json::from_str(text).unwrap_or_default();
+    let extra = |json: Json| serde_json::from_value::<ExtraText>(json).ok()?.extra();
+    extras.into_iter().filter_map(extra).collect::<Vec<_>>().into()
 }
 
 #[cfg(test)]
 mod tests {
+    use evenbeat_core::value::Table;
+
     use super::*;
 
     fn rich() -> JobState {
@@ -237,6 +249,27 @@ mod tests {
         let plain = JobState::new(Timestamp::from_millis(5));
         assert_eq!(MemoryColumns::of(&plain).state(), plain);
         assert_eq!(MemoryColumns::of(&rich()).state(), rich());
+    }
+
+    #[test]
+    fn extras_are_stored_in_this_form() {
+        let stored = concat!(
+            r#"[{"attempt":0,"due_at":19,"id":"ffffffffffffffffffffffffffffffff","kind":"manual","#,
+            r#""last_outcome":"failed","losses":0,"not_before":19,"params":{"a":0.1},"requested_in":24},"#,
+            r#"{"attempt":0,"due_at":20,"id":"00000000000000000000000000000002","kind":"backfill","#,
+            r#""losses":0,"not_before":21}]"#
+        );
+        assert_eq!(MemoryColumns::of(&rich()).extras.as_deref(), Some(stored));
+        assert_eq!(MemoryColumns::of(&JobState::new(Timestamp::UNIX_EPOCH)).extras, None);
+    }
+
+    #[test]
+    fn an_extra_with_a_wrong_field_is_read_without_it() {
+        let text = r#"[{"attempt":-1,"due_at":20,"id":"2","kind":"backfill","last_outcome":7,"losses":0,
+            "not_before":21,"params":[],"requested_in":"x","unknown":1}, {"id":"3"}, null]"#;
+        let expected = Extra::backfill(ExtraId(2), Timestamp::from_millis(20), Timestamp::from_millis(21));
+        let columns = MemoryColumns { extras: Some(text.to_owned()), ..MemoryColumns::of(&rich()) };
+        assert_eq!(columns.state().extras, Extras::from(vec![expected]));
     }
 
     #[test]

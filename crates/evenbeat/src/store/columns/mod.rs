@@ -1,10 +1,14 @@
 //! Rows as plain values, one for each column: the same for both databases.
 //!
-//! Instants and lengths are milliseconds in 64 bits, numbers are 64 bits, ids are the 128 bits of a UUID.
+//! Instants and durations are milliseconds in 64 bits, numbers are 64 bits, ids are the 128 bits of a UUID. A few
+//! columns hold JSON. Its fields are in alphabetical order, so that equal values are equal texts.
 
 mod memory;
 mod run;
 mod session;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use serde_json::Value as Json;
 
 pub use memory::MemoryColumns;
 pub use run::{
@@ -13,12 +17,12 @@ pub use run::{
 };
 pub use session::{pools_from_text, pools_to_text, timings_from_text, timings_to_text};
 
-/// A number that never comes near the limit of what a database can hold.
+/// A number as a database stores it. None of ours comes near the limit.
 pub fn stored_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The same, read back.
+/// A number, read back.
 pub fn number(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or(0)
 }
@@ -26,4 +30,9 @@ pub fn number(stored: i64) -> u64 {
 /// A small number, read back.
 pub fn small_number(stored: i64) -> u32 {
     u32::try_from(stored.max(0)).unwrap_or(u32::MAX)
+}
+
+/// Reads a JSON field. A value of the wrong type counts as missing: the rest of a row is worth more than none of it.
+fn lenient<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(field: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Json::deserialize(field)?).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! A run, column by column.
+//! A run as columns.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use evenbeat_core::occurrence::{Due, Serves};
 use evenbeat_core::run::{EndDetail, EndReason, Outcome, RunReport, Trigger};
 use evenbeat_core::store::{CounterKey, LateResult, RunEnded, RunPhase, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_core::value::{Table, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
 
-use super::{number, small_number, stored_number};
-use crate::store::word::{OpenPhase, ServesKind};
-use crate::value_json as json;
+use super::{lenient, number, small_number, stored_number};
+use crate::store::keyword::{OpenPhase, ServesKind};
+use crate::value_json::{from_json, from_text, to_json, to_text};
 
 /// What a run serves, as the columns from `due_at` to `params`.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +29,7 @@ pub struct DueColumns {
 }
 
 impl DueColumns {
-    /// What is to be served, as columns.
+    /// An occurrence as columns.
     pub fn of(due: &Due) -> DueColumns {
         DueColumns {
             due_at: due.due_at.as_millis(),
@@ -41,11 +42,11 @@ impl DueColumns {
             },
             losses: due.losses.into(),
             last_outcome: due.last_outcome,
-            params: due.params.as_ref().map(|params| json::to_text(params)),
+            params: due.params.as_ref().map(|params| to_text(params)),
         }
     }
 
-    /// What the columns say.
+    /// The occurrence, read back.
     pub fn due(self) -> Due {
         Due {
             due_at: Timestamp::from_millis(self.due_at),
@@ -58,12 +59,12 @@ impl DueColumns {
             },
             losses: small_number(self.losses),
             last_outcome: self.last_outcome,
-            params: self.params.and_then(|text| json::from_text(&text)).map(Arc::new),
+            params: self.params.and_then(|text| from_text(&text)).map(Arc::new),
         }
     }
 }
 
-/// A run as columns: an open one from `open_run`, one that is over from `run`.
+/// A run as columns: open runs are in `open_run`, ended ones in `run`.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct RunColumns {
@@ -71,7 +72,7 @@ pub struct RunColumns {
     pub key: JobKey,
     pub session_id: u128,
     pub fence: i64,
-    /// Of an open run; [`RunColumns::ended`] says the rest.
+    /// The phase of an open run. Ended runs have [`RunColumns::ended`].
     pub phase: OpenPhase,
     pub due: DueColumns,
     pub claimed_at: i64,
@@ -82,7 +83,7 @@ pub struct RunColumns {
     pub report: Option<String>,
 }
 
-/// What is known of the end of a run.
+/// The columns that only ended runs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct EndedColumns {
@@ -95,7 +96,7 @@ pub struct EndedColumns {
 }
 
 impl RunColumns {
-    /// The run that the columns say.
+    /// The run, read back.
     pub fn row(self) -> RunRow {
         let at = Timestamp::from_millis;
         RunRow {
@@ -122,78 +123,78 @@ impl RunColumns {
     }
 }
 
-/// What a run reported and what is known of its end, as text; none for most runs. What is not known is left out.
+/// The report of a run as JSON. Fields without a value are left out.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct ReportText {
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "std::ops::Not::not")]
+    ignored_term: bool,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    last_error_line: Option<String>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    left_behind: Vec<String>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    limit: Option<String>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    output_cut: Option<i64>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Map::is_empty")]
+    result: Map<String, Json>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    signal: Option<i64>,
+}
+
+/// What a run reported and how it ended, as text. Most runs have no report.
 pub fn report_to_text(report: Option<&RunReport>) -> Option<String> {
     let RunReport { error, result, end } = report?;
-    let text = |text: &String| Value::Text(text.clone());
-    let fields = [
-        ("error", error.as_ref().map(text)),
-        ("result", (!result.is_empty()).then(|| Value::Table(result.clone()))),
-        ("signal", end.signal.map(|it| Value::Int(it.into()))),
-        ("reason", end.reason.map(|it| Value::Text(it.as_str().to_owned()))),
-        ("limit", end.limit.as_ref().map(text)),
-        ("ignored_term", end.ignored_term.then_some(Value::Bool(true))),
-        (
-            "left_behind",
-            (!end.left_behind.is_empty()).then(|| Value::List(end.left_behind.iter().map(text).collect())),
-        ),
-        ("output_cut", (0 < end.output_cut).then(|| Value::Int(stored_number(end.output_cut)))),
-        ("last_error_line", end.last_error_line.as_ref().map(text)),
-    ];
-    let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Some(json::to_text(&known.collect()))
+    let text = ReportText {
+        error: error.clone(),
+        ignored_term: end.ignored_term,
+        last_error_line: end.last_error_line.clone(),
+        left_behind: end.left_behind.clone(),
+        limit: end.limit.clone(),
+        output_cut: (0 < end.output_cut).then(|| stored_number(end.output_cut)),
+        reason: end.reason.map(|it| it.as_str().to_owned()),
+        result: result.iter().map(|(name, value)| (name.clone(), to_json(value))).collect(),
+        signal: end.signal.map(i64::from),
+    };
+    Some(json!(text).to_string())
 }
 
-/// The same back. What cannot be read is not known.
+/// A report, read back. Fields that cannot be read are left out.
 pub fn report_from_text(text: &str) -> Option<RunReport> {
-    let mut known = json::from_text(text)?;
-    let result = match known.remove("result") {
-        Some(Value::Table(result)) => result,
-        _ => Table::default(),
-    };
-    let mut text = |name: &str| match known.remove(name) {
-        Some(Value::Text(text)) => Some(text),
-        _ => None,
-    };
-    let (error, limit, last_error_line) = (text("error"), text("limit"), text("last_error_line"));
-    let reason = text("reason").and_then(|it| EndReason::named(&it));
-    let whole = |value: Option<&Value>| if let Some(Value::Int(it)) = value { Some(*it) } else { None };
-    let name = |it: &Value| if let Value::Text(name) = it { Some(name.clone()) } else { None };
-    let left_behind = match known.get("left_behind") {
-        Some(Value::List(names)) => names.iter().filter_map(name).collect(),
-        _ => Vec::new(),
-    };
+    let fields: Map<String, Json> = serde_json::from_str(text).ok()?;
+    let text: ReportText = serde_json::from_value(Json::Object(fields)).ok()?;
     let end = EndDetail {
-        signal: whole(known.get("signal")).and_then(|it| i32::try_from(it).ok()),
-        reason,
-        limit,
-        ignored_term: known.get("ignored_term") == Some(&Value::Bool(true)),
-        left_behind,
-        output_cut: whole(known.get("output_cut")).map_or(0, number),
-        last_error_line,
+        signal: text.signal.and_then(|it| i32::try_from(it).ok()),
+        reason: text.reason.as_deref().and_then(EndReason::named),
+        limit: text.limit,
+        ignored_term: text.ignored_term,
+        left_behind: text.left_behind,
+        output_cut: text.output_cut.map_or(0, number),
+        last_error_line: text.last_error_line,
     };
-    Some(RunReport { error, result, end })
+    let result = text.result.into_iter().map(|(name, value)| (name, from_json(value))).collect();
+    Some(RunReport { error: text.error, result, end })
 }
 
-/// The counters that a run holds, as text; none for most runs.
+/// The counters that a run holds, as text. Most runs hold none.
 pub fn takes_to_text(takes: &[CounterKey]) -> Option<String> {
-    let pair = |it: &CounterKey| {
-        Value::List(vec![Value::Text(it.kind().to_owned()), Value::Text(it.key().to_owned())])
-    };
-    (!takes.is_empty()).then(|| json::to_json(&Value::List(takes.iter().map(pair).collect())).to_string())
+    let pairs: Vec<(&str, &str)> = takes.iter().map(|it| (it.kind(), it.key())).collect();
+    (!pairs.is_empty()).then(|| json!(pairs).to_string())
 }
 
-/// The same, read back.
+/// The counters that a run holds, read back. Those that cannot be read are left out.
 pub fn takes_from_text(text: &str) -> Vec<CounterKey> {
-    let Ok(Value::List(pairs)) = serde_json::from_str(text).map(json::from_json) else { return Vec::new() };
-    let counter = |pair: &Value| match pair {
-        Value::List(pair) => match pair.as_slice() {
-            [Value::Text(kind), Value::Text(key)] => counter_of(kind, key),
-            _ => None,
-        },
-        _ => None,
+    let pairs: Vec<Json> = serde_json::from_str(text).unwrap_or_default();
+    let counter = |pair: Json| {
+        let (kind, key): (String, String) = serde_json::from_value(pair).ok()?;
+        counter_of(&kind, &key)
     };
-    pairs.iter().filter_map(counter).collect()
+    pairs.into_iter().filter_map(counter).collect()
 }
 
 /// The counter of a kind and a key, as they are stored.
@@ -208,6 +209,8 @@ pub fn counter_of(kind: &str, key: &str) -> Option<CounterKey> {
 
 #[cfg(test)]
 mod tests {
+    use evenbeat_core::value::Value;
+
     use super::*;
 
     #[test]
@@ -229,6 +232,44 @@ mod tests {
     }
 
     #[test]
+    fn a_report_is_stored_in_this_form() {
+        let empty = RunReport::default();
+        let full = RunReport {
+            error: Some("no \"disk\"".to_owned()),
+            result: [("n".to_owned(), Value::Int(3))].into(),
+            end: EndDetail {
+                signal: Some(9),
+                reason: Some(EndReason::TimeLimit),
+                limit: Some("1h".to_owned()),
+                ignored_term: true,
+                left_behind: vec!["sh".to_owned()],
+                output_cut: u64::MAX,
+                last_error_line: Some("oops".to_owned()),
+            },
+        };
+        let stored = concat!(
+            r#"{"error":"no \"disk\"","ignored_term":true,"last_error_line":"oops","left_behind":["sh"],"#,
+            r#""limit":"1h","output_cut":9223372036854775807,"reason":"time_limit","result":{"n":3},"signal":9}"#
+        );
+        assert_eq!(report_to_text(Some(&full)).as_deref(), Some(stored));
+        assert_eq!(report_to_text(Some(&empty)).as_deref(), Some("{}"));
+        assert_eq!(report_to_text(None), None);
+        let read = RunReport { end: EndDetail { output_cut: number(i64::MAX), ..full.end.clone() }, ..full };
+        assert_eq!(report_from_text(stored), Some(read));
+        assert_eq!(report_from_text("{}"), Some(empty));
+    }
+
+    #[test]
+    fn a_report_with_wrong_fields_is_read_without_them() {
+        let text = r#"{"error":"x","ignored_term":1,"left_behind":7,"limit":null,"output_cut":-1,
+            "reason":"new","result":[],"signal":99999999999,"unknown":1}"#;
+        let read = RunReport { error: Some("x".to_owned()), ..RunReport::default() };
+        assert_eq!(report_from_text(text), Some(read));
+        assert_eq!(report_from_text("[]"), None);
+        assert_eq!(report_from_text("{"), None);
+    }
+
+    #[test]
     fn the_counters_of_a_run_come_back() {
         let takes = [
             CounterKey::Name("a\"b".into()),
@@ -236,7 +277,13 @@ mod tests {
             CounterKey::Tenant("acme".parse().unwrap()),
         ];
         assert_eq!(takes_from_text(&takes_to_text(&takes).unwrap()), takes);
+        assert_eq!(
+            takes_to_text(&takes).unwrap(),
+            r#"[["name","a\"b"],["site","shop"],["tenant","acme"]]"#,
+            "the stored form"
+        );
         assert_eq!(takes_to_text(&[]), None);
         assert_eq!(takes_from_text("[[\"moon\", \"x\"], 1]"), []);
+        assert_eq!(takes_from_text("[[\"name\", \"x\"], 1]"), [CounterKey::Name("x".into())]);
     }
 }

@@ -1,30 +1,25 @@
-//! What sessions say of themselves, as text.
+//! The columns of a session that hold JSON.
 
 use std::collections::BTreeMap;
 
 use evenbeat_core::ids::Pool;
 use evenbeat_core::lease::{Timings, TimingsSpec};
 use evenbeat_core::time::Duration;
-use evenbeat_core::value::{Table, Value};
+use serde_json::{Value as Json, json};
 
 use super::small_number;
-use crate::value_json as json;
 
-/// What a session can carry, as text.
+/// The units that a session has in each pool, as text.
 pub fn pools_to_text(pools: &BTreeMap<Pool, u32>) -> String {
-    json::to_text(
-        &pools.iter().map(|(pool, units)| (pool.as_str().to_owned(), Value::Int((*units).into()))).collect(),
-    )
+    let pools: BTreeMap<&str, u32> = pools.iter().map(|(pool, units)| (pool.as_str(), *units)).collect();
+    json!(pools).to_string()
 }
 
-/// The same, read back.
+/// The units of each pool, read back. Pools that cannot be read are left out.
 pub fn pools_from_text(text: &str) -> BTreeMap<Pool, u32> {
-    let pools = json::from_text(text).unwrap_or_default();
-    let pool = |(name, units): (&String, &Value)| match units {
-        Value::Int(units) => Some((name.parse().ok()?, small_number(*units))),
-        _ => None,
-    };
-    pools.iter().filter_map(pool).collect()
+    let pools: BTreeMap<String, Json> = serde_json::from_str(text).unwrap_or_default();
+    let pool = |(name, units): (String, Json)| Some((name.parse().ok()?, small_number(units.as_i64()?)));
+    pools.into_iter().filter_map(pool).collect()
 }
 
 macro_rules! timings_fields {
@@ -35,24 +30,19 @@ macro_rules! timings_fields {
     };
 }
 
-/// The timings that a cluster goes by, as text.
+/// The timings of a cluster, as text.
 pub fn timings_to_text(timings: &Timings) -> String {
     let spec: TimingsSpec = timings.spec();
-    macro_rules! table {
-        ($($field:ident)*) => {
-            Table::from([$((stringify!($field).to_owned(), Value::Int(spec.$field.as_millis()))),*])
-        };
+    macro_rules! millis {
+        ($($field:ident)*) => { BTreeMap::from([$((stringify!($field), spec.$field.as_millis())),*]) };
     }
-    json::to_text(&timings_fields!(table))
+    json!(timings_fields!(millis)).to_string()
 }
 
-/// The same, read back; none if they cannot be.
+/// The timings of a cluster, read back. Returns None if one is missing or they are not valid together.
 pub fn timings_from_text(text: &str) -> Option<Timings> {
-    let table = json::from_text(text)?;
-    let length = |name: &str| match table.get(name) {
-        Some(Value::Int(millis)) => Some(Duration::from_millis(*millis)),
-        _ => None,
-    };
+    let millis: BTreeMap<String, Json> = serde_json::from_str(text).ok()?;
+    let length = |name: &str| Some(Duration::from_millis(millis.get(name)?.as_i64()?));
     macro_rules! spec {
         ($($field:ident)*) => { TimingsSpec { $($field: length(stringify!($field))?),* } };
     }
@@ -70,11 +60,18 @@ mod tests {
             assert_eq!(timings_from_text(&timings_to_text(&timings)), Some(timings));
         }
         assert_eq!(timings_from_text("{}"), None);
+        let stored = concat!(
+            r#"{"attempt":3000,"backoff_cap":5000,"freeze_bound":2000,"gap":10000,"heartbeat":5000,"#,
+            r#""probe":5000,"quarantine":45000,"self_fence":20000,"stop_bound":5000,"window":45000}"#
+        );
+        assert_eq!(timings_to_text(&Timings::new(TimingsSpec::DEFAULT).unwrap()), stored);
     }
 
     #[test]
     fn pools_come_back() {
         let pools = BTreeMap::from([(Pool::default_pool(), 8), ("browser".parse().unwrap(), 2)]);
+        assert_eq!(pools_to_text(&pools), r#"{"browser":2,"default":8}"#, "the stored form");
         assert_eq!(pools_from_text(&pools_to_text(&pools)), pools);
+        assert_eq!(pools_from_text(r#"{"browser":-1,"default":"8","no such name!":1}"#).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The same store for callers that wait: tests and tools.
+//! A blocking version of the store, for tests and tools.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use tokio::runtime::Runtime;
 
 use super::PgStore;
 
-/// A store whose calls block; not to be used from within a runtime.
+/// A store whose calls block. Must not be used inside a runtime.
 #[derive(Clone, Debug)]
 pub struct BlockingStore {
     /// The store.
     pub store: PgStore,
-    /// What its connections live on.
+    /// The runtime of its connections.
     pub runtime: Arc<Runtime>,
 }
 

@@ -1,22 +1,22 @@
-//! Looks through all tables for what should not be there. It changes nothing; a recount mends counters.
+//! Checks all tables. It changes nothing; a recount repairs counters.
 
 use std::time::Duration;
 
 use evenbeat_core::store::StoreDown;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
+use super::connect::ConnectionUse;
+use super::error::PgError;
 use super::rows::counter_row;
-use super::tx::Tx;
-use crate::store::check::{CheckReport, TOLD_MAX, wrong_counters};
+use super::transaction::Transaction;
+use crate::store::check::{CheckReport, FINDINGS_MAX, wrong_counters};
 use crate::store::columns::takes_from_text;
 use crate::store::definition;
 
-/// A large store is not looked through within a heartbeat.
+/// Checking a large store takes longer than a normal call.
 const DEADLINE: Duration = Duration::from_mins(30);
 
-/// Rows that should not be: each query gives one text for each of them.
+/// Queries for rows that must not exist. Each returns a text per row.
 const MUST_BE_EMPTY: [(&str, &str); 9] = [
     (
         "job has no memory",
@@ -56,10 +56,10 @@ const MUST_BE_EMPTY: [(&str, &str); 9] = [
 ];
 
 impl PgStore {
-    /// Looks through everything, as it is at one moment, while others go on.
+    /// Checks a snapshot of everything while others use the store.
     pub async fn check(&self) -> Result<CheckReport, StoreDown> {
         self.within(DEADLINE, async {
-            let tx = Tx::new(self, Lane::Read).await?;
+            let tx = Transaction::new(self, ConnectionUse::Read).await?;
             let report = check(&tx).await?;
             tx.give_back();
             Ok(report)
@@ -68,11 +68,11 @@ impl PgStore {
     }
 }
 
-async fn check(tx: &Tx) -> Result<CheckReport, Fail> {
+async fn check(tx: &Transaction) -> Result<CheckReport, PgError> {
     tx.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0").await?;
     let mut findings = Vec::new();
     for (what, sql) in MUST_BE_EMPTY {
-        for row in tx.query_once(&format!("{sql} LIMIT {TOLD_MAX}"), &[]).await? {
+        for row in tx.query_once(&format!("{sql} LIMIT {FINDINGS_MAX}"), &[]).await? {
             findings.push(format!("{what}: {}", row.try_get::<_, String>(0)?));
         }
     }
@@ -92,7 +92,7 @@ async fn check(tx: &Tx) -> Result<CheckReport, Fail> {
 }
 
 /// Jobs whose definition cannot be read, page by page.
-async fn unreadable(tx: &Tx) -> Result<Vec<String>, Fail> {
+async fn unreadable(tx: &Transaction) -> Result<Vec<String>, PgError> {
     let (mut findings, mut after) = (Vec::new(), 0_i64);
     loop {
         let sql = format!(
@@ -103,7 +103,7 @@ async fn unreadable(tx: &Tx) -> Result<Vec<String>, Fail> {
         after = last.try_get(0)?;
         for row in &rows {
             if let Err(unreadable) = definition::job(row.try_get(2)?)
-                && findings.len() < TOLD_MAX
+                && findings.len() < FINDINGS_MAX
             {
                 let key: &str = row.try_get(1)?;
                 findings.push(format!("job {key} cannot be read ({}); edit it", unreadable.why));

@@ -1,4 +1,4 @@
-//! Which server, and how patiently.
+//! The server, and the settings of connections to it.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,32 +14,32 @@ use super::tls::{Tls, TlsError};
 pub struct PgConfig {
     pub(super) server: Config,
     pub(super) tls: Tls,
-    /// How long one call may take, connecting included; then its connection is dropped. R of the timings.
+    /// How long one call may take, including connecting. Then its connection is dropped. R of the timings.
     pub deadline: Duration,
-    /// How many connections there are for runs that are opened and ended; as many for what else is written, and half as
-    /// many for what is only looked at. The beat has one of its own.
+    /// The number of connections for claims and ends. There are as many for other writes, and half as many for reads.
+    /// The heartbeat has its own.
     pub n_connections: usize,
-    /// Whether something between here and the server hands out another connection for each transaction, as
-    /// PgBouncer does in transaction mode: nothing is kept from one transaction to the next.
+    /// Whether a pooler gives each transaction another connection, as PgBouncer does in transaction mode. Then
+    /// nothing can be kept between transactions.
     pub is_pooled: bool,
 }
 
-/// What is wrong with the address of a server.
+/// Why the address of a server is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum PgConfigError {
-    /// It is no address.
+    /// It cannot be parsed.
     #[error(
         "the address of the PostgreSQL server is not valid: {0} (write `postgres://user@host:5432/name`)"
     )]
     Address(#[from] tokio_postgres::Error),
-    /// A part that stands for a choice says something else.
+    /// A parameter does not have one of its possible values.
     #[error("`{name}={value}` in the address of the PostgreSQL server must be one of {choices}")]
     Choice {
-        /// Which part.
+        /// The parameter.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
-        /// What it may say.
+        /// The possible values.
         choices: &'static str,
     },
     /// Encryption cannot be set up.
@@ -49,15 +49,15 @@ pub enum PgConfigError {
 
 const DEADLINE: Duration = Duration::from_secs(3);
 const N_CONNECTIONS: usize = 8;
-/// A connection on which nothing was heard for this long is asked whether it is still there.
+/// Silent connections are probed after this time.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 const APPLICATION_NAME: &str = "evenbeat";
 
-/// How the server is to find the rows of a batch, whatever it thinks of the sizes of tables: each by its index, in the
-/// order in which they are named, so that locks are taken in that order. A plan is made once: a table that was empty
-/// then may be large now.
+/// Makes the server find the rows of a batch by index, in the order of the batch, so that locks are taken in that
+/// order. It must not depend on the sizes of tables: a plan is made once, and a table that was empty then may be
+/// large now.
 const ONE_BY_ONE: [(&str, &str); 5] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_hashjoin", "off"),
@@ -67,41 +67,41 @@ const ONE_BY_ONE: [(&str, &str); 5] = [
 ];
 
 impl PgConfig {
-    /// The same with another deadline for each call.
+    /// Sets the deadline of calls.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> PgConfig {
         self.deadline = deadline;
         self
     }
 
-    /// The same with so many connections for what is written.
+    /// Sets the number of connections for claims and ends.
     #[must_use]
     pub fn with_connections(mut self, n_connections: usize) -> PgConfig {
         self.n_connections = n_connections.max(1);
         self
     }
 
-    /// What the server must know, said when a connection begins, or with each transaction if connections are not ours.
+    /// Settings of the session. Behind a pooler they are set for each transaction.
     fn settings(&self) -> [(&'static str, String); 5] {
         let deadline = self.deadline.as_millis().max(1);
         [
-            // A call that was given up here must not go on there.
+            // The server must not continue a call that was given up here.
             ("statement_timeout", deadline.to_string()),
             ("lock_timeout", deadline.to_string()),
             ("idle_in_transaction_session_timeout", deadline.saturating_mul(2).to_string()),
-            // Who has stopped reading holds no locks while an answer waits for it.
+            // A client that has stopped reading must not keep locks.
             ("tcp_user_timeout", deadline.saturating_mul(2).to_string()),
-            // A plan over many days of history looks costly enough to be compiled first, which takes longer than it.
+            // Plans over many partitions look expensive enough to be compiled, which takes longer than running them.
             ("jit", "off".to_owned()),
         ]
     }
 
-    /// How a transaction begins.
+    /// The statement that begins a transaction.
     pub(super) fn begin(&self) -> String {
         self.begin_with(&[])
     }
 
-    /// The same, where rows are found one by one.
+    /// Like [`PgConfig::begin`], for the short path.
     pub(super) fn begin_runs(&self) -> String {
         self.begin_with(&ONE_BY_ONE)
     }
@@ -116,12 +116,12 @@ impl PgConfig {
         format!("BEGIN{settings}{more}")
     }
 
-    /// What is sent to the server when a connection begins.
+    /// The configuration of a connection.
     pub(super) fn connection(&self) -> Config {
         self.connection_with(&[])
     }
 
-    /// The same, where rows are found one by one.
+    /// Like [`PgConfig::connection`], for the short path.
     pub(super) fn connection_for_runs(&self) -> Config {
         self.connection_with(&ONE_BY_ONE)
     }
@@ -140,8 +140,8 @@ impl PgConfig {
     }
 }
 
-/// From an address as libpq knows it, with two parts more: `sslrootcert` names a file of certificates to trust, and
-/// `pgbouncer=true` says that connections are not ours from one transaction to the next.
+/// Parses an address as libpq knows it, with two more parameters: `sslrootcert` is a file of certificates to trust, and
+/// `pgbouncer=true` says that there is a pooler in transaction mode.
 impl FromStr for PgConfig {
     type Err = PgConfigError;
 
@@ -152,7 +152,7 @@ impl FromStr for PgConfig {
         let (ssl_mode, tls) = match said("sslmode").unwrap_or("prefer") {
             "disable" => (SslMode::Disable, Tls::unverified()?),
             "prefer" => (SslMode::Prefer, Tls::unverified()?),
-            // Whoever names certificates wants them used, as with libpq.
+            // With certificates, `require` verifies them, as in libpq.
             "require" if roots.is_none() => (SslMode::Require, Tls::unverified()?),
             "require" | "verify-full" => (SslMode::Require, Tls::verified(roots.as_deref())?),
             other => {
@@ -185,7 +185,7 @@ impl FromStr for PgConfig {
     }
 }
 
-/// The address without the parts that only we understand, and those.
+/// Splits off the parameters that only we understand.
 fn split_ours(address: &str) -> (String, Vec<(String, String)>) {
     let is_ours = |name: &str| matches!(name, "sslmode" | "sslrootcert" | "pgbouncer");
     let mut ours = Vec::new();

@@ -1,11 +1,10 @@
-//! Connections: one pool for runs, one for what else is written and one for what is only looked at, and beside them one
-//! that only the beat uses and one for the watch over others, so that nothing else can keep them waiting.
+//! Connections: one pool for runs, one for other writes, one for reads, and two reserved connections, for heartbeats
+//! and for the watch over other nodes, so that nothing else can delay those.
 //!
-//! A connection goes back to where it came from only when its transaction came to its end. In every other case, a
-//! deadline above all, it is dropped: whatever is still to come on it concerns nobody any more.
+//! A connection is reused only if its transaction has ended. Otherwise, for example when a deadline has passed, it is
+//! dropped, because answers may still be on their way.
 //!
-//! A server may take longer to greet than whoever asks can wait. Then the next one who asks must not begin from the
-//! start, or nobody would ever be served: see [`super::warm`].
+//! A server may take longer to connect than a caller can wait: see [`super::connect_retry`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,139 +15,138 @@ use deadpool_postgres::{
 use tokio_postgres::{Config, SimpleQueryMessage};
 
 use super::config::PgConfig;
+use super::connect_retry::ConnectRetry;
 use super::epoch::REMEMBER;
-use super::fail::{Fail, READ_ONLY};
-use super::warm::Warmer;
+use super::error::{PgError, READ_ONLY};
 
-/// The oldest server that is understood.
+/// The oldest supported version of PostgreSQL.
 const VERSION_MIN: u32 = 15;
-pub(super) const BACKOFF_MIN: Duration = Duration::from_millis(100);
-pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(5);
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// Who asks.
+/// What a connection is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
-    /// Whoever opens and ends runs.
+pub(super) enum ConnectionUse {
+    /// Claims and ends of runs, on the short path.
     Runs,
-    /// Whoever else writes, and whoever must hear of it.
-    Pool,
-    /// Whoever only looks: a page that takes long keeps no claim waiting.
+    /// All other writes, and the feed.
+    Write,
+    /// Reads. A slow page must not delay claims.
     Read,
-    /// The beat alone.
+    /// Heartbeats.
     Beat,
-    /// Who lives, and who is silent.
+    /// The watch over other nodes.
     Watch,
-    /// Hints to others.
-    Nudge,
 }
 
-/// A connection with one purpose, made when it is first needed.
+/// A connection with a single use, opened when it is first needed.
 #[derive(Debug, Default)]
-struct Slot {
+struct ReservedConnection {
     client: Arc<tokio::sync::Mutex<Option<ClientWrapper>>>,
-    warmer: Warmer,
+    retry: ConnectRetry,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ConnectionPool {
     pool: Pool,
-    warmer: Warmer,
+    retry: ConnectRetry,
 }
 
 #[derive(Debug)]
 pub(super) struct Connections {
     config: PgConfig,
-    runs: Shared,
-    pool: Shared,
-    reads: Shared,
-    beat: Slot,
-    watch: Slot,
-    nudge: Slot,
+    runs: ConnectionPool,
+    writes: ConnectionPool,
+    reads: ConnectionPool,
+    beat: ReservedConnection,
+    watch: ReservedConnection,
     backoff: Mutex<Backoff>,
 }
 
 impl Connections {
-    pub(super) fn new(config: &PgConfig) -> Result<Connections, Fail> {
+    pub(super) fn new(config: &PgConfig) -> Result<Connections, PgError> {
         Ok(Connections {
             config: config.clone(),
             runs: pool(config, config.connection_for_runs(), config.n_connections)?,
-            pool: pool(config, config.connection(), config.n_connections)?,
+            writes: pool(config, config.connection(), config.n_connections)?,
             reads: pool(config, config.connection(), config.n_connections.div_ceil(2))?,
-            beat: Slot::default(),
-            watch: Slot::default(),
-            nudge: Slot::default(),
+            beat: ReservedConnection::default(),
+            watch: ReservedConnection::default(),
             backoff: Mutex::default(),
         })
     }
 
-    pub(super) async fn lease(&self, lane: Lane) -> Result<Lease, Fail> {
-        match lane {
-            Lane::Runs => self.pooled(&self.runs).await,
-            Lane::Pool => self.pooled(&self.pool).await,
-            Lane::Read => self.pooled(&self.reads).await,
-            Lane::Beat => self.reserved(&self.beat).await,
-            Lane::Watch => self.reserved(&self.watch).await,
-            Lane::Nudge => self.reserved(&self.nudge).await,
+    pub(super) async fn get(&self, use_for: ConnectionUse) -> Result<TxConnection, PgError> {
+        match use_for {
+            ConnectionUse::Runs => self.pooled(&self.runs).await,
+            ConnectionUse::Write => self.pooled(&self.writes).await,
+            ConnectionUse::Read => self.pooled(&self.reads).await,
+            ConnectionUse::Beat => self.reserved(&self.beat).await,
+            ConnectionUse::Watch => self.reserved(&self.watch).await,
         }
     }
 
-    async fn pooled(&self, Shared { pool, warmer }: &Shared) -> Result<Lease, Fail> {
+    async fn pooled(&self, ConnectionPool { pool, retry }: &ConnectionPool) -> Result<TxConnection, PgError> {
         if let Some(text) = self.backoff.lock().unwrap_or_else(PoisonError::into_inner).refusal() {
-            return Err(Fail::Told(text));
+            return Err(PgError::Text(text));
         }
-        // What was made comes back to the pool, and is there for the next one. In a box, because to connect is a large
-        // future, and this is a part of all others.
+        // A connection that is opened later goes to the pool, for the next caller. Boxed, because the future is large
+        // and part of all others.
         let later = pool.clone();
-        let got = warmer
-            .make(self.config.deadline, Box::pin(pool.get()), move || async move { drop(later.get().await) });
+        let got = retry.connect(self.config.deadline, Box::pin(pool.get()), move || async move {
+            drop(later.get().await);
+        });
         match got.await {
             Ok(object) => {
                 *self.backoff.lock().unwrap_or_else(PoisonError::into_inner) = Backoff::default();
-                Ok(Lease(Some(Held::Pooled(Box::new(object)))))
+                Ok(TxConnection(Some(ConnectionSource::Pooled(Box::new(object)))))
             }
             Err(error) => {
-                let fail = Fail::from(error);
+                let fail = PgError::from(error);
                 self.backoff.lock().unwrap_or_else(PoisonError::into_inner).failed(&fail);
                 Err(fail)
             }
         }
     }
 
-    async fn reserved(&self, Slot { client, warmer }: &Slot) -> Result<Lease, Fail> {
-        let mut slot = Arc::clone(client).lock_owned().await;
-        if slot.as_ref().is_none_or(|client| client.is_closed()) {
-            *slot = None;
+    async fn reserved(
+        &self,
+        ReservedConnection { client, retry }: &ReservedConnection,
+    ) -> Result<TxConnection, PgError> {
+        let mut reserved = Arc::clone(client).lock_owned().await;
+        if reserved.as_ref().is_none_or(|client| client.is_closed()) {
+            *reserved = None;
             let (config, later) = (self.config.clone(), Arc::clone(client));
             let made =
-                warmer.make(self.config.deadline, Box::pin(single(&self.config)), move || async move {
+                retry.connect(self.config.deadline, Box::pin(single(&self.config)), move || async move {
                     let Ok(client) = single(&config).await else { return };
-                    let mut slot = later.lock().await;
-                    if slot.as_ref().is_none_or(|it| it.is_closed()) {
-                        *slot = Some(client);
+                    let mut reserved = later.lock().await;
+                    if reserved.as_ref().is_none_or(|it| it.is_closed()) {
+                        *reserved = Some(client);
                     }
                 });
-            *slot = Some(made.await?);
+            *reserved = Some(made.await?);
         }
-        Ok(Lease(Some(Held::Reserved(slot))))
+        Ok(TxConnection(Some(ConnectionSource::Reserved(reserved))))
     }
 }
 
-/// A connection that is in no pool.
-async fn single(config: &PgConfig) -> Result<ClientWrapper, Fail> {
+/// Opens a connection outside of the pools.
+async fn single(config: &PgConfig) -> Result<ClientWrapper, PgError> {
     let (client, connection) = config.connection().connect(config.tls.connector()).await?;
     let task = tokio::spawn(async move {
-        // How it ended, its client hears.
+        // The client sees how the connection ended.
         drop(connection.await);
     });
     let client = ClientWrapper::new(client, task);
     match check_server(&client, config.is_pooled).await {
         Ok(()) => Ok(client),
-        Err(HookError::Message(text)) => Err(Fail::Told(text.into_owned())),
+        Err(HookError::Message(text)) => Err(PgError::Text(text.into_owned())),
         Err(HookError::Backend(error)) => Err(error.into()),
     }
 }
 
-fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<Shared, Fail> {
+fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<ConnectionPool, PgError> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_config(connection, config.tls.connector(), recycling);
     let is_pooled = config.is_pooled;
@@ -156,13 +154,13 @@ fn pool(config: &PgConfig, connection: Config, n_connections: usize) -> Result<S
         .max_size(n_connections)
         .post_create(Hook::async_fn(move |client, _| Box::pin(check_server(client, is_pooled))))
         .build()
-        .map_err(|error| Fail::Told(error.to_string()))?;
-    Ok(Shared { pool, warmer: Warmer::default() })
+        .map_err(|error| PgError::Text(error.to_string()))?;
+    Ok(ConnectionPool { pool, retry: ConnectRetry::default() })
 }
 
-/// A server that cannot be used is refused before anything is asked of it.
+/// Refuses servers that are too old or read-only.
 async fn check_server(client: &ClientWrapper, is_pooled: bool) -> Result<(), HookError> {
-    // As plain text: the same with and without anything in between.
+    // As plain text, which works with and without a pooler.
     let question = "SELECT current_setting('server_version_num')::int / 10000, \
                     pg_is_in_recovery() OR current_setting('transaction_read_only')::bool";
     let answers = client.simple_query(question).await.map_err(HookError::Backend)?;
@@ -188,7 +186,7 @@ fn refusal(version: u32, is_read_only: bool) -> Option<String> {
     is_read_only.then(|| READ_ONLY.to_owned())
 }
 
-/// Whoever cannot be reached is not asked all the time.
+/// Limits attempts to connect to a server that cannot be reached.
 #[derive(Debug, Default)]
 struct Backoff {
     n_failures: u32,
@@ -197,7 +195,7 @@ struct Backoff {
 }
 
 impl Backoff {
-    fn failed(&mut self, fail: &Fail) {
+    fn failed(&mut self, fail: &PgError) {
         let delay = BACKOFF_MIN.saturating_mul(1 << self.n_failures.min(10)).min(BACKOFF_MAX);
         self.n_failures = self.n_failures.saturating_add(1);
         self.until = Some(Instant::now() + delay);
@@ -212,35 +210,35 @@ impl Backoff {
 
 /// A connection for the time of a transaction.
 #[derive(Debug)]
-pub(super) struct Lease(Option<Held>);
+pub(super) struct TxConnection(Option<ConnectionSource>);
 
 #[derive(Debug)]
-enum Held {
+enum ConnectionSource {
     Pooled(Box<Object>),
     Reserved(tokio::sync::OwnedMutexGuard<Option<ClientWrapper>>),
 }
 
-impl Lease {
-    pub(super) fn client(&self) -> Result<&ClientWrapper, Fail> {
+impl TxConnection {
+    pub(super) fn client(&self) -> Result<&ClientWrapper, PgError> {
         let client = match &self.0 {
-            Some(Held::Pooled(object)) => Some(&***object),
-            Some(Held::Reserved(slot)) => slot.as_ref(),
+            Some(ConnectionSource::Pooled(object)) => Some(&***object),
+            Some(ConnectionSource::Reserved(reserved)) => reserved.as_ref(),
             None => None,
         };
-        client.ok_or_else(|| Fail::Told("the connection was given back already".to_owned()))
+        client.ok_or_else(|| PgError::Text("the connection was given back already".to_owned()))
     }
 
-    /// All that was asked was answered: others may use it.
+    /// Returns the connection for reuse. All of its statements must have been answered.
     pub(super) fn give_back(mut self) {
         drop(self.0.take());
     }
 }
 
-impl Drop for Lease {
+impl Drop for TxConnection {
     fn drop(&mut self) {
         match self.0.take() {
-            Some(Held::Pooled(object)) => drop(Object::take(*object)),
-            Some(Held::Reserved(mut slot)) => *slot = None,
+            Some(ConnectionSource::Pooled(object)) => drop(Object::take(*object)),
+            Some(ConnectionSource::Reserved(mut reserved)) => *reserved = None,
             None => {}
         }
     }
@@ -258,12 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn whoever_cannot_be_reached_is_asked_less_and_less() {
+    fn attempts_to_reach_a_dead_server_get_rare() {
         let mut backoff = Backoff::default();
         assert_eq!(backoff.refusal(), None);
         let mut last = Instant::now();
         for _ in 0..20 {
-            backoff.failed(&Fail::Told("no route".to_owned()));
+            backoff.failed(&PgError::Text("no route".to_owned()));
             let until = backoff.until.unwrap();
             assert!(last < until, "each time later");
             assert!(until <= Instant::now() + BACKOFF_MAX);

@@ -1,7 +1,7 @@
-//! Epochs: which life of the database this is.
+//! Epochs: they change when a failover or a restored backup may have lost commits.
 //!
-//! The server's timeline changes at once when a standby becomes the primary. Whoever sees a timeline that the latest
-//! epoch does not name makes a new epoch, and that one is closed; only the very first is born open.
+//! The server's timeline changes when a standby becomes the primary. A node that finds a timeline other than that of
+//! the latest epoch creates a new epoch, which is closed. Only the first epoch starts open.
 
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::store::StoreDown;
@@ -10,53 +10,53 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
-use super::tx::{Query, Tx, transact};
+use super::connect::ConnectionUse;
+use super::error::PgError;
+use super::transaction::{Statement, Transaction, transact};
 use crate::store::columns::{number, stored_number};
 
-/// To ask for it reads a file each time.
-macro_rules! asked_timeline {
+/// Reads the timeline from the server's files.
+macro_rules! read_timeline {
     () => {
         "(SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) \
           FROM pg_control_system())"
     };
 }
 
-/// The server's timeline. It does not change as long as a connection to a primary lives, so a connection that is ours
+/// The server's timeline. It cannot change while a connection to a primary lives, so without a pooler the connection
 /// remembers it ([`REMEMBER`]).
 macro_rules! timeline {
     () => {
         concat!(
             "coalesce(nullif(current_setting('evenbeat.timeline', true), ''), ",
-            $crate::store::postgres::epoch::asked_timeline!(),
+            $crate::store::postgres::epoch::read_timeline!(),
             ")"
         )
     };
 }
-pub(super) use asked_timeline;
+pub(super) use read_timeline;
 pub(super) use timeline;
 
-/// To be asked when a connection begins; fails on a standby.
+/// Runs when a connection is opened. Fails on a standby.
 pub(super) const REMEMBER: &str =
-    concat!("SELECT set_config('evenbeat.timeline', ", asked_timeline!(), ", false)");
+    concat!("SELECT set_config('evenbeat.timeline', ", read_timeline!(), ", false)");
 
-/// The latest epoch as it is seen by a transaction.
+/// The latest epoch as a transaction sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reign {
+pub(super) struct CurrentEpoch {
     pub(super) epoch: Epoch,
     pub(super) is_open: bool,
     pub(super) now: Timestamp,
 }
 
-impl Reign {
-    /// Whether claims, fencing and releases go through under this epoch.
+impl CurrentEpoch {
+    /// Whether claims, fencing and releases are allowed in this epoch.
     pub(super) fn is_current_and_open(&self, epoch: Epoch) -> bool {
         self.epoch == epoch && self.is_open
     }
 }
 
-pub(super) static REIGN: Query = Query {
+pub(super) static CURRENT_EPOCH: Statement = Statement {
     sql: concat!(
         "SELECT no, is_open, now_ms() FROM epoch \
          WHERE no = (SELECT max(no) FROM epoch) AND timeline = ",
@@ -65,7 +65,7 @@ pub(super) static REIGN: Query = Query {
     types: &[],
 };
 
-static MAKE: Query = Query {
+static MAKE: Statement = Statement {
     sql: concat!(
         "INSERT INTO epoch (no, timeline, is_open, begun_at) \
          SELECT coalesce(max(no), 0) + 1, ",
@@ -78,7 +78,7 @@ static MAKE: Query = Query {
     types: &[],
 };
 
-static ANOTHER: Query = Query {
+static ANOTHER: Statement = Statement {
     sql: concat!(
         "INSERT INTO epoch (no, timeline, is_open, begun_at) \
          SELECT coalesce(max(no), 0) + 1, ",
@@ -88,15 +88,15 @@ static ANOTHER: Query = Query {
     types: &[],
 };
 
-static OPEN: Query = Query {
+static OPEN: Statement = Statement {
     sql: "UPDATE epoch SET is_open = true WHERE no = $1 AND no = (SELECT max(no) FROM epoch) RETURNING no",
     types: &[Type::INT8],
 };
 
-/// What the answer to [`REIGN`] says.
-pub(super) fn reign(rows: &[Row]) -> Result<Reign, Fail> {
-    let row = rows.first().ok_or(Fail::NoEpoch)?;
-    Ok(Reign {
+/// Reads the rows of [`CURRENT_EPOCH`].
+pub(super) fn read_epoch(rows: &[Row]) -> Result<CurrentEpoch, PgError> {
+    let row = rows.first().ok_or(PgError::NoEpoch)?;
+    Ok(CurrentEpoch {
         epoch: Epoch(number(row.try_get(0)?)),
         is_open: row.try_get(1)?,
         now: Timestamp::from_millis(row.try_get(2)?),
@@ -104,19 +104,19 @@ pub(super) fn reign(rows: &[Row]) -> Result<Reign, Fail> {
 }
 
 impl PgStore {
-    /// Opens the current epoch after its quarantine; false if it is not the current one.
+    /// Opens the current epoch after its quarantine. False if it is not the current one.
     pub async fn open_epoch(&self, epoch: Epoch) -> Result<bool, StoreDown> {
-        transact!(self, Lane::Pool, |tx| open(&tx, epoch))
+        transact!(self, ConnectionUse::Write, |tx| open(&tx, epoch))
     }
 
-    /// Begins a new, closed epoch: for a database that was put back from a copy, while no node runs.
+    /// Begins a new, closed epoch: for a database that was restored from a backup, while no node runs.
     pub async fn new_epoch(&self) -> Result<Epoch, StoreDown> {
-        transact!(self, Lane::Pool, |tx| another(&tx))
+        transact!(self, ConnectionUse::Write, |tx| another(&tx))
     }
 
-    /// Makes the epoch of the server's timeline, unless somebody has.
-    pub(super) async fn make_epoch(&self) -> Result<(), Fail> {
-        let tx = Tx::new(self, Lane::Pool).await?;
+    /// Creates the epoch of the server's timeline, unless it exists.
+    pub(super) async fn make_epoch(&self) -> Result<(), PgError> {
+        let tx = Transaction::new(self, ConnectionUse::Write).await?;
         tx.ready(&[&MAKE]).await?;
         tokio::try_join!(biased; tx.begin(), tx.query(&MAKE, []), tx.commit())?;
         tx.give_back();
@@ -124,19 +124,19 @@ impl PgStore {
     }
 }
 
-async fn open(tx: &Tx, epoch: Epoch) -> Result<bool, Fail> {
-    tx.ready(&[&REIGN, &OPEN]).await?;
-    let ((), rows) = tokio::try_join!(biased; tx.begin(), tx.query(&REIGN, []))?;
-    let is_current = reign(&rows)?.epoch == epoch;
+async fn open(tx: &Transaction, epoch: Epoch) -> Result<bool, PgError> {
+    tx.ready(&[&CURRENT_EPOCH, &OPEN]).await?;
+    let ((), rows) = tokio::try_join!(biased; tx.begin(), tx.query(&CURRENT_EPOCH, []))?;
+    let is_current = read_epoch(&rows)?.epoch == epoch;
     let no = stored_number(epoch.0);
     let (opened, ()) = tokio::try_join!(biased; tx.query_if(is_current, &OPEN, [&no]), tx.commit())?;
     Ok(!opened.is_empty())
 }
 
-/// Waits for everybody who has made sure of the epoch and is not done yet: nobody claims under an epoch that is over.
+/// Waits for all transactions that have read the epoch, so that none of them claims in an epoch that is over.
 const WAIT_FOR_READERS: &str = "LOCK TABLE epoch IN ACCESS EXCLUSIVE MODE";
 
-async fn another(tx: &Tx) -> Result<Epoch, Fail> {
+async fn another(tx: &Transaction) -> Result<Epoch, PgError> {
     tx.ready(&[&ANOTHER]).await?;
     let ((), (), rows, ()) = tokio::try_join!(
         biased;
@@ -145,6 +145,6 @@ async fn another(tx: &Tx) -> Result<Epoch, Fail> {
         tx.query(&ANOTHER, []),
         tx.commit(),
     )?;
-    let row = rows.first().ok_or(Fail::Again)?;
+    let row = rows.first().ok_or(PgError::Retry)?;
     Ok(Epoch(number(row.try_get(0)?)))
 }

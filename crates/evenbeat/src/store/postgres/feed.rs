@@ -1,13 +1,13 @@
-//! The feed: how nodes hear of what others wrote.
+//! The feed: how nodes learn what others wrote.
 //!
-//! Each transaction that changes a job leaves its own number in `change`. Numbers are given out when transactions
-//! begin to write and become visible when they commit, in another order. So a reader does not remember how far it has
-//! come, but which transactions it could see: what is new is what was not visible in the snapshot of before and is in
-//! the one of now. A slow transaction is seen when it commits, and nothing is seen twice.
+//! Each transaction that changes a job writes its own number to `change`. Numbers are assigned when transactions
+//! start to write, but they become visible in the order of commits. So a reader does not remember a number, but a
+//! snapshot: new is what the previous snapshot could not see and the current one can. A slow transaction is seen when
+//! it commits, and nothing is seen twice.
 //!
-//! A load of all jobs reads ahead ([`Ahead`]).
+//! A load of all jobs reads ahead ([`Prefetch`]).
 //!
-//! Snapshots are too long for a cursor: the handle keeps them, and a cursor is a token for one.
+//! Snapshots are too long for a cursor. The handle keeps them, and a cursor is a token for one.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -19,21 +19,20 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PgStore;
-use super::ahead::{Ahead, Loaded};
-use super::connect::Lane;
-use super::epoch::{REIGN, reign};
-use super::fail::Fail;
-use super::rows::{Reader, select_news};
-use super::tx::{Query, Tx, transact};
+use super::connect::ConnectionUse;
+use super::epoch::{CURRENT_EPOCH, read_epoch};
+use super::error::PgError;
+use super::prefetch::{Prefetch, PrefetchedPage};
+use super::rows::{RowReader, select_news};
+use super::transaction::{Statement, Transaction, transact};
 
-/// So many readers, or steps of them, are remembered.
+/// Most cursors that are remembered.
 const TOKENS_MAX: usize = 64;
-/// Changes are kept for an hour; who has not asked for nearly as long begins anew.
+/// Changes are kept for an hour. Older cursors start over.
 const TOKEN_AGE_MAX: Duration = Duration::from_mins(50);
 
-/// All jobs by id, and which transactions can be seen. Both tables are told where to begin: else each page reads the
-/// memories from the first one on.
-static LOAD: Query = Query {
+/// Jobs by id. Both tables need the lower bound, or each page would read the table `memory` from its start.
+static LOAD: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_news!(),
@@ -42,11 +41,11 @@ static LOAD: Query = Query {
     ),
     types: &[Type::INT8, Type::INT8],
 };
-static SNAPSHOT: Query = Query { sql: "SELECT pg_current_snapshot()::text", types: &[] };
+static SNAPSHOT: Statement = Statement { sql: "SELECT pg_current_snapshot()::text", types: &[] };
 
-/// What is visible in the second snapshot and was not in the first, each job at its latest change. Nothing below the
-/// first one's horizon can be new: so much of the index is not looked at.
-static NEWS: Query = Query {
+/// Changes that the second snapshot sees and the first does not, each job at its latest change. Nothing below the
+/// horizon of the first can be new, so that part of the index is not read.
+static NEWS: Statement = Statement {
     sql: concat!(
         "WITH fresh AS (\
            SELECT c.job_id, max(c.position) AS position FROM change c \
@@ -63,92 +62,96 @@ static NEWS: Query = Query {
 };
 const POSITION_COLUMN: usize = 34;
 
-/// Whether changes that could not be seen in a snapshot are not kept any more. To be asked after they were looked for.
-static IS_TRIMMED: Query = Query {
+/// Whether changes after a snapshot were trimmed. Must be checked after they were read.
+static IS_TRIMMED: Statement = Statement {
     sql: "SELECT 1 FROM setting WHERE name = 'changes_trimmed_to' \
             AND pg_snapshot_xmin($1::text::pg_snapshot)::text::xid8 <= value::xid8",
     types: &[Type::TEXT],
 };
 
-/// Where a reader stands.
+/// The position of a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stand {
-    /// It reads all jobs, and has come to this id. The feed goes on from what was visible when it began.
+enum ReaderPosition {
+    /// It loads all jobs and has read up to this id. The feed continues from the snapshot in which the load began.
     Loading { began: String, after: i64 },
-    /// It has read all that is visible here.
+    /// It has read everything that this snapshot sees.
     Following { seen: String },
-    /// It reads what is new between two snapshots, and has come to this change.
+    /// It reads the changes between two snapshots, and has read up to this one.
     Paging { seen: String, target: String, after: (String, i64) },
 }
 
 /// The readers of a handle.
 #[derive(Debug, Default)]
-pub(super) struct Readers {
-    tokens: BTreeMap<u64, Token>,
+pub(super) struct FeedReaders {
+    tokens: BTreeMap<u64, CursorToken>,
     n_tokens: u64,
-    /// Of the reader that loaded last.
-    ahead: Option<Ahead>,
+    /// The load of the reader that started last.
+    prefetch: Option<Prefetch>,
 }
 
 #[derive(Debug)]
-struct Token {
-    stand: Stand,
+struct CursorToken {
+    position: ReaderPosition,
     epoch: Epoch,
     since: Instant,
 }
 
-impl Readers {
-    fn stand(&self, cursor: Cursor) -> Option<Stand> {
+impl FeedReaders {
+    fn position(&self, cursor: Cursor) -> Option<ReaderPosition> {
         let token = self.tokens.get(&cursor.position)?;
         let is_known = token.epoch == cursor.epoch && token.since.elapsed() < TOKEN_AGE_MAX;
-        is_known.then(|| token.stand.clone())
+        is_known.then(|| token.position.clone())
     }
 
-    fn give(&mut self, stand: Stand, epoch: Epoch, since: Instant) -> Cursor {
+    fn give(&mut self, position: ReaderPosition, epoch: Epoch, since: Instant) -> Cursor {
         self.n_tokens += 1;
-        self.tokens.insert(self.n_tokens, Token { stand, epoch, since });
+        self.tokens.insert(self.n_tokens, CursorToken { position, epoch, since });
         while TOKENS_MAX < self.tokens.len() {
             self.tokens.pop_first();
         }
         Cursor { epoch, position: self.n_tokens }
     }
 
-    /// Nothing was new: the same cursor stands at a later snapshot now.
-    fn renew(&mut self, cursor: Cursor, stand: Stand, since: Instant) {
+    /// Moves a cursor to a later snapshot, because nothing was new.
+    fn renew(&mut self, cursor: Cursor, position: ReaderPosition, since: Instant) {
         if let Some(token) = self.tokens.get_mut(&cursor.position) {
-            (token.stand, token.since) = (stand, since);
+            (token.position, token.since) = (position, since);
         }
     }
 }
 
-/// A page, and where its reader stands after it.
-struct Page {
+/// A page, and the position after it.
+struct FeedPage {
     epoch: Epoch,
     rows: Vec<JobNews>,
-    next: Stand,
+    next: ReaderPosition,
     is_last: bool,
-    /// Whether something is missing, so that the reader must begin anew.
+    /// Whether changes are missing, so that the reader must start over.
     is_broken: bool,
 }
 
 impl PgStore {
-    /// The jobs that changed since a cursor, oldest change first, each once; all of them if there is no cursor.
+    /// The jobs that changed since a cursor, oldest change first, each once. All jobs without a cursor.
     pub async fn changes(&self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown> {
         let readers = || self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let stand = match since.map(|cursor| readers().stand(cursor)) {
+        let position = match since.map(|cursor| readers().position(cursor)) {
             None => None,
-            Some(Some(stand)) => Some(stand),
+            Some(Some(position)) => Some(position),
             Some(None) => return Ok(Changes::Reset),
         };
-        // Counted from before the question: a token must not seem younger than its snapshot.
+        // Taken before the query: a token must not seem younger than its snapshot.
         let asked_at = Instant::now();
-        let page = match self.page_ahead(stand.as_ref(), most).await? {
+        let page = match self.prefetched_page(position.as_ref(), most).await? {
             Some(page) => page,
             None => {
-                let page =
-                    transact!(self, Lane::Pool, |tx| page(&tx, &self.inner.reader, stand.as_ref(), most))?;
-                if let Stand::Loading { after, .. } = page.next {
-                    readers().ahead = Some(Ahead::start(self, after, most));
+                let page = transact!(self, ConnectionUse::Write, |tx| page(
+                    &tx,
+                    &self.inner.reader,
+                    position.as_ref(),
+                    most
+                ))?;
+                if let ReaderPosition::Loading { after, .. } = page.next {
+                    readers().prefetch = Some(Prefetch::start(self, after, most));
                 }
                 page
             }
@@ -156,8 +159,8 @@ impl PgStore {
         if page.is_broken || since.is_some_and(|it| it.epoch != page.epoch) {
             return Ok(Changes::Reset);
         }
-        let Page { epoch, rows, next, is_last, .. } = page;
-        let is_quiet = rows.is_empty() && matches!(next, Stand::Following { .. });
+        let FeedPage { epoch, rows, next, is_last, .. } = page;
+        let is_quiet = rows.is_empty() && matches!(next, ReaderPosition::Following { .. });
         let next = match since {
             Some(cursor) if is_quiet => {
                 readers().renew(cursor, next, asked_at);
@@ -168,88 +171,101 @@ impl PgStore {
         Ok(Changes::Rows { rows, next, is_last })
     }
 
-    /// The page that is asked for, if it was read ahead. The epoch is that of now all the same.
-    async fn page_ahead(&self, stand: Option<&Stand>, most: usize) -> Result<Option<Page>, StoreDown> {
+    /// The next page, if it was read in advance. The epoch is the current one all the same.
+    async fn prefetched_page(
+        &self,
+        position: Option<&ReaderPosition>,
+        most: usize,
+    ) -> Result<Option<FeedPage>, StoreDown> {
         let readers = || self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Stand::Loading { began, after }) = stand else { return Ok(None) };
-        let taken = readers().ahead.take();
-        let Some(mut ahead) = taken.filter(|it| it.is_at(*after, most)) else { return Ok(None) };
-        let read = self.within(self.inner.config.deadline, async { Ok(ahead.next().await) });
-        let (epoch, loaded) = tokio::join!(async { transact!(self, Lane::Pool, |tx| epoch(&tx)) }, read);
-        let (epoch, Some(Loaded { rows, after })) = (epoch?, loaded?) else { return Ok(None) };
+        let Some(ReaderPosition::Loading { began, after }) = position else { return Ok(None) };
+        let taken = readers().prefetch.take();
+        let Some(mut prefetch) = taken.filter(|it| it.is_at(*after, most)) else { return Ok(None) };
+        let read = self.within(self.inner.config.deadline, async { Ok(prefetch.next().await) });
+        let (epoch, loaded) =
+            tokio::join!(async { transact!(self, ConnectionUse::Write, |tx| epoch(&tx)) }, read);
+        let (epoch, Some(PrefetchedPage { rows, after })) = (epoch?, loaded?) else { return Ok(None) };
         let next = match after {
-            Some(after) => Stand::Loading { began: began.clone(), after },
-            None => Stand::Following { seen: began.clone() },
+            Some(after) => ReaderPosition::Loading { began: began.clone(), after },
+            None => ReaderPosition::Following { seen: began.clone() },
         };
         let is_last = after.is_none();
-        readers().ahead = Some(ahead).filter(|_| !is_last);
-        Ok(Some(Page { epoch, rows, next, is_last, is_broken: false }))
+        readers().prefetch = Some(prefetch).filter(|_| !is_last);
+        Ok(Some(FeedPage { epoch, rows, next, is_last, is_broken: false }))
     }
 }
 
-async fn epoch(tx: &Tx) -> Result<Epoch, Fail> {
-    tx.ready(&[&REIGN]).await?;
-    let ((), reigning, ()) = tokio::try_join!(biased; tx.begin(), tx.query(&REIGN, []), tx.commit())?;
-    Ok(reign(&reigning)?.epoch)
+async fn epoch(tx: &Transaction) -> Result<Epoch, PgError> {
+    tx.ready(&[&CURRENT_EPOCH]).await?;
+    let ((), epoch_rows, ()) =
+        tokio::try_join!(biased; tx.begin(), tx.query(&CURRENT_EPOCH, []), tx.commit())?;
+    Ok(read_epoch(&epoch_rows)?.epoch)
 }
 
-async fn page(tx: &Tx, reader: &Reader, stand: Option<&Stand>, most: usize) -> Result<Page, Fail> {
-    tx.ready(&[&REIGN, &SNAPSHOT, &LOAD, &NEWS, &IS_TRIMMED]).await?;
-    let ((), reigning, snapshot) =
-        tokio::try_join!(biased; tx.begin(), tx.query(&REIGN, []), tx.query(&SNAPSHOT, []))?;
-    let epoch = reign(&reigning)?.epoch;
-    let now: String = snapshot.first().ok_or(Fail::Again)?.try_get(0)?;
-    let (rows, next, is_last) = match stand {
+async fn page(
+    tx: &Transaction,
+    reader: &RowReader,
+    position: Option<&ReaderPosition>,
+    most: usize,
+) -> Result<FeedPage, PgError> {
+    tx.ready(&[&CURRENT_EPOCH, &SNAPSHOT, &LOAD, &NEWS, &IS_TRIMMED]).await?;
+    let ((), epoch_rows, snapshot) =
+        tokio::try_join!(biased; tx.begin(), tx.query(&CURRENT_EPOCH, []), tx.query(&SNAPSHOT, []))?;
+    let epoch = read_epoch(&epoch_rows)?.epoch;
+    let now: String = snapshot.first().ok_or(PgError::Retry)?.try_get(0)?;
+    let (rows, next, is_last) = match position {
         None => load(tx, reader, now, 0, most).await?,
-        Some(Stand::Loading { began, after }) => load(tx, reader, began.clone(), *after, most).await?,
-        Some(Stand::Following { seen }) => {
+        Some(ReaderPosition::Loading { began, after }) => {
+            load(tx, reader, began.clone(), *after, most).await?
+        }
+        Some(ReaderPosition::Following { seen }) => {
             news(tx, reader, seen.clone(), now, ("0".to_owned(), 0), most).await?
         }
-        Some(Stand::Paging { seen, target, after }) => {
+        Some(ReaderPosition::Paging { seen, target, after }) => {
             news(tx, reader, seen.clone(), target.clone(), after.clone(), most).await?
         }
     };
-    let is_broken = match stand {
-        Some(Stand::Following { seen } | Stand::Paging { seen, .. }) => {
+    let is_broken = match position {
+        Some(ReaderPosition::Following { seen } | ReaderPosition::Paging { seen, .. }) => {
             !tx.query(&IS_TRIMMED, [seen]).await?.is_empty()
         }
-        Some(Stand::Loading { .. }) | None => false,
+        Some(ReaderPosition::Loading { .. }) | None => false,
     };
     tx.commit().await?;
-    Ok(Page { epoch, rows, next, is_last, is_broken })
+    Ok(FeedPage { epoch, rows, next, is_last, is_broken })
 }
 
-/// One row more than asked for tells whether that was all.
+/// One row more than needed shows whether there are more.
 pub(super) fn one_more(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX - 1).saturating_add(1)
 }
 
 async fn load(
-    tx: &Tx,
-    reader: &Reader,
+    tx: &Transaction,
+    reader: &RowReader,
     began: String,
     after: i64,
     most: usize,
-) -> Result<(Vec<JobNews>, Stand, bool), Fail> {
+) -> Result<(Vec<JobNews>, ReaderPosition, bool), PgError> {
     let found = tx.query(&LOAD, [&after, &one_more(most)]).await?;
     let page = found.get(..most).unwrap_or(&found);
     let rows = read(reader, page)?;
     let is_last = page.len() == found.len();
     let next = match page.last() {
-        Some(last) if !is_last => Stand::Loading { began, after: last.try_get(0)? },
-        _ => Stand::Following { seen: began },
+        Some(last) if !is_last => ReaderPosition::Loading { began, after: last.try_get(0)? },
+        _ => ReaderPosition::Following { seen: began },
     };
     Ok((rows, next, is_last))
 }
 
 async fn news(
-    tx: &Tx,
-    reader: &Reader,
+    tx: &Transaction,
+    reader: &RowReader,
     seen: String,
     target: String,
     after: (String, i64),
     most: usize,
-) -> Result<(Vec<JobNews>, Stand, bool), Fail> {
+) -> Result<(Vec<JobNews>, ReaderPosition, bool), PgError> {
     let found = tx.query(&NEWS, [&seen, &target, &after.0, &after.1, &one_more(most)]).await?;
     let page = found.get(..most).unwrap_or(&found);
     let rows = read(reader, page)?;
@@ -257,13 +273,13 @@ async fn news(
     let next = match page.last() {
         Some(last) if !is_last => {
             let after = (last.try_get(POSITION_COLUMN)?, last.try_get(0)?);
-            Stand::Paging { seen, target, after }
+            ReaderPosition::Paging { seen, target, after }
         }
-        _ => Stand::Following { seen: target },
+        _ => ReaderPosition::Following { seen: target },
     };
     Ok((rows, next, is_last))
 }
 
-fn read(reader: &Reader, rows: &[Row]) -> Result<Vec<JobNews>, Fail> {
+fn read(reader: &RowReader, rows: &[Row]) -> Result<Vec<JobNews>, PgError> {
     rows.iter().map(|row| reader.news(row)).collect()
 }

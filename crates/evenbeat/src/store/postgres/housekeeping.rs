@@ -1,4 +1,4 @@
-//! What is counted anew, and what goes with time.
+//! Recounts counters, and removes old rows.
 
 use std::time::Duration;
 
@@ -7,20 +7,21 @@ use evenbeat_core::time::{CLOCK_SLACK, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
+use super::connect::ConnectionUse;
+use super::error::PgError;
 use super::requests::OLD_REQUESTS;
 use super::rows::counter_row;
-use super::tx::{Query, Tx, transact};
+use super::transaction::{Statement, Transaction, transact};
 use crate::store::floor::Floor;
 
-/// Nobody waits for it.
+/// Runs in the background, so it may take longer than a normal call.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-static LOCK_ALL: Query = Query { sql: "SELECT kind FROM counter ORDER BY kind, key FOR UPDATE", types: &[] };
+static LOCK_ALL: Statement =
+    Statement { sql: "SELECT kind FROM counter ORDER BY kind, key FOR UPDATE", types: &[] };
 
-/// Counters that are wrong, as they are. Looks after all are locked: no run can be opened or ended meanwhile.
-static WRONG: Query = Query {
+/// Wrong counters. Runs after all are locked, so that no run that holds one can be claimed or ended meanwhile.
+static WRONG: Statement = Statement {
     sql: "SELECT c.kind, c.key, c.n_open, c.last_claim_at, coalesce(n.n_open, 0) FROM counter c LEFT JOIN (\
             SELECT pair ->> 0 AS kind, pair ->> 1 AS key, count(*) AS n_open \
             FROM open_run o, json_array_elements(o.takes::json) pair WHERE o.takes IS NOT NULL GROUP BY 1, 2) n \
@@ -28,50 +29,50 @@ static WRONG: Query = Query {
           WHERE c.n_open <> coalesce(n.n_open, 0) ORDER BY c.kind, c.key",
     types: &[],
 };
-static RIGHT: Query = Query {
+static RIGHT: Statement = Statement {
     sql: "UPDATE counter c SET n_open = u.n_open FROM unnest($1::text[], $2::text[], $3::bigint[]) \
           AS u(kind, key, n_open) WHERE c.kind = u.kind AND c.key = u.key COLLATE \"C\"",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY],
 };
 
-/// Claims that a clock noted that was ahead are of now.
-static CLAIMS_OF_NOW: Query = Query {
+/// Moves claims of the future, written by a wrong clock, to now.
+static CLAIMS_OF_NOW: Statement = Statement {
     sql: "WITH claims AS (UPDATE counter_claim SET claimed_at = now_ms() WHERE now_ms() + $1 < claimed_at) \
           UPDATE counter SET last_claim_at = now_ms() WHERE now_ms() + $1 < last_claim_at",
     types: &[Type::INT8],
 };
 
-static OLD_RUNS: Query = Query {
+static OLD_RUNS: Statement = Statement {
     sql: "WITH gone AS (DELETE FROM run r USING (\
             SELECT ended_at, id FROM run WHERE ended_at < $1 ORDER BY ended_at, id LIMIT $2) old \
             WHERE r.ended_at = old.ended_at AND r.id = old.id RETURNING 1) SELECT count(*) FROM gone",
     types: &[Type::INT8, Type::INT8],
 };
-static OLD_RECORDS: Query = Query {
+static OLD_RECORDS: Statement = Statement {
     sql: "WITH gone AS (DELETE FROM record WHERE id IN (\
             SELECT id FROM record WHERE recorded_at < $1 ORDER BY recorded_at, id LIMIT $2) RETURNING 1) \
           SELECT count(*) FROM gone",
     types: &[Type::INT8, Type::INT8],
 };
-static OLD_AUDIT: Query = Query {
+static OLD_AUDIT: Statement = Statement {
     sql: "WITH gone AS (DELETE FROM audit WHERE no IN (\
             SELECT no FROM audit WHERE at < $1 ORDER BY at, no LIMIT $2) RETURNING 1) \
           SELECT count(*) FROM gone",
     types: &[Type::INT8, Type::INT8],
 };
-static STAMP_TOMBSTONES: Query = Query {
+static STAMP_TOMBSTONES: Statement = Statement {
     sql: "INSERT INTO tombstone AS t (job_id, version, seen_at) \
           SELECT j.id, m.version, $1 FROM job j JOIN memory m ON m.job_id = j.id WHERE j.is_deleted \
           ON CONFLICT (job_id) DO UPDATE SET version = excluded.version, seen_at = excluded.seen_at \
           WHERE t.version <> excluded.version",
     types: &[Type::INT8],
 };
-static CLEAR_TOMBSTONES: Query = Query {
+static CLEAR_TOMBSTONES: Statement = Statement {
     sql: "DELETE FROM tombstone t WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = t.job_id AND j.is_deleted)",
     types: &[],
 };
-/// Removed jobs that may go. Locks them as edits do, in the order of their keys: one of them may be about to come back.
-static LOCK_TOMBSTONES: Query = Query {
+/// Locks deleted jobs that can be removed, by key as edits do: one of them may be about to be created again.
+static LOCK_TOMBSTONES: Statement = Statement {
     sql: "SELECT j.id FROM job j JOIN memory m ON m.job_id = j.id WHERE j.id IN (\
             SELECT t.job_id FROM tombstone t JOIN job o ON o.id = t.job_id WHERE t.seen_at < $1 \
               AND NOT EXISTS (SELECT FROM open_run r WHERE r.job_id = t.job_id) \
@@ -81,8 +82,8 @@ static LOCK_TOMBSTONES: Query = Query {
           ORDER BY j.key FOR UPDATE OF m",
     types: &[Type::INT8, Type::INT8],
 };
-/// Removes those that are still as they were seen, by a later look than the lock's, and tells their numbers.
-static DROP_TOMBSTONES: Query = Query {
+/// Removes those that have not changed, as seen after the locks, and returns their fences and versions.
+static DROP_TOMBSTONES: Statement = Statement {
     sql: "WITH old AS (\
             SELECT t.job_id FROM tombstone t JOIN job j ON j.id = t.job_id JOIN memory m ON m.job_id = t.job_id \
             WHERE t.job_id = ANY($1) AND j.is_deleted AND m.version = t.version AND m.n_open = 0), \
@@ -92,17 +93,17 @@ static DROP_TOMBSTONES: Query = Query {
           DELETE FROM memory m USING old WHERE m.job_id = old.job_id RETURNING m.fence, m.version",
     types: &[Type::INT8_ARRAY],
 };
-static SET_FLOOR: Query = Query {
+static SET_FLOOR: Statement = Statement {
     sql: "INSERT INTO setting (name, value) VALUES ($1, $2) \
           ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     types: &[Type::TEXT, Type::TEXT],
 };
-/// What every new job begins with.
-pub(super) static FLOOR: Query =
-    Query { sql: "SELECT value FROM setting WHERE name = 'job_floor'", types: &[] };
-static OLD_PLANS: Query =
-    Query { sql: "DELETE FROM rebalance_plan WHERE made_at <= $1", types: &[Type::INT8] };
-static OLD_SESSIONS: Query = Query {
+/// The fence and version that every new job starts with.
+pub(super) static FLOOR: Statement =
+    Statement { sql: "SELECT value FROM setting WHERE name = 'job_floor'", types: &[] };
+static OLD_PLANS: Statement =
+    Statement { sql: "DELETE FROM rebalance_plan WHERE made_at <= $1", types: &[Type::INT8] };
+static OLD_SESSIONS: Statement = Statement {
     sql: "WITH gone AS (DELETE FROM session WHERE id IN (\
             SELECT s.id FROM session s WHERE s.is_dead \
               AND NOT EXISTS (SELECT FROM open_run o WHERE o.session_id = s.id) \
@@ -110,13 +111,14 @@ static OLD_SESSIONS: Query = Query {
           SELECT count(*) FROM gone",
     types: &[Type::INT8],
 };
-static OLD_DOUBTS: Query = Query {
+static OLD_DOUBTS: Statement = Statement {
     sql: "DELETE FROM doubt d WHERE NOT EXISTS (SELECT FROM session s WHERE s.id = d.session_id)",
     types: &[],
 };
-/// Who follows the feed has read them; who has not for so long begins anew. How far they went is noted: a clock may jump,
-/// and then they were not old at all. What a transaction that still goes on might have written stays.
-static OLD_CHANGES: Query = Query {
+/// Removes changes that readers of the feed have read; readers that were away for longer start over. The last removed
+/// position is stored, because a clock may jump and then the changes were not old at all. Changes that an unfinished
+/// transaction may still write are kept.
+static OLD_CHANGES: Statement = Statement {
     sql: "WITH gone AS (DELETE FROM change c USING (\
             SELECT ctid FROM change ORDER BY position LIMIT $1) old \
             WHERE c.ctid = old.ctid AND c.changed_at < now_ms() - 3600000 \
@@ -131,17 +133,17 @@ static OLD_CHANGES: Query = Query {
 const CHANGES_MAX: i64 = 50_000;
 
 impl PgStore {
-    /// Counts counters anew from the open runs, and returns those that were wrong, as they were.
+    /// Recounts counters from the open runs. Returns those that were wrong, with their wrong values.
     pub async fn recount(&self) -> Result<Vec<CounterRow>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| recount(&tx))
+        transact!(self, ConnectionUse::Write, |tx| recount(&tx))
     }
 
-    /// Removes what is older than it need be by the server's clock, and makes room for the days to come.
+    /// Removes what is older than the retention says, by the server's clock, and creates partitions for the next days.
     pub async fn trim(&self, retention: &Retention) -> Result<Trimmed, StoreDown> {
         self.within(DEADLINE, async {
             let now = self.clock().await?;
             let n_dropped = self.drop_partitions(now, now - retention.runs).await?;
-            let tx = Tx::new(self, Lane::Pool).await?;
+            let tx = Transaction::new(self, ConnectionUse::Write).await?;
             let mut trimmed = trim(&tx, now, retention).await?;
             trimmed.n_runs += n_dropped;
             let before = now - retention.tombstones;
@@ -154,19 +156,19 @@ impl PgStore {
         .await
     }
 
-    /// Whether that was all.
-    async fn trim_changes(&self) -> Result<bool, Fail> {
-        let tx = Tx::new(self, Lane::Pool).await?;
+    /// Removes some old changes. Returns whether those were all.
+    async fn trim_changes(&self) -> Result<bool, PgError> {
+        let tx = Transaction::new(self, ConnectionUse::Write).await?;
         tx.ready(&[&OLD_CHANGES]).await?;
         let ((), rows, ()) =
             tokio::try_join!(biased; tx.begin(), tx.query(&OLD_CHANGES, [&CHANGES_MAX]), tx.commit())?;
         tx.give_back();
-        let n_gone: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
+        let n_gone: i64 = rows.first().ok_or(PgError::Retry)?.try_get(0)?;
         Ok(n_gone < CHANGES_MAX)
     }
 }
 
-async fn recount(tx: &Tx) -> Result<Vec<CounterRow>, Fail> {
+async fn recount(tx: &Transaction) -> Result<Vec<CounterRow>, PgError> {
     tx.ready(&[&LOCK_ALL, &WRONG, &RIGHT, &CLAIMS_OF_NOW]).await?;
     let ((), _, rows) = tokio::try_join!(biased; tx.begin(), tx.query(&LOCK_ALL, []), tx.query(&WRONG, []))?;
     let wrong: Vec<CounterRow> = rows.iter().map(counter_row).collect::<Result<_, _>>()?;
@@ -186,7 +188,7 @@ async fn recount(tx: &Tx) -> Result<Vec<CounterRow>, Fail> {
     Ok(wrong)
 }
 
-async fn trim(tx: &Tx, now: Timestamp, retention: &Retention) -> Result<Trimmed, Fail> {
+async fn trim(tx: &Transaction, now: Timestamp, retention: &Retention) -> Result<Trimmed, PgError> {
     let most = i64::try_from(retention.most).unwrap_or(i64::MAX);
     let before = |keep_for: evenbeat_core::time::Duration| (now - keep_for).as_millis();
     tx.begin().await?;
@@ -199,8 +201,8 @@ async fn trim(tx: &Tx, now: Timestamp, retention: &Retention) -> Result<Trimmed,
     tx.query(&OLD_DOUBTS, []).await?;
     tx.query(&OLD_REQUESTS, [&most]).await?;
     tx.commit().await?;
-    let n = |rows: &[tokio_postgres::Row]| -> Result<usize, Fail> {
-        let n: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
+    let n = |rows: &[tokio_postgres::Row]| -> Result<usize, PgError> {
+        let n: i64 = rows.first().ok_or(PgError::Retry)?.try_get(0)?;
         Ok(usize::try_from(n).unwrap_or(0))
     };
     Ok(Trimmed {
@@ -212,12 +214,17 @@ async fn trim(tx: &Tx, now: Timestamp, retention: &Retention) -> Result<Trimmed,
     })
 }
 
-/// In a transaction of its own: it locks jobs as edits do, and nothing else may be locked before them.
-async fn trim_tombstones(tx: &Tx, now: Timestamp, before: Timestamp, most: usize) -> Result<usize, Fail> {
+/// Runs in its own transaction, because it locks jobs as edits do and nothing else may be locked before.
+async fn trim_tombstones(
+    tx: &Transaction,
+    now: Timestamp,
+    before: Timestamp,
+    most: usize,
+) -> Result<usize, PgError> {
     let (now, before, most) = (now.as_millis(), before.as_millis(), i64::try_from(most).unwrap_or(i64::MAX));
     tx.begin().await?;
     tx.execute("SET LOCAL statement_timeout = 60000").await?;
-    // Two nodes that trim at once would stamp the same rows in different orders.
+    // Two nodes that trim at once would lock the same rows in different orders.
     tx.execute("SELECT pg_advisory_xact_lock(7310597164892486)").await?;
     tx.query(&STAMP_TOMBSTONES, [&now]).await?;
     tx.query(&CLEAR_TOMBSTONES, []).await?;
@@ -235,7 +242,7 @@ async fn trim_tombstones(tx: &Tx, now: Timestamp, before: Timestamp, most: usize
     Ok(gone.len())
 }
 
-pub(super) fn read_floor(rows: &[tokio_postgres::Row]) -> Result<Floor, Fail> {
+pub(super) fn read_floor(rows: &[tokio_postgres::Row]) -> Result<Floor, PgError> {
     let text: Option<&str> = rows.first().map(|row| row.try_get(0)).transpose()?;
     Ok(text.map(Floor::from_text).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
-//! Lists for people: jobs and runs by what one looks for, and how evenly the fleet was spread.
+//! Lists for people: jobs and runs that match a filter, and samples of the score.
 //!
-//! Their statements are put together from what was asked, so that each is planned for just that.
+//! Statements are built from the filter, so that each is planned for just that filter.
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{RunRow, StoreDown};
@@ -10,24 +10,24 @@ use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
+use super::connect::ConnectionUse;
+use super::error::PgError;
 use super::rows::{job_key, run_row, run_rows, select_job, select_open_run, select_run};
-use super::tx::{Param, Query, Tx, transact};
+use super::transaction::{Param, Statement, Transaction, transact};
 use super::views::{ask, limit, read};
 use crate::store::columns::{number, stored_number};
 use crate::store::query::{COUNT_MAX, Count, JobFilter, JobPage, PAGE_MAX, RunPage, RunQuery, ScorePoint};
-use crate::store::walk::{Arg, Dialect, Jobs, JobsWay, RARE_MAX, Runs, Sql, ended_at, furthest};
+use crate::store::walk::{Arg, Dialect, JobRoute, JobWalk, RARE_MAX, RunWalk, Sql, ended_at, furthest};
 
 static POSTGRES: Dialect = Dialect { join: "JOIN", position: "strpos", has_hints: false };
 
-/// Lists walk an index from somewhere on, and look up little of what they pass. The server must not think of reading
-/// whole tables instead, whatever it believes to know of them.
+/// Lists walk an index and look up few rows. The server must not read whole tables instead, whatever its statistics
+/// say.
 const WALK: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; \
                     SET LOCAL enable_mergejoin = off; SET LOCAL join_collapse_limit = 1; \
                     SET LOCAL max_parallel_workers_per_gather = 0";
 
-static OPEN_RUN: Query = Query {
+static OPEN_RUN: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_open_run!(),
@@ -35,15 +35,15 @@ static OPEN_RUN: Query = Query {
     ),
     types: &[Type::UUID],
 };
-static RUN: Query = Query {
+static RUN: Statement = Statement {
     sql: concat!("SELECT ", select_run!(), " FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1"),
     types: &[Type::UUID],
 };
-static SCORES: Query = Query {
+static SCORES: Statement = Statement {
     sql: "SELECT at, score, peak, n_jobs FROM score WHERE $1 <= at ORDER BY at LIMIT $2",
     types: &[Type::INT8, Type::INT8],
 };
-static PUT_SCORE: Query = Query {
+static PUT_SCORE: Statement = Statement {
     sql: "WITH old AS (DELETE FROM score WHERE at < $5) \
           INSERT INTO score (at, score, peak, n_jobs) VALUES ($1, $2, $3, $4) \
           ON CONFLICT (at) DO UPDATE SET score = $2, peak = $3, n_jobs = $4",
@@ -51,8 +51,7 @@ static PUT_SCORE: Query = Query {
 };
 
 impl PgStore {
-    /// Jobs by key, after one of them, at most so many; fewer, with a `next`, if those that were asked for lie too far
-    /// apart.
+    /// Jobs by key, after one of them. A page may be short and still have a `next`, if matching jobs are far apart.
     pub async fn list_jobs(
         &self,
         filter: &JobFilter,
@@ -60,8 +59,8 @@ impl PgStore {
         most: usize,
     ) -> Result<JobPage, StoreDown> {
         let most = most.min(PAGE_MAX);
-        let jobs = Jobs::new(filter, after, &POSTGRES);
-        let (rows, horizon) = transact!(self, Lane::Read, |tx| job_page(&tx, &jobs, most))?;
+        let jobs = JobWalk::new(filter, after, &POSTGRES);
+        let (rows, horizon) = transact!(self, ConnectionUse::Read, |tx| job_page(&tx, &jobs, most))?;
         let mut rows = read(&rows, |row| self.inner.reader.job_row(row))?;
         let is_more = most < rows.len();
         rows.truncate(most);
@@ -72,15 +71,14 @@ impl PgStore {
         Ok(JobPage { rows, next })
     }
 
-    /// How many jobs there are of those, as far as that can be told soon.
+    /// Counts matching jobs, as far as that is quick.
     pub async fn count_jobs(&self, filter: &JobFilter) -> Result<Count, StoreDown> {
-        let jobs = Jobs::new(filter, None, &POSTGRES);
-        let (n, horizon) = transact!(self, Lane::Read, |tx| job_count(&tx, &jobs))?;
+        let jobs = JobWalk::new(filter, None, &POSTGRES);
+        let (n, horizon) = transact!(self, ConnectionUse::Read, |tx| job_count(&tx, &jobs))?;
         Ok(Count { n: n.min(COUNT_MAX), is_more: horizon.is_some() || COUNT_MAX < n })
     }
 
-    /// Runs that are over, before one of them, at most so many; fewer, with a `next`, if those that were asked for lie
-    /// too far apart.
+    /// Ended runs, before one of them. A page may be short and still have a `next`, if matching runs are far apart.
     pub async fn list_runs(
         &self,
         query: &RunQuery,
@@ -88,7 +86,7 @@ impl PgStore {
         most: usize,
     ) -> Result<RunPage, StoreDown> {
         let most = most.min(PAGE_MAX);
-        let (rows, horizon) = transact!(self, Lane::Read, |tx| run_page(&tx, query, before, most))?;
+        let (rows, horizon) = transact!(self, ConnectionUse::Read, |tx| run_page(&tx, query, before, most))?;
         let mut rows = read(&rows, run_row)?;
         let is_more = most < rows.len();
         rows.truncate(most);
@@ -99,15 +97,15 @@ impl PgStore {
         Ok(RunPage { rows, next })
     }
 
-    /// One run, open or over.
+    /// One run, open or ended.
     pub async fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreDown> {
-        transact!(self, Lane::Read, |tx| one_run(&tx, run))
+        transact!(self, ConnectionUse::Read, |tx| one_run(&tx, run))
     }
 
-    /// How evenly the fleet was spread from an instant on, oldest first, at most so many.
+    /// The samples of the score since an instant, oldest first.
     pub async fn scores(&self, since: Timestamp, most: usize) -> Result<Vec<ScorePoint>, StoreDown> {
         let since = since.as_millis();
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &SCORES, [&since, &limit(most)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &SCORES, [&since, &limit(most)]))?;
         read(&rows, |row| {
             Ok(ScorePoint {
                 at: Timestamp::from_millis(row.try_get(0)?),
@@ -118,11 +116,11 @@ impl PgStore {
         })
     }
 
-    /// Writes down how evenly the fleet is spread, and drops what is older than need be.
+    /// Stores a sample of the score, and removes older ones than `keep_since`.
     pub async fn put_score(&self, point: &ScorePoint, keep_since: Timestamp) -> Result<(), StoreDown> {
         let (at, keep_since) = (point.at.as_millis(), keep_since.as_millis());
         let (peak, n_jobs) = (stored_number(point.peak), stored_number(point.n_jobs));
-        transact!(self, Lane::Pool, |tx| ask(
+        transact!(self, ConnectionUse::Write, |tx| ask(
             &tx,
             &PUT_SCORE,
             [&at, &point.score, &peak, &n_jobs, &keep_since]
@@ -131,10 +129,14 @@ impl PgStore {
     }
 }
 
-async fn job_page(tx: &Tx, jobs: &Jobs<'_>, most: usize) -> Result<(Vec<Row>, Option<String>), Fail> {
+async fn job_page(
+    tx: &Transaction,
+    jobs: &JobWalk<'_>,
+    most: usize,
+) -> Result<(Vec<Row>, Option<String>), PgError> {
     tokio::try_join!(biased; tx.begin(), tx.execute(WALK))?;
-    let (way, horizon) = way(tx, jobs).await?;
-    let sql = jobs.keys(way, horizon.as_deref(), most.saturating_add(1)).within(
+    let (route, horizon) = route(tx, jobs).await?;
+    let sql = jobs.keys(route, horizon.as_deref(), most.saturating_add(1)).within(
         concat!("SELECT ", select_job!(), " FROM ("),
         ") p JOIN job j ON j.key = p.key JOIN memory m ON m.job_id = j.id ORDER BY p.key",
     );
@@ -142,54 +144,54 @@ async fn job_page(tx: &Tx, jobs: &Jobs<'_>, most: usize) -> Result<(Vec<Row>, Op
     Ok((rows, horizon))
 }
 
-async fn job_count(tx: &Tx, jobs: &Jobs<'_>) -> Result<(u64, Option<String>), Fail> {
+async fn job_count(tx: &Transaction, jobs: &JobWalk<'_>) -> Result<(u64, Option<String>), PgError> {
     tokio::try_join!(biased; tx.begin(), tx.execute(WALK))?;
-    let (way, horizon) = way(tx, jobs).await?;
-    let count = jobs.count(way, horizon.as_deref());
+    let (route, horizon) = route(tx, jobs).await?;
+    let count = jobs.count(route, horizon.as_deref());
     let (rows, ()) = tokio::try_join!(biased; list(tx, &count), tx.commit())?;
-    Ok((number(rows.first().ok_or(Fail::Again)?.try_get(0)?), horizon))
+    Ok((number(rows.first().ok_or(PgError::Retry)?.try_get(0)?), horizon))
 }
 
-/// Which way to go, and how far it comes.
-async fn way(tx: &Tx, jobs: &Jobs<'_>) -> Result<(JobsWay, Option<String>), Fail> {
-    for way in jobs.rare_ways() {
-        let rows = list(tx, &jobs.n_rare(way)).await?;
-        let n: i64 = rows.first().ok_or(Fail::Again)?.try_get(0)?;
+/// The route to take, and its horizon.
+async fn route(tx: &Transaction, jobs: &JobWalk<'_>) -> Result<(JobRoute, Option<String>), PgError> {
+    for route in jobs.rare_routes() {
+        let rows = list(tx, &jobs.n_rare(route)).await?;
+        let n: i64 = rows.first().ok_or(PgError::Retry)?.try_get(0)?;
         if n <= limit(RARE_MAX) {
-            return Ok((way, None));
+            return Ok((route, None));
         }
     }
-    let ways = jobs.ways();
-    if let Some(way) = ways.iter().find(|way| jobs.is_straight(**way)) {
-        return Ok((*way, None));
+    let routes = jobs.routes();
+    if let Some(route) = routes.iter().find(|route| jobs.is_straight(**route)) {
+        return Ok((*route, None));
     }
     let mut horizons = Vec::new();
-    for way in ways {
-        let rows = list(tx, &jobs.horizon(way)).await?;
-        horizons.push((way, rows.first().map(|row| row.try_get(0)).transpose()?));
+    for route in routes {
+        let rows = list(tx, &jobs.horizon(route)).await?;
+        horizons.push((route, rows.first().map(|row| row.try_get(0)).transpose()?));
     }
     Ok(furthest(horizons))
 }
 
 async fn run_page(
-    tx: &Tx,
+    tx: &Transaction,
     query: &RunQuery,
     before: Option<RunId>,
     most: usize,
-) -> Result<(Vec<Row>, Option<RunId>), Fail> {
+) -> Result<(Vec<Row>, Option<RunId>), PgError> {
     tokio::try_join!(biased; tx.begin(), tx.execute(WALK))?;
     let before = match before {
         None => None,
         Some(run) => match list(tx, &ended_at(run)).await?.first() {
             Some(row) => Some((run, row.try_get(0)?)),
-            // It was old enough to go, and so is whatever comes behind it.
+            // It was trimmed, and so were all runs after it.
             None => {
                 tx.commit().await?;
                 return Ok((Vec::new(), None));
             }
         },
     };
-    let runs = Runs::new(query, before, &POSTGRES);
+    let runs = RunWalk::new(query, before, &POSTGRES);
     let mut horizon = None;
     if !runs.is_straight()
         && let Some(row) = list(tx, &runs.horizon()).await?.first()
@@ -202,7 +204,7 @@ async fn run_page(
     Ok((rows, horizon.map(|(run, _)| run)))
 }
 
-async fn list(tx: &Tx, sql: &Sql) -> Result<Vec<Row>, Fail> {
+async fn list(tx: &Transaction, sql: &Sql) -> Result<Vec<Row>, PgError> {
     let values: Vec<(Box<dyn ToSql + Sync + Send>, Type)> = sql.args.iter().map(value).collect();
     let params: Vec<(Param<'_>, Type)> =
         values.iter().map(|(value, its_type)| (&**value as Param<'_>, its_type.clone())).collect();
@@ -217,7 +219,7 @@ fn value(arg: &Arg) -> (Box<dyn ToSql + Sync + Send>, Type) {
     }
 }
 
-async fn one_run(tx: &Tx, run: RunId) -> Result<Option<RunRow>, Fail> {
+async fn one_run(tx: &Transaction, run: RunId) -> Result<Option<RunRow>, PgError> {
     let id = Uuid::from_u128(run.0);
     tx.ready(&[&OPEN_RUN, &RUN]).await?;
     let ((), open, over, ()) = tokio::try_join!(
@@ -227,7 +229,7 @@ async fn one_run(tx: &Tx, run: RunId) -> Result<Option<RunRow>, Fail> {
         tx.query(&RUN, [&id]),
         tx.commit(),
     )?;
-    // One that ended between the two looks is in both: as it is now.
+    // A run that ended between the two statements is in both results. The ended one is current.
     let mut runs = run_rows(&over)?;
     runs.extend(run_rows(&open)?);
     Ok(runs.into_iter().next())

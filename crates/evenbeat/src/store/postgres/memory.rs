@@ -1,4 +1,4 @@
-//! The table `memory`: its columns read from a row, and many rows written by one statement.
+//! The table `memory`: reads its columns from a row, and writes many rows with one statement.
 
 use evenbeat_core::job::PausedBy;
 use evenbeat_core::run::Outcome;
@@ -7,9 +7,9 @@ use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
 use crate::store::columns::MemoryColumns;
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
 
-/// The columns from `created_at` on, with something before and after each: the one list of them.
+/// The one list of the columns from `created_at` on, with their types.
 macro_rules! memory_columns {
     ($then:ident) => {
         $then! {
@@ -26,10 +26,10 @@ macro_rules! memory_columns {
     };
 }
 
-/// How many columns those are.
+/// The number of columns from `created_at` on.
 pub(super) const N_COLUMNS: usize = 27;
 
-/// The columns of a memory in a list of what to select, from the table `m`.
+/// Those columns of the table `m`, to select them.
 macro_rules! select_memory {
     () => {
         "m.created_at, m.placed_at, m.anchor_at, m.choices, m.next_run_at, m.settled_until, m.last_start_at, \
@@ -40,8 +40,8 @@ macro_rules! select_memory {
     };
 }
 
-/// The same for a million jobs at once, without the zeros: to send a number takes the server longer than to see that it
-/// is none.
+/// Like `select_memory!`, but without zeros, for a million jobs at once: sending a number takes the server longer than
+/// comparing it with 0.
 macro_rules! select_memory_without_zeros {
     () => {
         "m.created_at, m.placed_at, m.anchor_at, m.choices, m.next_run_at, m.settled_until, m.last_start_at, \
@@ -52,7 +52,7 @@ macro_rules! select_memory_without_zeros {
     };
 }
 
-/// The same by name alone.
+/// The names of those columns.
 macro_rules! memory_names {
     () => {
         "created_at, placed_at, anchor_at, choices, next_run_at, settled_until, last_start_at, last_end_at, \
@@ -77,8 +77,8 @@ macro_rules! memory_types {
     };
 }
 
-/// Those columns but the owner's, each the `i.no`-th value of an array, as the first parameters of a statement. To look
-/// a value up in an array costs the server a fraction of what a row of its own does, which is what `unnest` makes of it.
+/// Those columns except the owner's, each the `i.no`-th value of an array, as the first parameters of a statement.
+/// Looking up a value in an array costs the server a fraction of the row that `unnest` would make.
 macro_rules! state_of_arrays {
     () => {
         "($1::bigint[])[i.no] AS created_at, ($2::bigint[])[i.no] AS placed_at, ($3::bigint[])[i.no] AS anchor_at, \
@@ -94,7 +94,7 @@ macro_rules! state_of_arrays {
     };
 }
 
-/// Sets them from `u`, where blanks are left out.
+/// Sets the columns from `u`, where blank values are NULL.
 macro_rules! set_state {
     () => {
         "created_at = coalesce(u.created_at, 0), placed_at = u.placed_at, anchor_at = u.anchor_at, \
@@ -109,7 +109,7 @@ macro_rules! set_state {
     };
 }
 
-/// Their types, and those of the parameters behind them.
+/// The types of those parameters, and of the parameters after them.
 macro_rules! state_types {
     ($($behind:expr),* $(,)?) => {
         &[
@@ -126,12 +126,12 @@ pub(super) use {
     state_types,
 };
 
-/// How many columns those are.
+/// The number of columns without the owner's.
 const N_STATE_COLUMNS: usize = 23;
 
 macro_rules! arrays {
     ($($column:ident: $type:ty),*) => {
-        /// Many memories, column by column.
+        /// Many rows, column by column.
         #[derive(Debug, Default)]
         pub(super) struct MemoryArrays {
             $($column: Vec<$type>),*
@@ -154,7 +154,7 @@ macro_rules! arrays {
 }
 memory_columns!(arrays);
 
-/// What a column holds for most rows.
+/// The value that most rows have.
 pub(super) trait Blank {
     fn is_blank(&self) -> bool;
 }
@@ -171,8 +171,8 @@ impl Blank for i64 {
     }
 }
 
-/// A column of nothing but blanks is sent without any rows. The server fills up what is missing with nulls, and does so
-/// much quicker than it unpacks an array.
+/// Empties a column that has only blank values. The server reads missing values as NULL, much faster than it unpacks an
+/// array.
 pub(super) fn leave_blanks_out<T: Blank>(column: &mut Vec<T>) {
     if column.iter().all(Blank::is_blank) {
         column.clear();
@@ -180,13 +180,13 @@ pub(super) fn leave_blanks_out<T: Blank>(column: &mut Vec<T>) {
 }
 
 impl MemoryArrays {
-    /// Without the owner.
+    /// The parameters without the owner's.
     pub(super) fn state_params(&self) -> impl Iterator<Item = &(dyn ToSql + Sync)> {
         self.params().into_iter().take(N_STATE_COLUMNS)
     }
 
     pub(super) fn push(&mut self, columns: MemoryColumns) {
-        let word = |outcome: Option<Outcome>| outcome.map(Word::word);
+        let keyword = |outcome: Option<Outcome>| outcome.map(Keyword::keyword);
         self.created_at.push(columns.created_at);
         self.placed_at.push(columns.placed_at);
         self.anchor_at.push(columns.anchor_at);
@@ -201,14 +201,14 @@ impl MemoryArrays {
         self.failure_count.push(columns.failure_count);
         self.attempt.push(columns.attempt);
         self.losses.push(columns.losses);
-        self.attempt_outcome.push(word(columns.attempt_outcome));
-        self.last_outcome.push(word(columns.last_outcome));
+        self.attempt_outcome.push(keyword(columns.attempt_outcome));
+        self.last_outcome.push(keyword(columns.last_outcome));
         self.n_served.push(columns.n_served);
         self.estimate_mean.push(columns.estimate_mean);
         self.estimate_variance.push(columns.estimate_variance);
         self.estimate_samples.push(columns.estimate_samples);
         self.extras.push(columns.extras);
-        self.paused_by.push(columns.paused_by.map(Word::word));
+        self.paused_by.push(columns.paused_by.map(Keyword::keyword));
         self.pause_reason.push(columns.pause_reason);
         self.owner_run.push(columns.owner_run.map(Uuid::from_u128));
         self.owner_node.push(columns.owner_node);
@@ -217,9 +217,9 @@ impl MemoryArrays {
     }
 }
 
-/// The memory in a row, from this column on; zeros may have been left out.
+/// Reads the columns of a row, starting at `from`. Zeros may be NULL.
 pub(super) fn memory_columns_of(row: &Row, from: usize) -> Result<MemoryColumns, Error> {
-    let word = |idx: usize| -> Result<Option<&str>, Error> { row.try_get(from + idx) };
+    let keyword = |idx: usize| -> Result<Option<&str>, Error> { row.try_get(from + idx) };
     let number = |idx: usize| row.try_get(from + idx).map(Option::<i64>::unwrap_or_default);
     Ok(MemoryColumns {
         created_at: row.try_get(from)?,
@@ -236,14 +236,14 @@ pub(super) fn memory_columns_of(row: &Row, from: usize) -> Result<MemoryColumns,
         failure_count: number(11)?,
         attempt: number(12)?,
         losses: number(13)?,
-        attempt_outcome: word(14)?.and_then(Outcome::of_word),
-        last_outcome: word(15)?.and_then(Outcome::of_word),
+        attempt_outcome: keyword(14)?.and_then(Outcome::from_keyword),
+        last_outcome: keyword(15)?.and_then(Outcome::from_keyword),
         n_served: number(16)?,
         estimate_mean: row.try_get(from + 17)?,
         estimate_variance: row.try_get(from + 18)?,
         estimate_samples: row.try_get(from + 19)?,
         extras: row.try_get(from + 20)?,
-        paused_by: word(21)?.and_then(PausedBy::of_word),
+        paused_by: keyword(21)?.and_then(PausedBy::from_keyword),
         pause_reason: row.try_get(from + 22)?,
         owner_run: row.try_get::<_, Option<Uuid>>(from + 23)?.map(|it| it.as_u128()),
         owner_node: row.try_get(from + 24)?,

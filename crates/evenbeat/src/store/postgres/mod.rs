@@ -1,94 +1,90 @@
 //! The store of a cluster: a PostgreSQL server, 15 or later.
 //!
 //! Each duty is one transaction with a fixed number of statements, however large its batch: one round trip that locks
-//! and reads, decisions in plain code as in the reference store, and one that writes and commits. Locks are taken in
-//! one order everywhere: counters by kind and key, jobs by key, runs by id, start messages. So nobody waits in a
-//! circle, and a compare-and-set that was decided under its lock cannot fail. Runs with nothing out of the ordinary
-//! about them are opened and ended on a shorter way, by one statement.
+//! and reads, decisions in plain code as in the reference store, and one that writes and commits. Locks are always
+//! taken in the same order: counters by kind and key, jobs by key, runs by id, start messages. So there are no
+//! deadlocks, and a compare-and-set that was decided under its lock cannot fail. Ordinary runs are claimed and ended
+//! by a single statement, on the short path.
 //!
-//! Every call has a deadline. A connection on which it passed is dropped, and the server gives the statement up by
-//! itself. Nothing is kept on a connection from one transaction to the next except statements, and those only where
-//! connections are ours: it works behind PgBouncer in transaction mode.
+//! Every call has a deadline. If it passes, the connection is dropped, and the server cancels the statement by its own
+//! timeout. Connections keep nothing between transactions except prepared statements, and those only without a pooler
+//! in between: the store works behind PgBouncer in transaction mode.
 
-mod ahead;
 mod batch;
 mod blocking;
 mod check;
 mod config;
 mod connect;
-mod desk;
+mod connect_retry;
 mod epoch;
-mod fail;
+mod error;
 mod feed;
 mod housekeeping;
 mod listing;
 mod memory;
 mod migrate;
-mod nudge;
 mod partitions;
 mod plans;
+mod prefetch;
 mod requests;
 mod rows;
+mod run_ops;
 mod sessions;
 mod tls;
-mod tx;
+mod transaction;
 mod views;
-mod warm;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use evenbeat_core::store::StoreDown;
 
-pub use batch::Ways;
+pub use batch::PathCounts;
 pub use blocking::BlockingStore;
 pub use config::{PgConfig, PgConfigError};
-pub use nudge::Nudges;
 pub use tls::TlsError;
 
-use batch::{KnownJobs, WaysCounted};
+use batch::{JobCache, PathCounters};
 use connect::Connections;
-use fail::Fail;
-use feed::Readers;
-use rows::Reader;
+use error::PgError;
+use feed::FeedReaders;
+use rows::RowReader;
 
-/// A handle to the store; copies share its connections.
+/// A handle to the store. Clones share its connections.
 #[derive(Clone, Debug)]
 pub struct PgStore {
-    inner: Arc<Inner>,
+    inner: Arc<PgStoreInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PgStoreInner {
     config: PgConfig,
     connections: Connections,
-    /// How a transaction begins.
+    /// The statement that begins a transaction.
     begin: Arc<str>,
-    /// The same for runs.
+    /// The statement that begins a transaction on the short path.
     begin_runs: Arc<str>,
-    reader: Reader,
-    known: KnownJobs,
-    ways: WaysCounted,
-    readers: Mutex<Readers>,
-    nudged_at: Mutex<Option<Instant>>,
+    reader: RowReader,
+    job_cache: JobCache,
+    path_counters: PathCounters,
+    readers: Mutex<FeedReaders>,
 }
 
 impl PgStore {
-    /// A handle; nothing is asked of the server yet.
+    /// Creates a handle. Does not connect yet.
     pub fn new(config: PgConfig) -> Result<PgStore, StoreDown> {
         let connections = Connections::new(&config).map_err(|fail| fail.down())?;
         let (begin, begin_runs) = (config.begin().into(), config.begin_runs().into());
-        let inner = Inner {
+        let inner = PgStoreInner {
             config,
             connections,
             begin,
             begin_runs,
-            reader: Reader::default(),
-            known: KnownJobs::default(),
-            ways: WaysCounted::default(),
+            reader: RowReader::default(),
+            job_cache: JobCache::default(),
+            path_counters: PathCounters::default(),
             readers: Mutex::default(),
-            nudged_at: Mutex::default(),
         };
         Ok(PgStore { inner: Arc::new(inner) })
     }
@@ -96,7 +92,7 @@ impl PgStore {
     async fn within<T>(
         &self,
         deadline: Duration,
-        work: impl Future<Output = Result<T, Fail>>,
+        work: impl Future<Output = Result<T, PgError>>,
     ) -> Result<T, StoreDown> {
         match tokio::time::timeout(deadline, work).await {
             Ok(answer) => answer.map_err(|fail| fail.down()),

@@ -1,4 +1,4 @@
-//! Rebalance plans: kept for a while for any node. How one is applied stands with the other edits.
+//! Rebalance plans, kept for a while for all nodes. `batch/put.rs` applies them.
 
 use evenbeat_core::store::{NewPlan, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER, PlanId, PlanRow, StoreDown};
 use evenbeat_core::time::Timestamp;
@@ -6,52 +6,52 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
-use super::tx::{Query, Tx, transact};
+use super::connect::ConnectionUse;
+use super::error::PgError;
+use super::transaction::{Statement, Transaction, transact};
 use super::views::limit;
 
-/// Those that cannot be applied any more, and the one that comes again.
-static FORGET: Query = Query {
+/// Removes plans that are too old to be applied, and the one that is replaced.
+static FORGET: Statement = Statement {
     sql: "DELETE FROM rebalance_plan WHERE id = $1 OR made_at <= now_ms() - $2",
     types: &[Type::UUID, Type::INT8],
 };
-static ADD: Query = Query {
+static ADD: Statement = Statement {
     sql: "INSERT INTO rebalance_plan (id, caller, made_at, plan) VALUES ($1, $2, now_ms(), $3)",
     types: &[Type::UUID, Type::TEXT, Type::TEXT],
 };
-static KEEP_OF_CALLER: Query = Query {
+static KEEP_OF_CALLER: Statement = Statement {
     sql: "DELETE FROM rebalance_plan WHERE no IN (\
             SELECT no FROM rebalance_plan WHERE caller = $1 ORDER BY no DESC OFFSET $2)",
     types: &[Type::TEXT, Type::INT8],
 };
-static KEEP: Query = Query {
+static KEEP: Statement = Statement {
     sql: "DELETE FROM rebalance_plan WHERE no IN (SELECT no FROM rebalance_plan ORDER BY no DESC OFFSET $1)",
     types: &[Type::INT8],
 };
-static PLAN: Query = Query {
+static PLAN: Statement = Statement {
     sql: "SELECT caller, made_at, plan FROM rebalance_plan WHERE id = $1 AND now_ms() - $2 < made_at",
     types: &[Type::UUID, Type::INT8],
 };
-/// Takes a plan that can still be applied, so that it is applied once.
-pub(super) static TAKE: Query = Query {
+/// Removes a plan that can still be applied, so that it is applied only once.
+pub(super) static TAKE: Statement = Statement {
     sql: "DELETE FROM rebalance_plan WHERE id = $1 AND now_ms() - $2 < made_at RETURNING no",
     types: &[Type::UUID, Type::INT8],
 };
 
 impl PgStore {
-    /// Keeps a plan for a while; of one caller and of all only the last ones.
+    /// Keeps a plan for a while. Only the last ones of a caller, and of all callers, are kept.
     pub async fn put_plan(&self, plan: &NewPlan) -> Result<(), StoreDown> {
-        transact!(self, Lane::Pool, |tx| put_plan(&tx, plan))
+        transact!(self, ConnectionUse::Write, |tx| put_plan(&tx, plan))
     }
 
     /// A plan that can still be applied.
     pub async fn plan(&self, id: PlanId) -> Result<Option<PlanRow>, StoreDown> {
-        transact!(self, Lane::Read, |tx| plan(&tx, id))
+        transact!(self, ConnectionUse::Read, |tx| plan(&tx, id))
     }
 }
 
-async fn put_plan(tx: &Tx, plan: &NewPlan) -> Result<(), Fail> {
+async fn put_plan(tx: &Transaction, plan: &NewPlan) -> Result<(), PgError> {
     let (id, life) = (Uuid::from_u128(plan.id.0), PLAN_LIFE.as_millis());
     let (text, of_caller, of_all): (&str, _, _) = (&plan.text, limit(PLANS_PER_CALLER), limit(PLANS_MAX));
     tx.ready(&[&FORGET, &ADD, &KEEP_OF_CALLER, &KEEP]).await?;
@@ -67,7 +67,7 @@ async fn put_plan(tx: &Tx, plan: &NewPlan) -> Result<(), Fail> {
     Ok(())
 }
 
-async fn plan(tx: &Tx, id: PlanId) -> Result<Option<PlanRow>, Fail> {
+async fn plan(tx: &Transaction, id: PlanId) -> Result<Option<PlanRow>, PgError> {
     let (uuid, life) = (Uuid::from_u128(id.0), PLAN_LIFE.as_millis());
     tx.ready(&[&PLAN]).await?;
     let ((), rows, ()) = tokio::try_join!(biased; tx.begin(), tx.query(&PLAN, [&uuid, &life]), tx.commit())?;

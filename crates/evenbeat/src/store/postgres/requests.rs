@@ -1,4 +1,4 @@
-//! Requests for runs (K1), signs of life of owners (L2), and entries in the audit that come without a job.
+//! Requests for runs (K1), heartbeats of owners (L2), and audit entries that are not about a job.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
+use super::connect::ConnectionUse;
+use super::error::PgError;
 use super::rows::{job_key, run_row, select_open_run, select_run};
-use super::tx::{Query, Tx, transact};
+use super::transaction::{Statement, Transaction, transact};
 use super::views::{ask, limit, read};
 use crate::store::columns::stored_number;
 use crate::store::query::{RequestRow, RunName, earliest_attempt};
 
-/// Requests that can still be recognised when they are repeated: for 24 hours, by the server's clock.
-pub(super) static REQUESTS_BY_KEY: Query = Query {
+/// Requests of the last 24 hours, by the server's clock. Repetitions of these are recognised.
+pub(super) static REQUESTS_BY_KEY: Statement = Statement {
     sql: "SELECT key_hash, id, body_hash FROM request \
           WHERE key_hash = ANY($1) AND now_ms() - 86400000 < requested_at ORDER BY requested_at",
     types: &[Type::UUID_ARRAY],
 };
-pub(super) static KEEP_REQUESTS: Query = Query {
+pub(super) static KEEP_REQUESTS: Statement = Statement {
     sql: "INSERT INTO request (id, job_id, requested_at, key_hash, body_hash) \
           SELECT u.id, j.id, now_ms(), u.key_hash, u.body_hash \
           FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[]) AS u(id, key, key_hash, body_hash) \
           JOIN job j ON j.key = u.key COLLATE \"C\" ON CONFLICT (id) DO NOTHING",
     types: &[Type::UUID_ARRAY, Type::TEXT_ARRAY, Type::UUID_ARRAY, Type::UUID_ARRAY],
 };
-/// Requests go when they cannot be repeated any more, but for those that still wait for their run.
-pub(super) static OLD_REQUESTS: Query = Query {
+/// Removes requests that can no longer be repeated, except those that still wait for their run.
+pub(super) static OLD_REQUESTS: Statement = Statement {
     sql: "DELETE FROM request WHERE id IN (\
             SELECT q.id FROM request q LEFT JOIN memory m ON m.job_id = q.job_id \
             WHERE q.requested_at < now_ms() - 86400000 \
@@ -41,11 +41,11 @@ pub(super) static OLD_REQUESTS: Query = Query {
             ORDER BY q.requested_at LIMIT $1)",
     types: &[Type::INT8],
 };
-static REQUEST: Query = Query {
+static REQUEST: Statement = Statement {
     sql: "SELECT j.key, q.requested_at FROM request q JOIN job j ON j.id = q.job_id WHERE q.id = $1",
     types: &[Type::UUID],
 };
-static OPEN_ATTEMPT: Query = Query {
+static OPEN_ATTEMPT: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_open_run!(),
@@ -54,7 +54,7 @@ static OPEN_ATTEMPT: Query = Query {
     ),
     types: &[Type::TEXT, Type::UUID],
 };
-static LAST_ATTEMPT: Query = Query {
+static LAST_ATTEMPT: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_run!(),
@@ -63,7 +63,7 @@ static LAST_ATTEMPT: Query = Query {
     ),
     types: &[Type::TEXT, Type::UUID, Type::UUID],
 };
-static BETWEEN: Query = Query {
+static BETWEEN: Statement = Statement {
     sql: "(SELECT t.id, j.key FROM open_run t JOIN job j ON j.id = t.job_id \
            WHERE $1 <= t.id AND t.id <= $2 ORDER BY t.id DESC LIMIT $3) \
           UNION (SELECT t.id, j.key FROM run t JOIN job j ON j.id = t.job_id \
@@ -72,13 +72,13 @@ static BETWEEN: Query = Query {
            WHERE $1 <= t.id AND t.id <= $2 ORDER BY t.id DESC LIMIT $3)",
     types: &[Type::UUID, Type::UUID, Type::INT8],
 };
-static PINGS: Query = Query {
+static PINGS: Statement = Statement {
     sql: "SELECT o.id, s.beaten_at, d.doubted_at FROM open_run o JOIN session s ON s.id = o.session_id \
           LEFT JOIN doubt d ON d.session_id = s.id AND d.beat = s.beat WHERE o.id = ANY($1) ORDER BY o.id",
     types: &[Type::UUID_ARRAY],
 };
 /// Reads the session without locking it: neither its beat nor a watcher waits for this.
-static DOUBT: Query = Query {
+static DOUBT: Statement = Statement {
     sql: "INSERT INTO doubt (session_id, beat, doubted_at) \
           SELECT s.id, s.beat, now_ms() FROM session s \
           JOIN unnest($1::uuid[], $2::bigint[]) AS u(id, beat) ON s.id = u.id AND s.beat = u.beat \
@@ -86,27 +86,27 @@ static DOUBT: Query = Query {
           WHERE doubt.beat <> excluded.beat",
     types: &[Type::UUID_ARRAY, Type::INT8_ARRAY],
 };
-static APPEND_AUDIT: Query = Query {
+static APPEND_AUDIT: Statement = Statement {
     sql: "INSERT INTO audit (at, actor, action, detail) VALUES (now_ms(), $1, $2, $3)",
     types: &[Type::TEXT, Type::TEXT, Type::TEXT],
 };
-static PROBE: Query = Query {
+static PROBE: Statement = Statement {
     sql: "INSERT INTO setting (name, value) VALUES ('write_probe', now_ms()::text) \
           ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     types: &[],
 };
 
 impl PgStore {
-    /// The request that was made with this idempotency key, while it is kept.
+    /// The request with this idempotency key, while it is kept.
     pub async fn request_by_key(&self, key: u128) -> Result<Option<RunRequest>, StoreDown> {
         let keys = vec![Uuid::from_u128(key)];
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &REQUESTS_BY_KEY, [&keys]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &REQUESTS_BY_KEY, [&keys]))?;
         Ok(by_key(&rows).map_err(|fail| fail.down())?.remove(&key))
     }
 
     /// A request for a run, while it is kept.
     pub async fn request(&self, id: ExtraId) -> Result<Option<RequestRow>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &REQUEST, [&Uuid::from_u128(id.0)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &REQUEST, [&Uuid::from_u128(id.0)]))?;
         let request = |row: &Row| {
             let requested_at = Timestamp::from_millis(row.try_get(1)?);
             Ok(RequestRow { id, key: job_key(row.try_get(0)?)?, requested_at })
@@ -117,28 +117,28 @@ impl PgStore {
     /// The latest run of a request.
     pub async fn latest_attempt(&self, key: &JobKey, id: ExtraId) -> Result<Option<RunRow>, StoreDown> {
         let (key, id, since) = (key.as_str(), Uuid::from_u128(id.0), Uuid::from_u128(earliest_attempt(id).0));
-        let open = transact!(self, Lane::Read, |tx| ask(&tx, &OPEN_ATTEMPT, [&key, &id]))?;
+        let open = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &OPEN_ATTEMPT, [&key, &id]))?;
         if let Some(open) = read(&open, run_row)?.pop() {
             return Ok(Some(open));
         }
-        let over = transact!(self, Lane::Read, |tx| ask(&tx, &LAST_ATTEMPT, [&key, &id, &since]))?;
+        let over = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &LAST_ATTEMPT, [&key, &id, &since]))?;
         Ok(read(&over, run_row)?.pop())
     }
 
-    /// Runs and requests whose ids lie between two, both included; at most so many of each.
+    /// Runs and requests with ids from `from` to `to`, both included: at most `most` of each kind.
     pub async fn runs_between(&self, from: RunId, to: RunId, most: usize) -> Result<Vec<RunName>, StoreDown> {
         let (from, to) = (Uuid::from_u128(from.0), Uuid::from_u128(to.0));
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &BETWEEN, [&from, &to, &limit(most)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &BETWEEN, [&from, &to, &limit(most)]))?;
         read(&rows, |row| {
             let id = RunId(row.try_get::<_, Uuid>(0)?.as_u128());
             Ok(RunName { id, key: job_key(row.try_get(1)?)? })
         })
     }
 
-    /// The last signs of life of the owners of open runs, by run.
+    /// The last heartbeats of the owners of open runs, by run.
     pub async fn owner_pings(&self, runs: &[RunId]) -> Result<Vec<OwnerPing>, StoreDown> {
         let ids: Vec<Uuid> = runs.iter().map(|it| Uuid::from_u128(it.0)).collect();
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &PINGS, [&ids]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &PINGS, [&ids]))?;
         read(&rows, |row| {
             Ok(OwnerPing {
                 run: RunId(row.try_get::<_, Uuid>(0)?.as_u128()),
@@ -148,30 +148,30 @@ impl PgStore {
         })
     }
 
-    /// Notes since when a watcher has doubted sessions.
+    /// Records since when sessions have been silent.
     pub async fn doubt(&self, silent: &[Silent]) -> Result<(), StoreDown> {
         let id: Vec<Uuid> = silent.iter().map(|it| Uuid::from_u128(it.session.0)).collect();
         let beat: Vec<i64> = silent.iter().map(|it| stored_number(it.beat)).collect();
-        transact!(self, Lane::Pool, |tx| ask(&tx, &DOUBT, [&id, &beat]))?;
+        transact!(self, ConnectionUse::Write, |tx| ask(&tx, &DOUBT, [&id, &beat]))?;
         Ok(())
     }
 
-    /// Adds to the audit what was done to something else than a job.
+    /// Adds an audit entry that is not about a job.
     pub async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreDown> {
         let AuditEntry { actor, action, detail } = entry;
-        transact!(self, Lane::Pool, |tx| ask(&tx, &APPEND_AUDIT, [actor, action, detail]))?;
+        transact!(self, ConnectionUse::Write, |tx| ask(&tx, &APPEND_AUDIT, [actor, action, detail]))?;
         Ok(())
     }
 
-    /// Writes something, to see whether that can be done.
+    /// Checks that the store accepts writes.
     pub async fn probe(&self) -> Result<(), StoreDown> {
-        transact!(self, Lane::Pool, |tx| ask(&tx, &PROBE, []))?;
+        transact!(self, ConnectionUse::Write, |tx| ask(&tx, &PROBE, []))?;
         Ok(())
     }
 }
 
-/// From the answer to [`REQUESTS_BY_KEY`]: the latest of each key.
-pub(super) fn by_key(rows: &[Row]) -> Result<BTreeMap<u128, RunRequest>, Fail> {
+/// Reads the rows of [`REQUESTS_BY_KEY`]: the latest request of each key.
+pub(super) fn by_key(rows: &[Row]) -> Result<BTreeMap<u128, RunRequest>, PgError> {
     let mut found = BTreeMap::new();
     for row in rows {
         let key = row.try_get::<_, Uuid>(0)?.as_u128();
@@ -187,7 +187,10 @@ pub(super) fn keys_of(puts: &[PutJob]) -> Vec<Uuid> {
     puts.iter().filter_map(|it| it.request?.idempotency).map(|it| Uuid::from_u128(it.key)).collect()
 }
 
-pub(super) async fn keep_requests(tx: &Tx, requests: &[(JobKey, RunRequest)]) -> Result<(), Fail> {
+pub(super) async fn keep_requests(
+    tx: &Transaction,
+    requests: &[(JobKey, RunRequest)],
+) -> Result<(), PgError> {
     let id: Vec<Uuid> = requests.iter().map(|(_, it)| Uuid::from_u128(it.id.0)).collect();
     let key: Vec<&str> = requests.iter().map(|(key, _)| key.as_str()).collect();
     let hash = |of: fn(Idempotency) -> u128| -> Vec<Option<Uuid>> {

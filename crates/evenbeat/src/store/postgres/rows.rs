@@ -1,4 +1,4 @@
-//! Rows of the server as rows of the contract.
+//! Turns rows of the server into rows of the contract.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use evenbeat_core::time::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::fail::Fail;
+use super::error::PgError;
 use super::memory::memory_columns_of;
 use crate::store::columns::{
     DueColumns, EndedColumns, RunColumns, counter_of, number, pools_from_text, small_number,
 };
 use crate::store::definition::{TermsCache, broken_job, broken_state};
+use crate::store::keyword::{Keyword, OpenPhase, ServesKind};
 use crate::store::similar::SimilarJobs;
-use crate::store::word::{OpenPhase, ServesKind, Word};
 
 /// Reads definitions, and remembers them.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct RowReader {
     terms: TermsCache,
     jobs: SimilarJobs,
 }
 
-/// What [`Reader::job_row`] reads: `j.id` and what follows.
+/// The columns that [`RowReader::job_row`] reads.
 macro_rules! select_job {
     () => {
         concat!(
@@ -39,7 +39,7 @@ macro_rules! select_job {
     };
 }
 
-/// What [`Reader::news`] reads; what nearly all jobs have in common is left out.
+/// The columns that [`RowReader::news`] reads. Values that nearly all jobs have are NULL.
 macro_rules! select_news {
     () => {
         concat!(
@@ -50,7 +50,7 @@ macro_rules! select_news {
     };
 }
 
-/// What [`run_row`] reads of an open run `o` and its job `j`.
+/// The columns that [`run_row`] reads of an open run `o` and its job `j`.
 macro_rules! select_open_run {
     () => {
         "o.id, j.key, o.session_id, o.fence, o.phase, o.due_at, o.attempt, o.\"trigger\", o.serves, o.extra_id, \
@@ -60,7 +60,7 @@ macro_rules! select_open_run {
     };
 }
 
-/// The same of a run `r` that is over.
+/// The columns that [`run_row`] reads of an ended run `r` and its job `j`.
 macro_rules! select_run {
     () => {
         "r.id, j.key, r.session_id, r.fence, 'running' AS phase, r.due_at, r.attempt, r.\"trigger\", r.serves, \
@@ -69,7 +69,7 @@ macro_rules! select_run {
     };
 }
 
-/// What [`session_row`] reads.
+/// The columns that [`session_row`] reads.
 macro_rules! select_session {
     () => {
         "s.id, s.node, s.name, s.boot_id, s.kind, s.pools, s.beat, s.is_dead, s.is_draining, s.home, s.zone_data"
@@ -77,9 +77,9 @@ macro_rules! select_session {
 }
 pub(super) use {select_job, select_news, select_open_run, select_run, select_session};
 
-impl Reader {
-    /// A job with all that belongs to it.
-    pub(super) fn job_row(&self, row: &Row) -> Result<JobRow, Fail> {
+impl RowReader {
+    /// A job with its state.
+    pub(super) fn job_row(&self, row: &Row) -> Result<JobRow, PgError> {
         let key = job_key(row.try_get(1)?)?;
         let state = memory_columns_of(row, 8)?.state();
         let (job, state) = match self.jobs.job(&key, row.try_get(2)?) {
@@ -97,14 +97,10 @@ impl Reader {
         })
     }
 
-    /// What nodes hear of it.
-    pub(super) fn news(&self, row: &Row) -> Result<JobNews, Fail> {
+    /// A job as the feed shows it.
+    pub(super) fn news(&self, row: &Row) -> Result<JobNews, PgError> {
         let state = memory_columns_of(row, 7)?.state();
-        let text: &str = row.try_get(2)?;
-        let (terms, unreadable) = match self.terms.known(text.as_bytes()) {
-            Some(terms) => (terms, None),
-            None => self.terms.terms_or_none(text),
-        };
+        let (terms, unreadable) = self.terms.terms_or_broken(row.try_get(2)?);
         Ok(JobNews {
             key: job_key(row.try_get(1)?)?,
             terms,
@@ -119,23 +115,24 @@ impl Reader {
         })
     }
 
-    /// The job of a definition; one that does nothing if that cannot be read.
+    /// The job of a definition. If it cannot be read: a job that does nothing.
     pub(super) fn job_or_broken(&self, key: &JobKey, text: &str) -> Arc<Job> {
         self.jobs.job(key, text).unwrap_or_else(|_| Arc::new(broken_job(key)))
     }
 }
 
-pub(super) fn job_key(text: &str) -> Result<JobKey, Fail> {
-    text.parse().map_err(|error| Fail::Told(format!("the database holds a job `{text}`: {error}")))
+pub(super) fn job_key(text: &str) -> Result<JobKey, PgError> {
+    text.parse().map_err(|error| PgError::Text(format!("the database holds a job `{text}`: {error}")))
 }
 
-fn word<W: Word>(what: &str, text: &str) -> Result<W, Fail> {
-    W::of_word(text).ok_or_else(|| Fail::Told(format!("the database holds {what} that cannot be: `{text}`")))
+fn keyword<W: Keyword>(what: &str, text: &str) -> Result<W, PgError> {
+    W::from_keyword(text)
+        .ok_or_else(|| PgError::Text(format!("the database holds {what} that cannot be: `{text}`")))
 }
 
-pub(super) fn run_row(row: &Row) -> Result<RunRow, Fail> {
-    let outcome = |idx: usize| -> Result<Option<Outcome>, Fail> {
-        Ok(row.try_get::<_, Option<&str>>(idx)?.and_then(Outcome::of_word))
+pub(super) fn run_row(row: &Row) -> Result<RunRow, PgError> {
+    let outcome = |idx: usize| -> Result<Option<Outcome>, PgError> {
+        Ok(row.try_get::<_, Option<&str>>(idx)?.and_then(Outcome::from_keyword))
     };
     let ended = match outcome(17)? {
         Some(outcome_of_run) => Some(EndedColumns {
@@ -153,12 +150,12 @@ pub(super) fn run_row(row: &Row) -> Result<RunRow, Fail> {
         key: job_key(row.try_get(1)?)?,
         session_id: row.try_get::<_, Uuid>(2)?.as_u128(),
         fence: row.try_get(3)?,
-        phase: word::<OpenPhase>("a phase of a run", row.try_get(4)?)?,
+        phase: keyword::<OpenPhase>("a phase of a run", row.try_get(4)?)?,
         due: DueColumns {
             due_at: row.try_get(5)?,
             attempt: row.try_get(6)?,
-            trigger: word::<Trigger>("a trigger of a run", row.try_get(7)?)?,
-            serves: word::<ServesKind>("what a run serves", row.try_get(8)?)?,
+            trigger: keyword::<Trigger>("a trigger of a run", row.try_get(7)?)?,
+            serves: keyword::<ServesKind>("what a run serves", row.try_get(8)?)?,
             extra_id: row.try_get::<_, Option<Uuid>>(9)?.map(|it| it.as_u128()),
             losses: row.try_get(10)?,
             last_outcome: outcome(11)?,
@@ -174,14 +171,15 @@ pub(super) fn run_row(row: &Row) -> Result<RunRow, Fail> {
     Ok(columns.row())
 }
 
-pub(super) fn run_rows(rows: &[Row]) -> Result<Vec<RunRow>, Fail> {
+pub(super) fn run_rows(rows: &[Row]) -> Result<Vec<RunRow>, PgError> {
     rows.iter().map(run_row).collect()
 }
 
-pub(super) fn session_row(row: &Row) -> Result<SessionRow, Fail> {
+pub(super) fn session_row(row: &Row) -> Result<SessionRow, PgError> {
     let node: &str = row.try_get(1)?;
-    let node: NodeName =
-        node.parse().map_err(|error| Fail::Told(format!("the database holds a node `{node}`: {error}")))?;
+    let node: NodeName = node
+        .parse()
+        .map_err(|error| PgError::Text(format!("the database holds a node `{node}`: {error}")))?;
     Ok(SessionRow {
         spec: SessionSpec {
             id: SessionId(row.try_get::<_, Uuid>(0)?.as_u128()),
@@ -189,7 +187,7 @@ pub(super) fn session_row(row: &Row) -> Result<SessionRow, Fail> {
             name: row.try_get(2)?,
             boot_id: row.try_get::<_, Uuid>(3)?.as_u128(),
             home: row.try_get::<_, Uuid>(9)?.as_u128(),
-            kind: word::<SessionKind>("a kind of session", row.try_get(4)?)?,
+            kind: keyword::<SessionKind>("a kind of session", row.try_get(4)?)?,
             pools: pools_from_text(row.try_get(5)?),
             zone_data: row.try_get(10)?,
         },
@@ -199,12 +197,12 @@ pub(super) fn session_row(row: &Row) -> Result<SessionRow, Fail> {
     })
 }
 
-pub(super) fn session_rows(rows: &[Row]) -> Result<Vec<SessionRow>, Fail> {
+pub(super) fn session_rows(rows: &[Row]) -> Result<Vec<SessionRow>, PgError> {
     rows.iter().map(session_row).collect()
 }
 
-/// From `kind, key, n_open, last_claim_at`.
-pub(super) fn counter_row(row: &Row) -> Result<CounterRow, Fail> {
+/// Reads `kind, key, n_open, last_claim_at`.
+pub(super) fn counter_row(row: &Row) -> Result<CounterRow, PgError> {
     Ok(CounterRow {
         counter: counter_key(row)?,
         n_open: small_number(row.try_get(2)?),
@@ -212,22 +210,22 @@ pub(super) fn counter_row(row: &Row) -> Result<CounterRow, Fail> {
     })
 }
 
-/// From `kind, key`.
-pub(super) fn counter_key(row: &Row) -> Result<CounterKey, Fail> {
+/// Reads `kind, key`.
+pub(super) fn counter_key(row: &Row) -> Result<CounterKey, PgError> {
     let (kind, key): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
     counter_of(kind, key)
-        .ok_or_else(|| Fail::Told(format!("the database holds a counter that cannot be: `{kind} {key}`")))
+        .ok_or_else(|| PgError::Text(format!("the database holds a counter that cannot be: `{kind} {key}`")))
 }
 
 /// The ids in the first column.
-pub(super) fn ids(rows: &[Row]) -> Result<Vec<u128>, Fail> {
+pub(super) fn ids(rows: &[Row]) -> Result<Vec<u128>, PgError> {
     rows.iter().map(|row| Ok(row.try_get::<_, Uuid>(0)?.as_u128())).collect()
 }
 
-/// Rows by something that names them.
+/// Rows as a map.
 pub(super) fn by<K: Ord, V>(
     rows: &[Row],
-    read: impl Fn(&Row) -> Result<(K, V), Fail>,
-) -> Result<BTreeMap<K, V>, Fail> {
+    read: impl Fn(&Row) -> Result<(K, V), PgError>,
+) -> Result<BTreeMap<K, V>, PgError> {
     rows.iter().map(read).collect()
 }

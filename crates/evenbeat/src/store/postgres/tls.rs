@@ -1,4 +1,4 @@
-//! Encryption on the way to the server.
+//! Encryption of connections to the server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How connections are encrypted, where they are.
+/// How connections are encrypted.
 #[derive(Clone, Debug)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
 /// Why encryption cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Who is to be trusted was not said.
+    /// The certificates to trust are missing.
     #[error("`sslmode=verify-full` needs `sslrootcert=` with a file of the certificates to trust")]
     NoRoots,
-    /// The file of certificates is of no use.
+    /// The file of certificates cannot be used.
     #[error("`{}` cannot be used as `sslrootcert`: {why}", file.display())]
     Roots {
-        /// Which.
+        /// The file.
         file: PathBuf,
         /// What is wrong.
         why: String,
@@ -34,7 +34,7 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// Keeps listeners out; does not ask who the server is.
+    /// Encrypts, but does not verify the server.
     pub(super) fn unverified() -> Result<Tls, TlsError> {
         let provider = provider();
         let verifier = Arc::new(AnyServer(Arc::clone(&provider)));
@@ -46,7 +46,7 @@ impl Tls {
         Ok(Tls(Arc::new(config)))
     }
 
-    /// The server must prove its name to one of these roots.
+    /// Verifies the name of the server with these root certificates.
     pub(super) fn verified(roots: Option<&Path>) -> Result<Tls, TlsError> {
         let file = roots.ok_or(TlsError::NoRoots)?;
         let trouble = |why: String| TlsError::Roots { file: file.to_owned(), why };
@@ -75,7 +75,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// What `prefer` and `require` mean everywhere: encrypted, with whoever answers.
+/// Accepts any server. This is what `prefer` and `require` mean in libpq.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! The reading side.
+//! The views of the contract.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,20 +14,20 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::fail::Fail;
+use super::connect::ConnectionUse;
+use super::error::PgError;
 use super::rows::{
     counter_row, job_key, run_rows, select_job, select_open_run, select_run, select_session, session_rows,
 };
-use super::tx::{Param, Query, Tx, transact};
+use super::transaction::{Param, Statement, Transaction, transact};
 use crate::store::columns::number;
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
 
-static JOB: Query = Query {
+static JOB: Statement = Statement {
     sql: concat!("SELECT ", select_job!(), " FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = $1"),
     types: &[Type::TEXT],
 };
-static JOBS_OF: Query = Query {
+static JOBS_OF: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_job!(),
@@ -35,7 +35,7 @@ static JOBS_OF: Query = Query {
     ),
     types: &[Type::TEXT_ARRAY],
 };
-static JOBS: Query = Query {
+static JOBS: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_job!(),
@@ -43,7 +43,7 @@ static JOBS: Query = Query {
     ),
     types: &[Type::TEXT, Type::INT8],
 };
-static OPEN_RUNS: Query = Query {
+static OPEN_RUNS: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_open_run!(),
@@ -51,7 +51,7 @@ static OPEN_RUNS: Query = Query {
     ),
     types: &[Type::UUID, Type::INT8],
 };
-static OPEN_RUNS_OF_JOB: Query = Query {
+static OPEN_RUNS_OF_JOB: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_open_run!(),
@@ -59,7 +59,7 @@ static OPEN_RUNS_OF_JOB: Query = Query {
     ),
     types: &[Type::UUID, Type::INT8, Type::TEXT],
 };
-static RUNS: Query = Query {
+static RUNS: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_run!(),
@@ -67,7 +67,7 @@ static RUNS: Query = Query {
     ),
     types: &[Type::UUID, Type::INT8],
 };
-static RUNS_OF_JOB: Query = Query {
+static RUNS_OF_JOB: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_run!(),
@@ -75,8 +75,8 @@ static RUNS_OF_JOB: Query = Query {
     ),
     types: &[Type::UUID, Type::INT8, Type::TEXT],
 };
-/// Down to the occurrence that the last of so many begins with, if there are so many.
-static RECORDS: Query = Query {
+/// Records that begin with the same occurrence as the last one of the page belong to it too.
+static RECORDS: Statement = Statement {
     sql: "SELECT r.reason, r.first_due_at, r.last_due_at, r.n, r.recorded_at \
           FROM record r WHERE r.job_id = (SELECT id FROM job WHERE key = $1) AND r.first_due_at < $2 \
             AND coalesce((SELECT e.first_due_at FROM record e \
@@ -85,19 +85,19 @@ static RECORDS: Query = Query {
           ORDER BY r.first_due_at DESC, r.id DESC",
     types: &[Type::TEXT, Type::INT8, Type::INT8, Type::INT8],
 };
-static SESSIONS: Query =
-    Query { sql: concat!("SELECT ", select_session!(), " FROM session s ORDER BY s.id"), types: &[] };
-/// One that was never claimed was only made to be locked.
-static COUNTERS: Query = Query {
+static SESSIONS: Statement =
+    Statement { sql: concat!("SELECT ", select_session!(), " FROM session s ORDER BY s.id"), types: &[] };
+/// Counters without a claim were created only to be locked.
+static COUNTERS: Statement = Statement {
     sql: "SELECT kind, key, n_open, last_claim_at FROM counter WHERE last_claim_at IS NOT NULL ORDER BY kind, key",
     types: &[],
 };
-static OPEN_RUNS_BY_SESSION: Query =
-    Query { sql: "SELECT session_id, count(*) FROM open_run GROUP BY session_id", types: &[] };
-static AUDIT: Query =
-    Query { sql: "SELECT actor, action, detail FROM audit ORDER BY no LIMIT $1", types: &[Type::INT8] };
+static OPEN_RUNS_BY_SESSION: Statement =
+    Statement { sql: "SELECT session_id, count(*) FROM open_run GROUP BY session_id", types: &[] };
+static AUDIT: Statement =
+    Statement { sql: "SELECT actor, action, detail FROM audit ORDER BY no LIMIT $1", types: &[Type::INT8] };
 
-/// The largest id there can be: what was asked for begins at the latest.
+/// The largest id, for pages that start with the latest run.
 pub(super) const LATEST: Uuid = Uuid::max();
 
 pub(super) fn limit(most: usize) -> i64 {
@@ -107,7 +107,7 @@ pub(super) fn limit(most: usize) -> i64 {
 impl PgStore {
     /// One job; also a removed one, as long as its row is there.
     pub async fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOB, [&key.as_str()]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &JOB, [&key.as_str()]))?;
         rows.first().map(|row| self.inner.reader.job_row(row).map_err(|fail| fail.down())).transpose()
     }
 
@@ -116,17 +116,17 @@ impl PgStore {
         let mut found = HashMap::with_capacity(keys.len());
         for keys in keys.chunks(BATCH_MAX) {
             let keys: Vec<&str> = keys.iter().map(JobKey::as_str).collect();
-            let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOBS_OF, [&keys]))?;
+            let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &JOBS_OF, [&keys]))?;
             let rows = read(&rows, |row| Ok((job_key(row.try_get(1)?)?, self.inner.reader.job_row(row)?)))?;
             found.extend(rows);
         }
         Ok(keys.iter().filter_map(|key| found.get(key).cloned()).collect())
     }
 
-    /// Jobs by key, after one of them; removed ones left out.
+    /// Jobs by key, after one of them, without removed ones.
     pub async fn jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<JobRow>, StoreDown> {
         let after = after.map_or("", JobKey::as_str);
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &JOBS, [&after, &limit(most)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &JOBS, [&after, &limit(most)]))?;
         read(&rows, |row| self.inner.reader.job_row(row))
     }
 
@@ -137,7 +137,7 @@ impl PgStore {
         before: Option<RunId>,
         most: usize,
     ) -> Result<Vec<RunRow>, StoreDown> {
-        transact!(self, Lane::Read, |tx| runs(&tx, filter, before, most))
+        transact!(self, ConnectionUse::Read, |tx| runs(&tx, filter, before, most))
     }
 
     /// The records of a job that begin before an instant, the latest first.
@@ -148,7 +148,7 @@ impl PgStore {
         most: usize,
     ) -> Result<Vec<RecordRow>, StoreDown> {
         let (before, first) = (before.unwrap_or(Timestamp::MAX).as_millis(), Timestamp::MIN.as_millis());
-        let rows = transact!(self, Lane::Read, |tx| ask(
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(
             &tx,
             &RECORDS,
             [&key.as_str(), &before, &limit(most.max(1) - 1), &first]
@@ -158,19 +158,19 @@ impl PgStore {
 
     /// All sessions, dead ones too.
     pub async fn sessions(&self) -> Result<Vec<SessionRow>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &SESSIONS, []))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &SESSIONS, []))?;
         session_rows(&rows).map_err(|fail| fail.down())
     }
 
     /// All counters that were ever used.
     pub async fn counters(&self) -> Result<Vec<CounterRow>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &COUNTERS, []))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &COUNTERS, []))?;
         read(&rows, counter_row)
     }
 
-    /// How many runs are open, by the session that owns them.
+    /// The number of open runs of each session that has any.
     pub async fn open_runs_by_session(&self) -> Result<BTreeMap<SessionId, u64>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &OPEN_RUNS_BY_SESSION, []))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &OPEN_RUNS_BY_SESSION, []))?;
         let counted = read(&rows, |row| {
             let session: Uuid = row.try_get(0)?;
             Ok((SessionId(session.as_u128()), number(row.try_get(1)?)))
@@ -178,31 +178,36 @@ impl PgStore {
         counted.map(|it| it.into_iter().collect())
     }
 
-    /// Who changed what, oldest first.
+    /// The audit entries, oldest first.
     pub async fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
-        let rows = transact!(self, Lane::Read, |tx| ask(&tx, &AUDIT, [&limit(most)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &AUDIT, [&limit(most)]))?;
         read(&rows, |row| {
             Ok(AuditEntry { actor: row.try_get(0)?, action: row.try_get(1)?, detail: row.try_get(2)? })
         })
     }
 }
 
-/// One statement by itself.
+/// A transaction with one statement.
 pub(super) async fn ask<const N: usize>(
-    tx: &Tx,
-    query: &Query,
+    tx: &Transaction,
+    query: &Statement,
     params: [Param<'_>; N],
-) -> Result<Vec<Row>, Fail> {
+) -> Result<Vec<Row>, PgError> {
     tx.ready(&[query]).await?;
     let ((), rows, ()) = tokio::try_join!(biased; tx.begin(), tx.query(query, params), tx.commit())?;
     Ok(rows)
 }
 
-pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Fail>) -> Result<Vec<T>, StoreDown> {
+pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, PgError>) -> Result<Vec<T>, StoreDown> {
     rows.iter().map(one).collect::<Result<_, _>>().map_err(|fail| fail.down())
 }
 
-async fn runs(tx: &Tx, filter: &RunFilter, before: Option<RunId>, most: usize) -> Result<Vec<RunRow>, Fail> {
+async fn runs(
+    tx: &Transaction,
+    filter: &RunFilter,
+    before: Option<RunId>,
+    most: usize,
+) -> Result<Vec<RunRow>, PgError> {
     let before = before.map_or(LATEST, |it| Uuid::from_u128(it.0));
     let limit = limit(most);
     let key = filter.key.as_ref().map(JobKey::as_str);
@@ -223,7 +228,7 @@ async fn runs(tx: &Tx, filter: &RunFilter, before: Option<RunId>, most: usize) -
         tx.commit(),
     )?;
     let mut found = run_rows(&open)?;
-    // A run that ended between the two looks is in both: as it is now.
+    // A run that ended between the two statements is in both results. The ended one is current.
     for run in run_rows(&over)? {
         found.retain(|it| it.run != run.run);
         found.push(run);
@@ -234,18 +239,18 @@ async fn runs(tx: &Tx, filter: &RunFilter, before: Option<RunId>, most: usize) -
 }
 
 async fn over_runs(
-    tx: &Tx,
+    tx: &Transaction,
     are_left_out: bool,
-    query: &Query,
+    query: &Statement,
     params: &[Param<'_>],
-) -> Result<Vec<Row>, Fail> {
+) -> Result<Vec<Row>, PgError> {
     if are_left_out { Ok(Vec::new()) } else { tx.query_all(query, params).await }
 }
 
-fn record(key: &JobKey, row: &Row) -> Result<RecordRow, Fail> {
+fn record(key: &JobKey, row: &Row) -> Result<RecordRow, PgError> {
     let reason: &str = row.try_get(0)?;
-    let what = RecordKind::of_word(reason)
-        .ok_or_else(|| Fail::Told(format!("the database holds a record that cannot be: `{reason}`")))?;
+    let what = RecordKind::from_keyword(reason)
+        .ok_or_else(|| PgError::Text(format!("the database holds a record that cannot be: `{reason}`")))?;
     let range = RecordRange {
         first: Timestamp::from_millis(row.try_get(1)?),
         last: Timestamp::from_millis(row.try_get(2)?),

@@ -1,4 +1,4 @@
-//! A copy of the file as it was at one moment, made while the store is in use.
+//! Copies a snapshot of the file while the store is in use.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,19 +10,19 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::{SqliteStore, connection};
 
-/// So many pages at a time: others get at the disk in between.
+/// Pages copied at a time, so that others can use the disk in between.
 const STEP_PAGES: i32 = 256;
 
-/// Why there is no copy. Nothing was overwritten.
+/// Why a backup failed. Nothing was overwritten.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// A file of that name is there.
+    /// The file already exists.
     #[error("`{}` already exists, and a backup never overwrites; choose another name", to.display())]
     Exists {
-        /// The name.
+        /// The path of the copy.
         to: PathBuf,
     },
-    /// Something of the operating system's.
+    /// The operating system reported an error.
     #[error("`{}` cannot be written; check its directory and the disk", to.display())]
     Io {
         /// The copy.
@@ -31,21 +31,21 @@ pub enum BackupError {
         #[source]
         source: io::Error,
     },
-    /// The database did not do it.
+    /// SQLite reported an error.
     #[error("`{}` cannot be made ({source})", to.display())]
     Database {
         /// The copy.
         to: PathBuf,
-        /// What it said.
+        /// The error.
         source: rusqlite::Error,
     },
 }
 
 impl SqliteStore {
-    /// Copies the store, as it is now, into a new file. Under its name there is never half a copy. Before a copy is
-    /// used in the place of the original it needs a [new epoch](SqliteStore::new_epoch).
+    /// Copies the store into a new file, which is never incomplete. A copy needs a [new epoch](SqliteStore::new_epoch)
+    /// before it replaces the original.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), BackupError> {
-        copy_to(&self.inner.shared.path, to.as_ref())
+        copy_to(&self.inner.context.path, to.as_ref())
     }
 }
 
@@ -63,14 +63,14 @@ pub(super) fn copy_to(from: &Path, to: &Path) -> Result<(), BackupError> {
             copy(from, &part).map_err(|source| BackupError::Database { to: to.to_owned(), source })
         })
         .and_then(|()| publish(&part, to));
-    // After a success it is the second name of the copy; after a failure it is of no use.
+    // After a success this is a second name of the copy; after a failure it is useless.
     let _ = fs::remove_file(&part);
     made
 }
 
-/// Makes room for the copy, for its owner alone.
+/// Creates an empty file that only its owner can read.
 fn reserve(part: &Path) -> io::Result<()> {
-    // What an interrupted backup left behind; if it cannot go, the next line says so.
+    // Removes what an interrupted backup left. If that fails, so does the next line.
     let _ = fs::remove_file(part);
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(part).map(|_| ())
 }
@@ -78,7 +78,7 @@ fn reserve(part: &Path) -> io::Result<()> {
 fn copy(from: &Path, part: &Path) -> rusqlite::Result<()> {
     let from = connection::reading(from)?;
     let mut to = Connection::open(part)?;
-    // Without this every write in between would begin the copy anew, and under load it would never end.
+    // Without this every write would restart the copy, and under load it would never finish.
     from.execute_batch("BEGIN; SELECT count(*) FROM setting")?;
     let backup = Backup::new(&from, &mut to)?;
     while backup.step(STEP_PAGES)? != StepResult::Done {
@@ -89,7 +89,7 @@ fn copy(from: &Path, part: &Path) -> rusqlite::Result<()> {
     to.close().map_err(|(_, error)| error)
 }
 
-/// Gives the copy its name, unless another has taken it meanwhile.
+/// Gives the copy its name, unless a file of that name has appeared.
 fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
     let io = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => BackupError::Exists { to: to.to_owned() },

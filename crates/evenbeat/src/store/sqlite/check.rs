@@ -1,4 +1,4 @@
-//! Looks through a whole store for what should not be there. It changes nothing; [`Store::recount`] mends counters.
+//! Checks a whole store. It changes nothing; [`Store::recount`] repairs counters.
 //!
 //! [`Store::recount`]: evenbeat_core::store::Store::recount
 
@@ -6,10 +6,10 @@ use evenbeat_core::store::StoreDown;
 use rusqlite::{Result, Row};
 
 use super::SqliteStore;
-use super::reader::Reader;
-use crate::store::check::{CheckReport, TOLD_MAX, wrong_counters};
+use super::read_tx::ReadTx;
+use crate::store::check::{CheckReport, FINDINGS_MAX, wrong_counters};
 
-/// Rows that should not be: each query gives one text for each of them.
+/// Queries for rows that must not exist. Each returns a text per row.
 const MUST_BE_EMPTY: [(&str, &str); 9] = [
     (
         "job has no memory",
@@ -50,18 +50,18 @@ const MUST_BE_EMPTY: [(&str, &str); 9] = [
 ];
 
 impl SqliteStore {
-    /// Looks through the whole file, as it was at one moment, while others go on.
+    /// Checks a snapshot of the whole file while others use it.
     pub fn check(&self) -> Result<CheckReport, StoreDown> {
         self.look(whole)
     }
 }
 
-/// Looks through everything that a reader sees.
-pub(super) fn whole(reader: &Reader<'_>) -> Result<CheckReport, StoreDown> {
-    reader.told(reader.do_check())
+/// Checks everything in a snapshot.
+pub(super) fn whole(tx: &ReadTx<'_>) -> Result<CheckReport, StoreDown> {
+    tx.or_down(tx.do_check())
 }
 
-impl Reader<'_> {
+impl ReadTx<'_> {
     fn do_check(&self) -> Result<CheckReport> {
         let mut findings = Vec::new();
         let faults: Vec<String> = self.many("PRAGMA integrity_check(20)", [], |row| row.get(0))?;
@@ -73,7 +73,7 @@ impl Reader<'_> {
             Ok(format!("a row of `{table}` names a row of `{of}` that is not there"))
         })?);
         for (what, sql) in MUST_BE_EMPTY {
-            findings.extend(self.told_rows(what, sql)?);
+            findings.extend(self.wrong_rows(what, sql)?);
         }
         findings.extend(wrong_counters(self.find_counters()?, self.held_counters()?));
         findings.extend(self.unreadable_jobs()?);
@@ -85,14 +85,14 @@ impl Reader<'_> {
         })
     }
 
-    fn told_rows(&self, what: &str, sql: &str) -> Result<Vec<String>> {
+    fn wrong_rows(&self, what: &str, sql: &str) -> Result<Vec<String>> {
         let as_text = |row: &Row<'_>| {
             Ok(match row.get_ref(0)? {
                 rusqlite::types::ValueRef::Integer(number) => number.to_string(),
                 other => other.as_str().unwrap_or("?").to_owned(),
             })
         };
-        let rows = self.many(&format!("{sql} LIMIT {TOLD_MAX}"), [], as_text)?;
+        let rows = self.many(&format!("{sql} LIMIT {FINDINGS_MAX}"), [], as_text)?;
         Ok(rows.into_iter().map(|it| format!("{what}: {it}")).collect())
     }
 
@@ -102,7 +102,7 @@ impl Reader<'_> {
         let mut rows = statement.query([])?;
         let mut findings = Vec::new();
         while let Some(row) = rows.next()?
-            && findings.len() < TOLD_MAX
+            && findings.len() < FINDINGS_MAX
         {
             if let Err(unreadable) = crate::store::definition::job(row.get_ref(1)?.as_str()?) {
                 let key: String = row.get(0)?;

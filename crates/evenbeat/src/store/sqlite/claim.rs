@@ -7,25 +7,25 @@ use evenbeat_core::lease::Epoch;
 use evenbeat_core::store::{Bid, Claim, ClaimAnswer, Claims, CounterKey, JobRow, SessionSpec};
 use rusqlite::{OptionalExtension, Result, params};
 
-use super::counters::Room;
-use super::desk::{Desk, Write};
-use super::reader::JobHead;
+use super::read_tx::JobHead;
 use super::rows::{self, Id};
+use super::write_tx::{MemoryWrite, WriteTx};
 use crate::store::columns::{DueColumns, number, stored_number, takes_to_text};
-use crate::store::word::{OpenPhase, Word};
+use crate::store::counter_room::CounterRoom;
+use crate::store::keyword::{Keyword, OpenPhase};
 
-/// Under which epoch and session a batch is claimed.
+/// The session and the epoch of a batch of claims.
 struct Claimer {
     me: SessionSpec,
     epoch: Epoch,
 }
 
-impl Desk<'_> {
+impl WriteTx<'_> {
     pub(super) fn do_claim(&mut self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims> {
         if !self.is_current_and_open(epoch)? {
             return Ok(Claims::Closed);
         }
-        let Some(me) = self.look.find_session(me)?.filter(|it| !it.is_dead) else {
+        let Some(me) = self.read.find_session(me)?.filter(|it| !it.is_dead) else {
             return Ok(Claims::SessionDead);
         };
         if me.is_draining {
@@ -37,9 +37,9 @@ impl Desk<'_> {
     }
 
     fn open_run(&mut self, claimer: &Claimer, Claim { run, bid }: &Claim) -> Result<ClaimAnswer> {
-        let Some(head) = self.look.find_head(&bid.key)? else { return Ok(ClaimAnswer::Gone) };
+        let Some(head) = self.read.find_head(&bid.key)? else { return Ok(ClaimAnswer::Gone) };
         if let Some(is_mine) = self.is_known_and_mine(*run, claimer.me.id, &head)? {
-            // Asked again. The row's fence must be the run's: an answer tells the asker its lease.
+            // A repeated claim. The job must still have the fence of the run, because the answer grants its lease.
             return self.as_it_is(bid, if is_mine { ClaimAnswer::Granted } else { ClaimAnswer::Lost });
         }
         if head.version != bid.seen || head.is_deleted || bid.max_open <= head.n_open {
@@ -51,38 +51,38 @@ impl Desk<'_> {
         for take in &bid.takes {
             let by = take.counter.clone();
             match self.room(take)? {
-                Room::Now => {}
-                Room::From(at) => return Ok(ClaimAnswer::Limited { by, until: Some(at) }),
-                Room::NotByTime => return Ok(ClaimAnswer::Limited { by, until: None }),
+                CounterRoom::Now => {}
+                CounterRoom::From(at) => return Ok(ClaimAnswer::Limited { by, until: Some(at) }),
+                CounterRoom::NotByTime => return Ok(ClaimAnswer::Limited { by, until: None }),
             }
         }
         Ok(ClaimAnswer::Granted(self.grant(claimer, *run, bid, head)?))
     }
 
-    /// An answer with the job as it is stored.
+    /// An answer with the stored job.
     fn as_it_is(&self, bid: &Bid, answer: fn(JobRow) -> ClaimAnswer) -> Result<ClaimAnswer> {
-        let job = self.look.find_job(&bid.key)?;
+        let job = self.read.find_job(&bid.key)?;
         Ok(job.map_or(ClaimAnswer::Gone, |job| answer(job.row)))
     }
 
-    /// None if the run was never heard of; else whether it is the asker's, open, and under the job's last lease.
+    /// `None` if the run id is new. Otherwise whether the run is open, owned by the caller, and under the job's last lease.
     fn is_known_and_mine(&self, run: RunId, me: SessionId, head: &JobHead) -> Result<Option<bool>> {
         let sql = "SELECT session_id, job_id, fence FROM open_run WHERE id = ?1";
-        let open = self.look.one(sql, [Id::of(run.0)], |row| {
+        let open = self.read.one(sql, [Id::of(run.0)], |row| {
             let (session, fence) = (SessionId(rows::id(row, 0)?), Fence(number(row.get(2)?)));
             Ok(session == me && row.get::<_, i64>(1)? == head.id && fence == head.fence)
         });
         if let Some(is_mine) = open.optional()? {
             return Ok(Some(is_mine));
         }
-        let over = self.look.one("SELECT 1 FROM run WHERE id = ?1", [Id::of(run.0)], |_| Ok(false));
+        let over = self.read.one("SELECT 1 FROM run WHERE id = ?1", [Id::of(run.0)], |_| Ok(false));
         over.optional()
     }
 
     fn grant(&mut self, claimer: &Claimer, run: RunId, bid: &Bid, head: JobHead) -> Result<JobRow> {
         let id = head.id;
         let mut row = head.with(bid.state.clone());
-        // Never below the epoch, shifted up: also greater than what a failover has lost.
+        // At least the epoch, shifted: greater than any fence that a failover has lost.
         row.fence = Fence((row.fence.0 + 1).max(claimer.epoch.0 << 32));
         row.n_open += 1;
         row.state.owner = Some(Box::new(Owner {
@@ -110,20 +110,20 @@ impl Desk<'_> {
                 id,
                 Id::of(claimer.me.id.0),
                 fence,
-                OpenPhase::Claimed.word(),
+                OpenPhase::Claimed.keyword(),
                 due.due_at,
                 due.attempt,
-                due.trigger.word(),
-                due.serves.word(),
+                due.trigger.keyword(),
+                due.serves.keyword(),
                 due.extra_id.map(Id::of),
                 due.losses,
-                due.last_outcome.map(Word::word),
+                due.last_outcome.map(Keyword::keyword),
                 due.params,
                 self.now.as_millis(),
                 takes_to_text(&takes),
             ],
         )?;
-        self.write(id, &mut row, &bid.records, Write::Again)?;
+        self.write(id, &mut row, &bid.records, MemoryWrite::Update)?;
         Ok(row)
     }
 }

@@ -1,4 +1,4 @@
-//! How the file is opened, for the writer and for readers.
+//! Connections to the file, for the writer and for readers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use rusqlite::{Connection, OpenFlags, Result};
 
 use crate::store::columns::stored_number;
 
-/// Only this process has the file, so whoever holds it does so for a moment.
+/// Only this process has the file, so locks are held for a moment only.
 const BUSY_FOR: Duration = Duration::from_secs(2);
 
-/// When a log that has grown too long begins anew, its file is cut back to this.
+/// The log file is truncated to this size when it restarts.
 const LOG_BYTES_MAX: u32 = 64 * 1024 * 1024;
 
-/// What a page has in files that this program makes.
+/// The page size of files that this program creates.
 pub(super) const PAGE_BYTES: u64 = 4_096;
 
 const STATEMENTS_MAX: usize = 128;
 
-/// The connection that writes. The log is carried over by whoever writes, after its answers.
+/// The connection that writes. The writer checkpoints the log itself, after it has answered.
 pub(super) fn writing(path: &Path, size_max_bytes: Option<u64>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
@@ -47,11 +47,11 @@ pub(super) fn reading(path: &Path) -> Result<Connection> {
 fn set_up(conn: &Connection, cache_kib: i32) -> Result<()> {
     conn.busy_timeout(BUSY_FOR)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Else a statement is planned anew whenever other values are put into it, which costs more than all the rest.
+    // Otherwise a statement is planned again for new arguments, which costs more than running it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.pragma_update(None, "foreign_keys", true)?;
     conn.pragma_update(None, "cache_size", -cache_kib)?;
-    // A page that cannot be read is an answer; through a mapped file it would be the end of the process.
+    // A page that cannot be read is an error; with a mapped file it would be a signal that ends the process.
     conn.pragma_update(None, "mmap_size", 0)?;
     conn.pragma_update(None, "temp_store", "MEMORY")
 }

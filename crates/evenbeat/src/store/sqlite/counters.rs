@@ -1,55 +1,43 @@
-//! Limits that span jobs: rows that change only with the run that takes or frees them.
+//! Limits that span jobs. Their rows change only together with the run that takes or frees them.
 
 use std::collections::BTreeMap;
 
 use evenbeat_core::ids::RunId;
 use evenbeat_core::store::{CounterKey, CounterRow, Take};
-use evenbeat_core::time::{CLOCK_SLACK, Duration, Timestamp};
+use evenbeat_core::time::{CLOCK_SLACK, Timestamp};
 use rusqlite::{OptionalExtension, Result, params};
 
-use super::desk::Desk;
 use super::rows::Id;
+use super::write_tx::WriteTx;
 use crate::store::columns::small_number;
+use crate::store::counter_room::{CounterRoom, HOUR};
 
-const HOUR: Duration = Duration::from_hours(1);
-
-/// When a counter has room.
-pub(super) enum Room {
-    Now,
-    From(Timestamp),
-    /// Not before a run ends, or a limit is raised.
-    NotByTime,
-}
-
-impl Desk<'_> {
-    pub(super) fn room(&self, Take { counter, limit }: &Take) -> Result<Room> {
+impl WriteTx<'_> {
+    pub(super) fn room(&self, Take { counter, limit }: &Take) -> Result<CounterRoom> {
         let (kind, key) = (counter.kind(), counter.key());
         let sql = "SELECT n_open, last_claim_at FROM counter WHERE kind = ?1 AND key = ?2";
-        let found = self.look.one(sql, [kind, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let found = self.read.one(sql, [kind, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (n_open, last_claim_at): (i64, Option<i64>) = found.unwrap_or_default();
         let is_full = limit.max_open.is_some_and(|most| most <= small_number(n_open));
         if is_full || limit.max_per_hour == Some(0) {
-            return Ok(Room::NotByTime);
+            return Ok(CounterRoom::NotByTime);
         }
         let last_claim_at = last_claim_at.map(Timestamp::from_millis);
         let after_gap = limit.min_gap.and_then(|gap| Some(last_claim_at? + gap));
         let after_hour = match limit.max_per_hour {
             None => None,
-            // The claim that must be an hour old before there is room: as many from the end as are allowed.
+            // With `most` claims allowed, the last but `most - 1` must be an hour old before there is room.
             Some(most) => {
                 let sql =
                     "SELECT claimed_at FROM counter_claim WHERE kind = ?1 AND key = ?2 AND ?3 < claimed_at
                            ORDER BY claimed_at DESC LIMIT 1 OFFSET ?4";
                 let hour_ago = (self.now - HOUR).as_millis();
                 let args = params![kind, key, hour_ago, most - 1];
-                let oldest: Option<i64> = self.look.one(sql, args, |row| row.get(0)).optional()?;
+                let oldest: Option<i64> = self.read.one(sql, args, |row| row.get(0)).optional()?;
                 oldest.map(|claimed_at| Timestamp::from_millis(claimed_at) + HOUR)
             }
         };
-        Ok(match after_gap.max(after_hour) {
-            Some(at) if self.now < at => Room::From(at),
-            _ => Room::Now,
-        })
+        Ok(CounterRoom::after(after_gap.max(after_hour), self.now))
     }
 
     pub(super) fn take(&mut self, counter: &CounterKey, run: RunId) -> Result<()> {
@@ -79,11 +67,11 @@ impl Desk<'_> {
 
     pub(super) fn do_recount(&mut self) -> Result<Vec<CounterRow>> {
         let mut held: BTreeMap<CounterKey, u32> = BTreeMap::new();
-        for counter in self.look.held_counters()? {
+        for counter in self.read.held_counters()? {
             *held.entry(counter).or_default() += 1;
         }
         let mut wrong = Vec::new();
-        for row in self.look.find_counters()? {
+        for row in self.read.find_counters()? {
             let n_open = held.get(&row.counter).copied().unwrap_or(0);
             if row.n_open != n_open {
                 let sql = "UPDATE counter SET n_open = ?3 WHERE kind = ?1 AND key = ?2";

@@ -1,5 +1,4 @@
-//! The duties of the contract, by blocking: for tests and the command line. Each is a copy of what was asked, taken to
-//! the writer's desk; what only reads does not go there.
+//! The duties of the contract as blocking calls, for tests and the command line.
 
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
@@ -14,56 +13,56 @@ use super::SqliteStore;
 impl Store for SqliteStore {
     fn join(&mut self, session: &SessionSpec, timings: &Timings) -> Result<Joined, StoreDown> {
         let (session, timings) = (session.clone(), *timings);
-        self.ask_and_wait(move |desk| desk.join(&session, &timings))
+        self.ask_and_wait(move |tx| tx.join(&session, &timings))
     }
 
     fn adopt(&mut self, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, StoreDown> {
-        self.ask_and_wait(move |desk| desk.adopt(me, lives))
+        self.ask_and_wait(move |tx| tx.adopt(me, lives))
     }
 
     fn beat(&mut self, me: SessionId) -> Result<Beat, StoreDown> {
-        self.ask_and_wait(move |desk| desk.beat(me))
+        self.ask_and_wait(move |tx| tx.beat(me))
     }
 
     fn drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool, StoreDown> {
-        self.ask_and_wait(move |desk| desk.drain(session, is_draining))
+        self.ask_and_wait(move |tx| tx.drain(session, is_draining))
     }
 
     fn leave(&mut self, me: SessionId) -> Result<bool, StoreDown> {
-        self.ask_and_wait(move |desk| desk.leave(me))
+        self.ask_and_wait(move |tx| tx.leave(me))
     }
 
     fn watch(&mut self, most_runs: usize) -> Result<Watch, StoreDown> {
-        self.look(|reader| reader.watch(most_runs))
+        self.look(|tx| tx.watch(most_runs))
     }
 
     fn fence(&mut self, epoch: Epoch, silent: &[Silent]) -> Result<Vec<Fencing>, StoreDown> {
         let silent = silent.to_vec();
-        self.ask_and_wait(move |desk| desk.fence(epoch, &silent))
+        self.ask_and_wait(move |tx| tx.fence(epoch, &silent))
     }
 
     fn doubt(&mut self, silent: &[Silent]) -> Result<(), StoreDown> {
         let silent = silent.to_vec();
-        self.ask_and_wait(move |desk| desk.doubt(&silent))
+        self.ask_and_wait(move |tx| tx.doubt(&silent))
     }
 
     fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown> {
-        self.ask_and_wait(move |desk| desk.open_epoch(epoch))
+        self.ask_and_wait(move |tx| tx.open_epoch(epoch))
     }
 
     fn claim(&mut self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims, StoreDown> {
         let claims = claims.to_vec();
-        self.ask_and_wait(move |desk| desk.claim(me, epoch, &claims))
+        self.ask_and_wait(move |tx| tx.claim(me, epoch, &claims))
     }
 
     fn mark(&mut self, marks: &[Mark]) -> Result<Vec<bool>, StoreDown> {
         let marks = marks.to_vec();
-        self.ask_and_wait(move |desk| desk.mark(&marks))
+        self.ask_and_wait(move |tx| tx.mark(&marks))
     }
 
     fn end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>, StoreDown> {
         let ends = ends.to_vec();
-        self.ask_and_wait(move |desk| desk.end(epoch, &ends))
+        self.ask_and_wait(move |tx| tx.end(epoch, &ends))
     }
 
     fn settle(
@@ -73,7 +72,7 @@ impl Store for SqliteStore {
         settles: &[Settle],
     ) -> Result<Vec<SettleAnswer>, StoreDown> {
         let settles = settles.to_vec();
-        self.ask_and_wait(move |desk| desk.settle(me, epoch, &settles))
+        self.ask_and_wait(move |tx| tx.settle(me, epoch, &settles))
     }
 
     fn start_on_worker(
@@ -83,48 +82,48 @@ impl Store for SqliteStore {
         worker: &SessionSpec,
     ) -> Result<WorkerStart, StoreDown> {
         let worker = worker.clone();
-        self.ask_and_wait(move |desk| desk.start_on_worker(run, fence, &worker))
+        self.ask_and_wait(move |tx| tx.start_on_worker(run, fence, &worker))
     }
 
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
         let puts = puts.to_vec();
-        self.ask_and_wait(move |desk| desk.put_jobs(&puts))
+        self.ask_and_wait(move |tx| tx.put_jobs(&puts))
     }
 
     fn put_plan(&mut self, plan: &NewPlan) -> Result<(), StoreDown> {
         let plan = plan.clone();
-        self.ask_and_wait(move |desk| desk.put_plan(&plan))
+        self.ask_and_wait(move |tx| tx.put_plan(&plan))
     }
 
     fn apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
         let plan = plan.clone();
-        self.ask_and_wait(move |desk| desk.apply_plan(&plan))
+        self.ask_and_wait(move |tx| tx.apply_plan(&plan))
     }
 
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown> {
         let runs = runs.to_vec();
-        self.ask_and_wait(move |desk| desk.cancel(&runs))
+        self.ask_and_wait(move |tx| tx.cancel(&runs))
     }
 
     fn changes(&mut self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown> {
-        self.look(|reader| reader.changes(since, most))
+        self.look(|tx| tx.changes(since, most))
     }
 
     fn recount(&mut self) -> Result<Vec<CounterRow>, StoreDown> {
-        self.ask_and_wait(|desk| desk.recount())
+        self.ask_and_wait(|tx| tx.recount())
     }
 
     fn outbox(&mut self, most: usize) -> Result<Vec<OutboxRow>, StoreDown> {
-        self.look(|reader| reader.outbox(most))
+        self.look(|tx| tx.outbox(most))
     }
 
     fn published(&mut self, runs: &[(RunId, Fence)]) -> Result<(), StoreDown> {
         let runs = runs.to_vec();
-        self.ask_and_wait(move |desk| desk.published(&runs))
+        self.ask_and_wait(move |tx| tx.published(&runs))
     }
 
     fn trim(&mut self, retention: &Retention) -> Result<Trimmed, StoreDown> {
         let retention = *retention;
-        self.ask_and_wait(move |desk| desk.trim(&retention))
+        self.ask_and_wait(move |tx| tx.trim(&retention))
     }
 }

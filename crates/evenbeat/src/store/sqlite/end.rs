@@ -1,4 +1,4 @@
-//! How runs go on and end: the one transaction that takes a run from the open ones also frees its job and counters.
+//! How runs start and end. The transaction that ends a run also frees its job and its counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,31 +14,31 @@ use evenbeat_core::time::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Result, ToSql, params, params_from_iter};
 
-use super::desk::{Desk, Write};
-use super::reader::JobHead;
+use super::read_tx::JobHead;
 use super::rows::{self, Id};
+use super::write_tx::{MemoryWrite, WriteTx};
 use crate::store::columns::{number, report_to_text, stored_number, takes_from_text};
-use crate::store::word::{OpenPhase, Word};
+use crate::store::keyword::{Keyword, OpenPhase};
 
-/// What the end of a run needs to know of it.
-struct Open {
+/// The part of an open run that its end needs.
+struct OpenRunRow {
     job_id: i64,
     session: SessionId,
     fence: Fence,
     phase: OpenPhase,
     takes: Vec<CounterKey>,
-    /// From `due_at` to `takes`, as they go into the history.
+    /// The columns from `due_at` to `takes`, as they are copied to the history.
     rest: Vec<Value>,
 }
 
-/// The columns from `due_at` to `takes`.
+/// The number of columns from `due_at` to `takes`.
 const N_REST: usize = 12;
 
-/// `started_at` among them.
+/// The index of `started_at` among them.
 const STARTED: usize = 9;
 
-impl Open {
-    /// It has begun, as a mark says that was not written.
+impl OpenRunRow {
+    /// Applies a mark that was not written to the table.
     fn begin(&mut self, at: Timestamp) {
         self.phase = OpenPhase::Running;
         if let Some(started @ Value::Null) = self.rest.get_mut(STARTED) {
@@ -46,7 +46,7 @@ impl Open {
         }
     }
 
-    /// It did not begin after it ended: its start may have been noted by a clock that was set back since.
+    /// Limits the start to the end: the clock may have been set back in between.
     fn begin_by(&mut self, ended_at: Timestamp) {
         if let Some(Value::Integer(started)) = self.rest.get_mut(STARTED) {
             *started = (*started).min(ended_at.as_millis());
@@ -54,7 +54,7 @@ impl Open {
     }
 }
 
-impl Desk<'_> {
+impl WriteTx<'_> {
     pub(super) fn do_mark(&mut self, mark: &Mark) -> Result<bool> {
         let MarkKind::Started(at) = mark.kind;
         let n_marked = self.run(
@@ -62,14 +62,14 @@ impl Desk<'_> {
             params![
                 Id::of(mark.run.0),
                 stored_number(mark.fence.0),
-                OpenPhase::Running.word(),
+                OpenPhase::Running.keyword(),
                 at.as_millis()
             ],
         )?;
         Ok(n_marked == 1)
     }
 
-    /// Notes how far runs had come, and ends runs.
+    /// Records which runs had started, and ends runs.
     pub fn end_marked(
         &mut self,
         epoch: Epoch,
@@ -77,14 +77,14 @@ impl Desk<'_> {
         ends: &[End],
     ) -> Result<Vec<EndAnswer>, StoreDown> {
         let answer = self.do_end_marked(epoch, marks, ends);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     pub(super) fn do_end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>> {
         self.do_end_marked(epoch, &[], ends)
     }
 
-    /// A mark of a run that ends here is not written by itself.
+    /// The mark of a run that ends here is written with its end.
     fn do_end_marked(&mut self, epoch: Epoch, marks: &[Mark], ends: &[End]) -> Result<Vec<EndAnswer>> {
         let is_open = self.is_current_and_open(epoch)?;
         let ending: BTreeSet<(RunId, Fence)> = ends.iter().map(|end| (end.run, end.fence)).collect();
@@ -108,13 +108,13 @@ impl Desk<'_> {
 
     fn end_run(&mut self, is_open: bool, end: &End, mark: Option<MarkKind>) -> Result<EndAnswer> {
         let is_release = matches!(end.by, EndBy::Release { .. });
-        let held = |run: &Open| (is_release || run.session == end.me) && run.fence == end.fence;
+        let held = |run: &OpenRunRow| (is_release || run.session == end.me) && run.fence == end.fence;
         let mut open = self.open(end.run)?.filter(held);
         if let (Some(run), Some(MarkKind::Started(at))) = (&mut open, mark) {
             run.begin(at);
         }
         let job = match open {
-            Some(_) => self.look.find_head(&end.key)?,
+            Some(_) => self.read.find_head(&end.key)?,
             None => None,
         };
         let (Some(mut run), Some(job)) = (open, job) else { return self.late(end) };
@@ -123,33 +123,33 @@ impl Desk<'_> {
         }
         let is_allowed = match end.by {
             EndBy::Owner(_) => true,
-            // What executes cannot be as if it had never been.
+            // A run that executes cannot be undone.
             EndBy::Unstarted => run.phase != OpenPhase::Running,
             EndBy::Release { dead, .. } => {
-                is_open && run.session == dead && self.look.is_dead(dead)? == Some(true)
+                is_open && run.session == dead && self.read.is_dead(dead)? == Some(true)
             }
         };
         if !is_allowed {
             return Ok(EndAnswer::Refused);
         }
         if job.version != end.seen {
-            let job = self.look.find_job(&end.key)?;
+            let job = self.read.find_job(&end.key)?;
             return Ok(job.map_or(EndAnswer::Late, |job| EndAnswer::Stale(job.row)));
         }
         self.close(end, &mut run)?;
         Ok(EndAnswer::Ended(self.free(end, job)?))
     }
 
-    fn open(&self, run: RunId) -> Result<Option<Open>> {
+    fn open(&self, run: RunId) -> Result<Option<OpenRunRow>> {
         let sql = "SELECT job_id, session_id, fence, phase, takes, due_at, attempt, \"trigger\", serves, extra_id, losses,
                    last_outcome, params, claimed_at, started_at, is_cancel_asked, takes FROM open_run WHERE id = ?1";
-        let open = self.look.one(sql, [Id::of(run.0)], |row| {
-            Ok(Open {
+        let open = self.read.one(sql, [Id::of(run.0)], |row| {
+            Ok(OpenRunRow {
                 rest: (5..5 + N_REST).map(|idx| row.get(idx)).collect::<Result<_>>()?,
                 job_id: row.get(0)?,
                 session: SessionId(rows::id(row, 1)?),
                 fence: Fence(number(row.get(2)?)),
-                phase: rows::word(row, 3)?.unwrap_or(OpenPhase::Running),
+                phase: rows::keyword(row, 3)?.unwrap_or(OpenPhase::Running),
                 takes: row.get_ref(4)?.as_str_or_null()?.map(takes_from_text).unwrap_or_default(),
             })
         });
@@ -157,7 +157,7 @@ impl Desk<'_> {
     }
 
     /// The one place where a run leaves the open phases.
-    fn close(&mut self, end: &End, run: &mut Open) -> Result<()> {
+    fn close(&mut self, end: &End, run: &mut OpenRunRow) -> Result<()> {
         let id = Id::of(end.run.0);
         self.run("DELETE FROM outbox WHERE run_id = ?1", [id])?;
         for counter in &run.takes {
@@ -170,17 +170,17 @@ impl Desk<'_> {
         };
         if let Some((outcome, RunEnd { started_at, ended_at, exit_code, frozen_for, .. })) = ended {
             run.begin_by(ended_at);
-            // Not by `INSERT … SELECT`: that would keep a journal of its own for every run.
-            let mut insert = self.look.prepared(
+            // Not by `INSERT … SELECT`: that would open a statement journal for every run.
+            let mut insert = self.read.prepared(
                 "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
                  ?19, ?20, NULL, NULL, ?21)",
             )?;
             let head: [&dyn ToSql; 5] =
-                [&id, &run.job_id, &Id::of(run.session.0), &stored_number(run.fence.0), &outcome.word()];
+                [&id, &run.job_id, &Id::of(run.session.0), &stored_number(run.fence.0), &outcome.keyword()];
             let report = report_to_text(end.report.as_deref());
             let tail: [&dyn ToSql; 4] = [&ended_at.as_millis(), &exit_code, &frozen_for.as_millis(), &report];
             let mut rest = run.rest.clone();
-            // What ended has begun, also if nobody marked it.
+            // A run that ended has started, even if its start was not marked.
             if let Some(started @ Value::Null) = rest.get_mut(STARTED) {
                 *started = Value::Integer(started_at.min(ended_at).as_millis());
             }
@@ -194,7 +194,7 @@ impl Desk<'_> {
     fn free(&mut self, end: &End, head: JobHead) -> Result<JobRow> {
         let id = head.id;
         let is_last = head.n_open <= 1;
-        let others = if is_last { None } else { self.look.find_job(&end.key)? };
+        let others = if is_last { None } else { self.read.find_job(&end.key)? };
         let owner = others.and_then(|job| job.row.state.owner);
         let mut row = head.with(end.state.clone());
         row.state.owner = owner;
@@ -202,11 +202,11 @@ impl Desk<'_> {
         if matches!(end.by, EndBy::Release { .. }) {
             row.fence.0 += 1;
         }
-        self.write(id, &mut row, &end.records, Write::Again)?;
+        self.write(id, &mut row, &end.records, MemoryWrite::Update)?;
         Ok(row)
     }
 
-    /// A result that comes after its run was given up is kept beside it, the first one that comes.
+    /// The first result that comes after its run was given up is kept with the run.
     fn late(&mut self, end: &End) -> Result<EndAnswer> {
         if let EndBy::Owner(RunEnd { outcome, ended_at, exit_code, .. }) = end.by {
             self.run(
@@ -215,10 +215,10 @@ impl Desk<'_> {
                 params![
                     Id::of(end.run.0),
                     stored_number(end.fence.0),
-                    outcome.word(),
+                    outcome.keyword(),
                     ended_at.as_millis(),
-                    Outcome::Superseded.word(),
-                    Outcome::Lost.word(),
+                    Outcome::Superseded.keyword(),
+                    Outcome::Lost.keyword(),
                     exit_code,
                     report_to_text(end.report.as_deref()),
                 ],
@@ -232,7 +232,7 @@ impl Desk<'_> {
             return Ok(Cancelled::Asked);
         }
         let sql = "SELECT outcome FROM run WHERE id = ?1";
-        let outcome = self.look.one(sql, [Id::of(run.0)], |row| rows::word(row, 0)).optional()?;
+        let outcome = self.read.one(sql, [Id::of(run.0)], |row| rows::keyword(row, 0)).optional()?;
         Ok(match outcome {
             Some(outcome) => Cancelled::Over(outcome.unwrap_or(Outcome::Unknown)),
             None => Cancelled::Unknown,
@@ -247,8 +247,8 @@ impl Desk<'_> {
             params![
                 Id::of(run.0),
                 stored_number(fence.0),
-                OpenPhase::Claimed.word(),
-                OpenPhase::Published.word()
+                OpenPhase::Claimed.keyword(),
+                OpenPhase::Published.keyword()
             ],
         )?;
         if n_held == 1 {
@@ -263,21 +263,21 @@ impl Desk<'_> {
         fence: Fence,
         worker: &SessionSpec,
     ) -> Result<WorkerStart> {
-        let Some(mut found) = self.look.find_open_run(run)?.filter(|it| it.fence == fence) else {
+        let Some(mut found) = self.read.find_open_run(run)?.filter(|it| it.fence == fence) else {
             return Ok(WorkerStart::Taken);
         };
         let is_again = found.session == worker.id;
-        let owner = self.look.find_session(found.session)?;
+        let owner = self.read.find_session(found.session)?;
         let is_at_node = owner.is_some_and(|it| it.spec.kind == SessionKind::Node);
         let is_free = is_at_node && found.phase != RunPhase::Running;
-        if !is_again && !is_free || self.look.is_dead(worker.id)? == Some(true) {
+        if !is_again && !is_free || self.read.is_dead(worker.id)? == Some(true) {
             return Ok(WorkerStart::Taken);
         }
-        let (Epoch(no), is_open) = self.look.find_epoch()?;
+        let (Epoch(no), is_open) = self.read.find_epoch()?;
         if !is_again && !is_open {
             return Ok(WorkerStart::Closed);
         }
-        // A failover may have lost its start and its end, and later leases of the same job.
+        // A failover may have lost its start, its end and later leases of the job.
         if !is_again && fence.0 < no << 32 {
             return Ok(WorkerStart::Taken);
         }
@@ -285,7 +285,7 @@ impl Desk<'_> {
         self.run("DELETE FROM outbox WHERE run_id = ?1", [Id::of(run.0)])?;
         self.run(
             "UPDATE open_run SET session_id = ?2, phase = ?3, started_at = ifnull(started_at, ?4) WHERE id = ?1",
-            params![Id::of(run.0), Id::of(worker.id.0), OpenPhase::Running.word(), self.now.as_millis()],
+            params![Id::of(run.0), Id::of(worker.id.0), OpenPhase::Running.keyword(), self.now.as_millis()],
         )?;
         found.started_at.get_or_insert(self.now);
         found.session = worker.id;

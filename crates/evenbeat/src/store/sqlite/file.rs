@@ -1,4 +1,4 @@
-//! A store's file as it lies there, in use by a server or not: it is only read.
+//! Reads the file of a store, which a server may be using.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use evenbeat_core::store::StoreDown;
 
 use super::backup::{self, BackupError};
 use super::check;
+use super::context::StoreContext;
 use super::open::{self, OpenError};
-use super::pool::Pool;
-use super::shared::Shared;
+use super::read_connections::ReadConnections;
 use crate::store::check::CheckReport;
 
-/// A file that can be looked through and copied while another process has it.
+/// A file that can be checked and copied while another process has it open.
 pub struct StoreFile {
     path: PathBuf,
-    pool: Pool,
-    shared: Shared,
+    readers: ReadConnections,
+    context: StoreContext,
 }
 
 impl std::fmt::Debug for StoreFile {
@@ -25,19 +25,19 @@ impl std::fmt::Debug for StoreFile {
 }
 
 impl StoreFile {
-    /// Finds the file. One that is not there is not made.
+    /// Finds the file. Does not create one.
     pub fn find(path: impl AsRef<Path>) -> Result<StoreFile, OpenError> {
         let path = open::existing(path.as_ref())?;
-        let shared = Shared::new(path.clone(), super::system_clock());
-        Ok(StoreFile { pool: Pool::new(path.clone()), path, shared })
+        let context = StoreContext::new(path.clone(), super::system_clock());
+        Ok(StoreFile { readers: ReadConnections::new(path.clone()), path, context })
     }
 
-    /// Looks through all of it, as it is at one moment.
+    /// Checks all of one snapshot.
     pub fn check(&self) -> Result<CheckReport, StoreDown> {
-        self.pool.read(&self.shared, check::whole)
+        self.readers.read(&self.context, check::whole)
     }
 
-    /// Copies it, as it is now, into a new file.
+    /// Copies a snapshot into a new file.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), BackupError> {
         backup::copy_to(&self.path, to.as_ref())
     }

@@ -1,13 +1,13 @@
-//! File systems on which locks and mapped memory do not hold between machines: a database there would be damaged
-//! sooner or later, so it is not opened at all.
+//! Recognises network file systems. Locks and mapped memory don't work between machines, so a database would sooner or
+//! later be damaged there. It is not opened.
 
 use std::fs;
 use std::path::Path;
 
-/// What the kernel says of a file system with a driver outside of it; the mount table knows more.
+/// The magic number of all FUSE file systems. The mount table has the name of the driver.
 const FUSE: u64 = 0x6573_5546;
 
-/// Numbers that the kernel gives to file systems that other machines share.
+/// Magic numbers of network file systems.
 const SHARED: [(u64, &str); 17] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -28,7 +28,7 @@ const SHARED: [(u64, &str); 17] = [
     (0xbacb_acbc, "VMware shared folder"),
 ];
 
-/// Drivers outside of the kernel that speak to other machines, as the mount table names them.
+/// FUSE drivers of network file systems, as the mount table names them.
 const SHARED_FUSE: [&str; 20] = [
     "sshfs",
     "s3fs",
@@ -52,7 +52,7 @@ const SHARED_FUSE: [&str; 20] = [
     "smbnetfs",
 ];
 
-/// The name of the shared file system that a folder lies on; none if it is the machine's own, or nobody knows.
+/// The name of the network file system that a folder is on. `None` if it is local or unknown.
 pub(super) fn shared_file_system(folder: &Path) -> Option<String> {
     let magic = magic(folder)?;
     let kind = if magic == FUSE { mounted_as(folder) } else { None };
@@ -61,7 +61,7 @@ pub(super) fn shared_file_system(folder: &Path) -> Option<String> {
 
 fn magic(folder: &Path) -> Option<u64> {
     let found = rustix::fs::statfs(folder).ok()?.f_type;
-    // Some platforms give it a sign; only its 32 bits count.
+    // Some platforms use a signed type. Only the lower 32 bits count.
     u64::try_from(i128::from(found) & 0xffff_ffff).ok()
 }
 
@@ -78,14 +78,15 @@ fn mounted_as(folder: &Path) -> Option<String> {
     kind_of_mount(&fs::read_to_string("/proc/self/mountinfo").ok()?, folder)
 }
 
-/// The kind of the innermost mount that a folder is in. A line: `36 35 98:0 /root /mnt/a rw - ext3 /dev/root rw`.
+/// The file system of the innermost mount that contains a folder. A line is like `36 35 98:0 /root /mnt/a rw - ext3
+/// /dev/root rw`.
 fn kind_of_mount(table: &str, folder: &Path) -> Option<String> {
     let mount = |line: &str| {
         let (left, right) = line.split_once(" - ")?;
         let point = left.split(' ').nth(4)?.replace("\\040", " ");
         folder.starts_with(&point).then(|| (point.len(), right.split(' ').next().map(str::to_owned)))
     };
-    // The later of two mounts on one point hides the earlier.
+    // The later of two mounts on one path hides the earlier.
     table.lines().filter_map(mount).max_by_key(|(length, _)| *length)?.1
 }
 

@@ -1,4 +1,5 @@
-//! One group of requests in one transaction: what fails is taken back alone, and nobody is answered before the commit.
+//! One group of requests in one transaction. A request that fails is rolled back alone, and answers wait for the
+//! commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -6,15 +7,15 @@ use std::sync::atomic::Ordering;
 use evenbeat_core::store::StoreDown;
 use rusqlite::Result;
 
-use super::writer::{Done, Office, Request};
+use super::writer::{PendingAnswer, Request, WriterLoop};
 
-impl Office<'_> {
-    /// Runs a group and answers all of it.
+impl WriterLoop<'_> {
+    /// Runs and answers a group.
     pub(super) fn answer(&mut self, group: Vec<Request>) {
         let mut waiting = group.into_iter();
-        // Once for each transaction: a full disk may take one away in the middle of a group.
+        // Once per transaction: a full disk can roll one back in the middle of a group.
         while waiting.len() != 0 {
-            self.desk.begin();
+            self.tx.begin();
             match self.begin() {
                 Ok(()) => self.answer_in_transaction(&mut waiting),
                 Err(error) => {
@@ -35,8 +36,8 @@ impl Office<'_> {
             has_written |= one.as_ref().is_some_and(|it| it.is_good);
             done.extend(one);
             if self.conn.is_autocommit() {
-                // The database has taken the whole transaction back, not only this request.
-                let why = self.desk.take_trouble().unwrap_or_else(|| "its transaction was lost".to_owned());
+                // SQLite has rolled back the whole transaction, not only this request.
+                let why = self.tx.take_file_error().unwrap_or_else(|| "its transaction was lost".to_owned());
                 self.degrade(why.clone());
                 let failed = StoreDown(why);
                 for it in done {
@@ -48,20 +49,20 @@ impl Office<'_> {
         let fault = self.commit().err();
         let fault = fault.map(|error| self.fault(&error));
         if fault.is_some() && !self.conn.is_autocommit() {
-            // It has failed already: what else can be said about it was said.
+            // The commit has failed, and that error is reported.
             let _ = self.conn.execute_batch("ROLLBACK");
         }
-        if let Some(why) = self.desk.take_trouble() {
+        if let Some(why) = self.tx.take_file_error() {
             self.degrade(why);
         }
-        self.tally.n_requests.fetch_add(done.len() as u64, Ordering::Relaxed);
+        self.counts.n_requests.fetch_add(done.len() as u64, Ordering::Relaxed);
         for it in done {
             (it.answer)(fault.clone());
         }
     }
 
-    /// Runs a request in a savepoint of its own. None if it broke down: its asker hears that nobody answers.
-    fn run_beside_others(&mut self, request: Request) -> Option<Done> {
+    /// Runs a request in a savepoint. `None` if it panicked: then its caller gets an error.
+    fn run_beside_others(&mut self, request: Request) -> Option<PendingAnswer> {
         if let Err(error) = self.statement("SAVEPOINT request") {
             let down = self.fault(&error);
             return Some(request(Err(down)));
@@ -75,8 +76,8 @@ impl Office<'_> {
         done
     }
 
-    /// Runs a request before which nothing was written that must stay: the transaction itself is its savepoint.
-    fn run_first(&mut self, request: Request) -> Option<Done> {
+    /// Runs a request that follows no successful one: the transaction itself is its savepoint.
+    fn run_first(&mut self, request: Request) -> Option<PendingAnswer> {
         let done = self.run(request);
         let is_good = done.as_ref().is_some_and(|it| it.is_good);
         if !is_good {
@@ -86,24 +87,25 @@ impl Office<'_> {
         done
     }
 
-    fn run(&mut self, request: Request) -> Option<Done> {
-        self.desk.begin();
-        let done = catch_unwind(AssertUnwindSafe(|| request(Ok(&mut self.desk)))).ok();
-        match (done, self.desk.take_failure()) {
-            // Whoever asked may have thought nothing of it, but half a duty must never be committed.
-            (Some(Done { is_good: true, answer }), Some(failure)) => {
-                Some(Done { is_good: false, answer: Box::new(|fault| answer(fault.or(Some(failure)))) })
-            }
+    fn run(&mut self, request: Request) -> Option<PendingAnswer> {
+        self.tx.begin();
+        let done = catch_unwind(AssertUnwindSafe(|| request(Ok(&mut self.tx)))).ok();
+        match (done, self.tx.take_failure()) {
+            // The request ignored the error, but half a duty must never be committed.
+            (Some(PendingAnswer { is_good: true, answer }), Some(failure)) => Some(PendingAnswer {
+                is_good: false,
+                answer: Box::new(|fault| answer(fault.or(Some(failure)))),
+            }),
             (done, _) => done,
         }
     }
 
-    /// What could not be taken back alone is taken back with all the rest.
+    /// If a request could not be rolled back alone, rolls back everything.
     fn or_give_up(&mut self, undone: Result<()>) {
         if let Err(error) = undone {
             self.fault(&error);
             if !self.conn.is_autocommit() {
-                // A transaction that cannot even be taken back is not committed either, and begins anew.
+                // If this fails too, the next transaction rolls back first.
                 let _ = self.conn.execute_batch("ROLLBACK");
             }
         }
@@ -111,16 +113,16 @@ impl Office<'_> {
 
     fn begin(&self) -> Result<()> {
         if !self.conn.is_autocommit() {
-            // A transaction that could not be taken back before.
+            // A transaction that could not be rolled back before.
             self.statement("ROLLBACK")?;
         }
         self.statement("BEGIN IMMEDIATE")
     }
 
     fn commit(&mut self) -> Result<()> {
-        let n_changes = self.desk.take_n_changes();
+        let n_changes = self.tx.take_n_changes();
         if 0 < n_changes {
-            self.desk.forget_changes(2 * n_changes + 64)?;
+            self.tx.forget_changes(2 * n_changes + 64)?;
         }
         if !self.is_marked {
             self.statement(
@@ -130,7 +132,7 @@ impl Office<'_> {
         }
         self.statement("COMMIT")?;
         self.is_marked = true;
-        self.tally.n_commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.n_commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 

@@ -1,15 +1,15 @@
-//! What need not be kept for ever goes, a little at a time.
+//! Removes old rows, a few at a time.
 
 use evenbeat_core::store::{Retention, Trimmed};
 use evenbeat_core::time::Duration;
 use rusqlite::{OptionalExtension, Result, params};
 
-use super::desk::Desk;
 use super::feed::{CHANGES_KEPT_FOR, limit};
-use super::reader::Reader;
+use super::read_tx::ReadTx;
+use super::write_tx::WriteTx;
 use crate::store::floor::Floor;
 
-impl Desk<'_> {
+impl WriteTx<'_> {
     pub(super) fn do_trim(&mut self, retention: &Retention) -> Result<Trimmed> {
         let Retention { runs, records, audit, tombstones, most } = *retention;
         let before = |keep_for: Duration| (self.now - keep_for).as_millis();
@@ -40,8 +40,8 @@ impl Desk<'_> {
         Ok(Trimmed { n_runs, n_records, n_audit, n_tombstones, n_sessions })
     }
 
-    /// Removes the rows of jobs that were found removed before an instant, have not changed since, and have no history
-    /// left. What keeps their fences and versions from coming again stays.
+    /// Removes the rows of jobs that were found deleted before an instant, have not changed since, and have no
+    /// history left. The floor keeps their fences and versions from being used again.
     fn trim_tombstones(&mut self, before: i64, most: usize) -> Result<usize> {
         self.run(
             "INSERT INTO tombstone (job_id, version, seen_at)
@@ -54,7 +54,7 @@ impl Desk<'_> {
             "DELETE FROM tombstone WHERE NOT EXISTS (SELECT 1 FROM job WHERE id = job_id AND is_deleted = 1)",
             [],
         )?;
-        let old: Vec<(i64, i64, i64)> = self.look.many(
+        let old: Vec<(i64, i64, i64)> = self.read.many(
             "SELECT t.job_id, m.fence, m.version FROM tombstone t
              JOIN memory m ON m.job_id = t.job_id JOIN job j ON j.id = t.job_id
              WHERE t.seen_at < ?1 AND m.n_open = 0
@@ -67,7 +67,7 @@ impl Desk<'_> {
         )?;
         let greatest = |of: fn(&(i64, i64, i64)) -> i64| old.iter().map(of).max();
         if let (Some(fence), Some(version)) = (greatest(|it| it.1), greatest(|it| it.2)) {
-            let floor = self.look.floor()?.raised(&Floor::of_stored(fence, version));
+            let floor = self.read.floor()?.raised(&Floor::of_stored(fence, version));
             self.run(
                 "INSERT INTO setting (name, value) VALUES (?1, ?2)
                  ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -83,11 +83,10 @@ impl Desk<'_> {
         Ok(old.len())
     }
 
-    /// Drops about so many changes that no reader can need any more. The last one always stays: it says where the
-    /// feed stands.
+    /// Removes about `most` old changes. The last change always stays, because it is the position of the feed.
     pub(super) fn forget_changes(&mut self, most: usize) -> Result<()> {
         let sql = "SELECT position, changed_at FROM change ORDER BY position LIMIT 1 OFFSET ?1";
-        let found = self.look.one(sql, [limit(most)], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let found = self.read.one(sql, [limit(most)], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let Some((position, changed_at)): Option<(i64, i64)> = found else { return Ok(()) };
         if changed_at < (self.now - CHANGES_KEPT_FOR).as_millis() {
             self.run("DELETE FROM change WHERE position < ?1", [position])?;
@@ -96,8 +95,8 @@ impl Desk<'_> {
     }
 }
 
-impl Reader<'_> {
-    /// What every new job begins with.
+impl ReadTx<'_> {
+    /// The fence and version that every new job starts with.
     pub(super) fn floor(&self) -> Result<Floor> {
         let sql = "SELECT value FROM setting WHERE name = ?1";
         let found: Option<String> = self.one(sql, [Floor::SETTING], |row| row.get(0)).optional()?;

@@ -1,4 +1,4 @@
-//! How jobs are written: by people, and by time alone.
+//! How jobs are written: edits by people, and changes by time alone.
 
 use evenbeat_core::ids::{SessionId, Site, Tenant};
 use evenbeat_core::job::Job;
@@ -6,17 +6,17 @@ use evenbeat_core::lease::Epoch;
 use evenbeat_core::store::{JobRow, PutAnswer, PutJob, Revision, Seen, Settle, SettleAnswer};
 use rusqlite::{Result, params};
 
-use super::desk::{Desk, Write};
-use super::reader::StoredJob;
+use super::read_tx::StoredJob;
+use super::write_tx::{MemoryWrite, WriteTx};
 use crate::store::columns::stored_number;
-use crate::store::definition::{self, Stored};
+use crate::store::definition::{self, DefinitionText};
 
-impl Desk<'_> {
+impl WriteTx<'_> {
     pub(super) fn do_put_job(&mut self, put: &PutJob) -> Result<PutAnswer> {
         if let Some(earlier) = self.earlier_request(put)? {
             return Ok(PutAnswer::Repeated(earlier));
         }
-        let before = self.look.find_job(&put.job.key)?;
+        let before = self.read.find_job(&put.job.key)?;
         match (&before, put.seen) {
             (None, Seen::Version(_)) => return Ok(PutAnswer::Gone),
             (Some(job), Seen::Version(seen)) if job.row.version != seen => {
@@ -44,7 +44,7 @@ impl Desk<'_> {
     }
 
     fn create(&mut self, put: &PutJob) -> Result<JobRow> {
-        let floor = self.look.floor()?;
+        let floor = self.read.floor()?;
         let mut row = JobRow {
             job: put.job.clone(),
             state: put.state.clone(),
@@ -55,10 +55,10 @@ impl Desk<'_> {
             is_deleted: put.is_deleted,
         };
         row.state.owner = None;
-        let stored = definition::stored(&put.job);
+        let stored = definition::to_text(&put.job);
         let terms = &put.job.terms;
         let id = self
-            .look
+            .read
             .prepared(
                 "INSERT INTO job (key, definition, terms, target, pool, site, tenant, is_enabled, is_deleted, revision)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -78,8 +78,8 @@ impl Desk<'_> {
         if !put.is_deleted {
             self.add_labels(id, &put.job)?;
         }
-        self.look.shared.definitions.remember(id, &stored.definition, &put.job);
-        self.write(id, &mut row, &put.records, Write::Born)?;
+        self.read.context.definitions.remember(id, &stored.definition, &put.job);
+        self.write(id, &mut row, &put.records, MemoryWrite::Insert)?;
         Ok(row)
     }
 
@@ -89,13 +89,13 @@ impl Desk<'_> {
         let was = (row.revision, row.is_deleted);
         row.revision.0 += u64::from(put.is_revision || is_born);
         row.is_deleted = put.is_deleted;
-        let stored = definition::stored(&put.job);
+        let stored = definition::to_text(&put.job);
         let sql = "SELECT definition != ?2 FROM job WHERE id = ?1";
-        let is_redefined: bool = self.look.one(sql, params![id, stored.definition], |row| row.get(0))?;
+        let is_redefined: bool = self.read.one(sql, params![id, stored.definition], |row| row.get(0))?;
         if is_redefined {
             self.redefine(id, put, &stored)?;
         }
-        self.look.shared.definitions.remember(id, &stored.definition, &put.job);
+        self.read.context.definitions.remember(id, &stored.definition, &put.job);
         if was != (row.revision, row.is_deleted) {
             let sql = "UPDATE job SET revision = ?2, is_deleted = ?3 WHERE id = ?1";
             self.run(sql, params![id, stored_number(row.revision.0), row.is_deleted])?;
@@ -104,15 +104,15 @@ impl Desk<'_> {
             self.relabel(id, put)?;
         }
         row.job = put.job.clone();
-        // Whose the job is, runs decide, not people.
+        // Runs decide who owns the job, not edits.
         let owner = row.state.owner.take().filter(|_| 0 < row.n_open);
         row.state = put.state.clone();
         row.state.owner = owner;
-        self.write(id, &mut row, &put.records, Write::Again)?;
+        self.write(id, &mut row, &put.records, MemoryWrite::Update)?;
         Ok(row)
     }
 
-    fn redefine(&mut self, id: i64, put: &PutJob, stored: &Stored) -> Result<()> {
+    fn redefine(&mut self, id: i64, put: &PutJob, stored: &DefinitionText) -> Result<()> {
         let terms = &put.job.terms;
         self.run(
             "UPDATE job SET definition = ?2, terms = ?3, target = ?4, pool = ?5, site = ?6, tenant = ?7, is_enabled = ?8
@@ -131,7 +131,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Removed jobs have no labels: no list finds them.
+    /// Removed jobs have no labels, so that lists don't find them.
     fn relabel(&mut self, id: i64, put: &PutJob) -> Result<()> {
         self.run("DELETE FROM label WHERE job_id = ?1", [id])?;
         if put.is_deleted { Ok(()) } else { self.add_labels(id, &put.job) }
@@ -158,7 +158,7 @@ impl Desk<'_> {
     }
 
     fn settle_one(&mut self, settle: &Settle) -> Result<SettleAnswer> {
-        let Some(StoredJob { id, mut row, .. }) = self.look.find_job(&settle.key)? else {
+        let Some(StoredJob { id, mut row, .. }) = self.read.find_job(&settle.key)? else {
             return Ok(SettleAnswer::Gone);
         };
         if row.is_deleted || row.version != settle.seen {
@@ -167,7 +167,7 @@ impl Desk<'_> {
         let owner = row.state.owner.take();
         row.state = settle.state.clone();
         row.state.owner = owner;
-        self.write(id, &mut row, &settle.records, Write::Again)?;
+        self.write(id, &mut row, &settle.records, MemoryWrite::Update)?;
         Ok(SettleAnswer::Settled(row))
     }
 }

@@ -1,4 +1,4 @@
-//! Lists for people: jobs and runs by what one looks for, and how evenly the fleet was spread.
+//! Lists for people: jobs and runs that match a filter, and samples of the score.
 
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::store::{RunRow, StoreDown};
@@ -6,16 +6,16 @@ use evenbeat_core::time::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, Result, Row, params, params_from_iter};
 
-use super::desk::Desk;
 use super::feed::limit;
-use super::reader::Reader;
+use super::read_tx::ReadTx;
 use super::rows;
 use super::sql::{job_columns, memory_columns, run_columns, run_over_columns};
+use super::write_tx::WriteTx;
 use crate::store::columns::{number, stored_number};
 use crate::store::query::{COUNT_MAX, Count, JobFilter, JobPage, PAGE_MAX, RunPage, RunQuery, ScorePoint};
-use crate::store::walk::{Arg, Dialect, Jobs, JobsWay, RARE_MAX, Runs, Sql, ended_at, furthest};
+use crate::store::walk::{Arg, Dialect, JobRoute, JobWalk, RARE_MAX, RunWalk, Sql, ended_at, furthest};
 
-/// Which table is outside is said by the statement, and which index it means: there are no statistics to go by.
+/// Statements name the outer table and the index, because there are no statistics.
 static SQLITE: Dialect = Dialect { join: "CROSS JOIN", position: "instr", has_hints: true };
 
 /// From the keys of a page to its rows.
@@ -34,22 +34,21 @@ fn values(args: &[Arg]) -> impl Params + use<> {
     )
 }
 
-impl Reader<'_> {
-    /// Jobs by key, after one of them, at most so many; fewer, with a `next`, if those that were asked for lie too far
-    /// apart.
+impl ReadTx<'_> {
+    /// Jobs by key, after one of them. A page may be short and still have a `next`, if matching jobs are far apart.
     pub fn list_jobs(
         &self,
         filter: &JobFilter,
         after: Option<&JobKey>,
         most: usize,
     ) -> Result<JobPage, StoreDown> {
-        self.told(self.find_job_page(filter, after, most.min(PAGE_MAX)))
+        self.or_down(self.find_job_page(filter, after, most.min(PAGE_MAX)))
     }
 
     fn find_job_page(&self, filter: &JobFilter, after: Option<&JobKey>, most: usize) -> Result<JobPage> {
-        let jobs = Jobs::new(filter, after, &SQLITE);
-        let (way, horizon) = self.way(&jobs)?;
-        let keys = jobs.keys(way, horizon.as_deref(), most + 1);
+        let jobs = JobWalk::new(filter, after, &SQLITE);
+        let (route, horizon) = self.route(&jobs)?;
+        let keys = jobs.keys(route, horizon.as_deref(), most + 1);
         let sql = keys.within(concat!("SELECT ", job_columns!(), " FROM ("), FETCH);
         let mut rows = self.listed(&sql, |row| Ok(self.stored_job(row)?.row))?;
         let is_more = most < rows.len();
@@ -61,43 +60,43 @@ impl Reader<'_> {
         Ok(JobPage { rows, next })
     }
 
-    /// How many jobs there are of those, as far as that can be told soon.
+    /// Counts matching jobs, as far as that is quick.
     pub fn count_jobs(&self, filter: &JobFilter) -> Result<Count, StoreDown> {
-        self.told(self.find_count(filter))
+        self.or_down(self.find_count(filter))
     }
 
     fn find_count(&self, filter: &JobFilter) -> Result<Count> {
-        let jobs = Jobs::new(filter, None, &SQLITE);
-        let (way, horizon) = self.way(&jobs)?;
-        let n = self.first(&jobs.count(way, horizon.as_deref()), |row| Ok(number(row.get(0)?)))?.unwrap_or(0);
+        let jobs = JobWalk::new(filter, None, &SQLITE);
+        let (route, horizon) = self.route(&jobs)?;
+        let n =
+            self.first(&jobs.count(route, horizon.as_deref()), |row| Ok(number(row.get(0)?)))?.unwrap_or(0);
         Ok(Count { n: n.min(COUNT_MAX), is_more: horizon.is_some() || COUNT_MAX < n })
     }
 
-    /// Which way to go, and how far it comes.
-    fn way(&self, jobs: &Jobs<'_>) -> Result<(JobsWay, Option<String>)> {
-        for way in jobs.rare_ways() {
-            let n_rare = self.first(&jobs.n_rare(way), |row| row.get::<_, i64>(0))?;
+    /// The route to take, and its horizon.
+    fn route(&self, jobs: &JobWalk<'_>) -> Result<(JobRoute, Option<String>)> {
+        for route in jobs.rare_routes() {
+            let n_rare = self.first(&jobs.n_rare(route), |row| row.get::<_, i64>(0))?;
             if n_rare.is_some_and(|n| n <= limit(RARE_MAX)) {
-                return Ok((way, None));
+                return Ok((route, None));
             }
         }
-        let ways = jobs.ways();
-        if let Some(way) = ways.iter().find(|way| jobs.is_straight(**way)) {
-            return Ok((*way, None));
+        let routes = jobs.routes();
+        if let Some(route) = routes.iter().find(|route| jobs.is_straight(**route)) {
+            return Ok((*route, None));
         }
-        let horizon = |way: JobsWay| Ok((way, self.first(&jobs.horizon(way), |row| row.get(0))?));
-        Ok(furthest(ways.into_iter().map(horizon).collect::<Result<Vec<_>>>()?))
+        let horizon = |route: JobRoute| Ok((route, self.first(&jobs.horizon(route), |row| row.get(0))?));
+        Ok(furthest(routes.into_iter().map(horizon).collect::<Result<Vec<_>>>()?))
     }
 
-    /// Runs that are over, before one of them, at most so many; fewer, with a `next`, if those that were asked for lie
-    /// too far apart.
+    /// Ended runs, before one of them. A page may be short and still have a `next`, if matching runs are far apart.
     pub fn list_runs(
         &self,
         query: &RunQuery,
         before: Option<RunId>,
         most: usize,
     ) -> Result<RunPage, StoreDown> {
-        self.told(self.find_run_page(query, before, most.min(PAGE_MAX)))
+        self.or_down(self.find_run_page(query, before, most.min(PAGE_MAX)))
     }
 
     fn find_run_page(&self, query: &RunQuery, before: Option<RunId>, most: usize) -> Result<RunPage> {
@@ -105,11 +104,11 @@ impl Reader<'_> {
             None => None,
             Some(run) => match self.first(&ended_at(run), |row| row.get(0))? {
                 Some(ended_at) => Some((run, ended_at)),
-                // It was old enough to go, and so is whatever comes behind it.
+                // It was trimmed, and so were all runs after it.
                 None => return Ok(RunPage { rows: Vec::new(), next: None }),
             },
         };
-        let runs = Runs::new(query, before, &SQLITE);
+        let runs = RunWalk::new(query, before, &SQLITE);
         let horizon = if runs.is_straight() {
             None
         } else {
@@ -134,19 +133,19 @@ impl Reader<'_> {
         self.one(&sql.with_placeholders(|_| "?".to_owned()), values(&sql.args), read).optional()
     }
 
-    /// One run, open or over.
+    /// One run, open or ended.
     pub fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreDown> {
         let found = self.find_open_run(run).and_then(|open| match open {
             Some(open) => Ok(Some(open)),
             None => self.find_run_over(run),
         });
-        self.told(found)
+        self.or_down(found)
     }
 
-    /// How evenly the fleet was spread from an instant on, oldest first, at most so many.
+    /// The samples of the score since an instant, oldest first.
     pub fn scores(&self, since: Timestamp, most: usize) -> Result<Vec<ScorePoint>, StoreDown> {
         let sql = "SELECT at, score, peak, n_jobs FROM score WHERE ?1 <= at ORDER BY at LIMIT ?2";
-        self.told(self.many(sql, params![since.as_millis(), limit(most)], |row| {
+        self.or_down(self.many(sql, params![since.as_millis(), limit(most)], |row| {
             Ok(ScorePoint {
                 at: Timestamp::from_millis(row.get(0)?),
                 score: row.get(1)?,
@@ -157,8 +156,8 @@ impl Reader<'_> {
     }
 }
 
-impl Desk<'_> {
-    /// Writes down how evenly the fleet is spread, and drops what is older than need be.
+impl WriteTx<'_> {
+    /// Stores a sample of the score, and removes older ones than `keep_since`.
     pub fn put_score(&mut self, point: &ScorePoint, keep_since: Timestamp) -> Result<(), StoreDown> {
         let put = "INSERT INTO score (at, score, peak, n_jobs) VALUES (?1, ?2, ?3, ?4)
                    ON CONFLICT (at) DO UPDATE SET score = ?2, peak = ?3, n_jobs = ?4";
@@ -166,7 +165,7 @@ impl Desk<'_> {
         let written = self
             .run(put, params![point.at.as_millis(), point.score, peak, n_jobs])
             .and_then(|_| self.run("DELETE FROM score WHERE at < ?1", [keep_since.as_millis()]));
-        self.tell(written).map(|_| ())
+        self.or_down(written).map(|_| ())
     }
 }
 
@@ -177,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// How SQLite would go about it, a line for each table.
+    /// The query plan, a line for each table.
     fn plan(sql: &Sql) -> Vec<String> {
         let conn = Connection::open_in_memory().unwrap();
         conn.execute_batch(include_str!("migrations/0001_begin.sql")).unwrap();
@@ -187,7 +186,7 @@ mod tests {
         lines.collect::<Result<_>>().unwrap()
     }
 
-    /// All that is read is what a search in an index finds, but for the index that is walked; and nothing is sorted.
+    /// Everything except the walked index is found by searching an index, and nothing is sorted.
     #[track_caller]
     fn check(sql: &Sql, walked: &str) {
         let plan = plan(sql);
@@ -199,28 +198,28 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_jobs(change: impl FnOnce(&mut JobFilter), way: JobsWay, walked: &str) {
+    fn check_jobs(change: impl FnOnce(&mut JobFilter), route: JobRoute, walked: &str) {
         let mut filter = JobFilter::default();
         change(&mut filter);
         let after = "m".parse().unwrap();
-        let jobs = Jobs::new(&filter, Some(&after), &SQLITE);
-        assert!([jobs.rare_ways(), jobs.ways()].concat().contains(&way), "{filter:?}");
-        check(&jobs.horizon(way), walked);
-        check(&jobs.keys(way, Some("z"), 50), walked);
-        check(&jobs.count(way, Some("z")), walked);
+        let jobs = JobWalk::new(&filter, Some(&after), &SQLITE);
+        assert!([jobs.rare_routes(), jobs.routes()].concat().contains(&route), "{filter:?}");
+        check(&jobs.horizon(route), walked);
+        check(&jobs.keys(route, Some("z"), 50), walked);
+        check(&jobs.count(route, Some("z")), walked);
     }
 
     #[test]
     fn jobs_are_found_by_index_and_in_its_order() {
         let label = |it: &mut JobFilter, name: &str| it.labels.push((name.to_owned(), "x".to_owned()));
         let of_label = "SEARCH d USING PRIMARY KEY (name=? AND value=? AND key>?";
-        check_jobs(|_| {}, JobsWay::Key, "SEARCH j USING COVERING INDEX job_by_key (key>?");
+        check_jobs(|_| {}, JobRoute::Key, "SEARCH j USING COVERING INDEX job_by_key (key>?");
         check_jobs(
             |it| it.key_text = Some("x".to_owned()),
-            JobsWay::Key,
+            JobRoute::Key,
             "SEARCH j USING COVERING INDEX job_by_key (key>?",
         );
-        check_jobs(|it| label(it, "a"), JobsWay::Label(0), of_label);
+        check_jobs(|it| label(it, "a"), JobRoute::Label(0), of_label);
         check_jobs(
             |it| {
                 label(it, "a");
@@ -228,17 +227,17 @@ mod tests {
                 it.is_paused = Some(false);
                 it.is_enabled = Some(true);
             },
-            JobsWay::Label(1),
+            JobRoute::Label(1),
             of_label,
         );
         check_jobs(
             |it| it.pool = Some("p".parse().unwrap()),
-            JobsWay::Pool,
+            JobRoute::Pool,
             "COVERING INDEX job_by_pool (pool=? AND key>?",
         );
         check_jobs(
             |it| it.site = Some("s".parse().unwrap()),
-            JobsWay::Site,
+            JobRoute::Site,
             "COVERING INDEX job_by_site (site=? AND key>?",
         );
         check_jobs(
@@ -247,27 +246,35 @@ mod tests {
                 it.is_running = Some(false);
                 label(it, "a");
             },
-            JobsWay::Tenant,
+            JobRoute::Tenant,
             "INDEX job_by_tenant (tenant=? AND key>?",
         );
-        check_jobs(|it| it.is_enabled = Some(false), JobsWay::Disabled, "COVERING INDEX job_disabled (key>?");
+        check_jobs(
+            |it| it.is_enabled = Some(false),
+            JobRoute::Disabled,
+            "COVERING INDEX job_disabled (key>?",
+        );
     }
 
     #[test]
     fn what_is_rare_is_found_by_itself() {
         let (running, paused) =
             (|it: &mut JobFilter| it.is_running = Some(true), |it: &mut JobFilter| it.is_paused = Some(true));
-        let lines = |change: &dyn Fn(&mut JobFilter), way: JobsWay| {
+        let lines = |change: &dyn Fn(&mut JobFilter), route: JobRoute| {
             let mut filter = JobFilter::default();
             change(&mut filter);
-            let jobs = Jobs::new(&filter, None, &SQLITE);
-            [jobs.n_rare(way), jobs.keys(way, None, 50)].iter().flat_map(plan).collect::<Vec<_>>().join("\n")
+            let jobs = JobWalk::new(&filter, None, &SQLITE);
+            [jobs.n_rare(route), jobs.keys(route, None, 50)]
+                .iter()
+                .flat_map(plan)
+                .collect::<Vec<_>>()
+                .join("\n")
         };
-        let running = lines(&running, JobsWay::Running);
+        let running = lines(&running, JobRoute::Running);
         for found in ["SCAN open_run USING COVERING INDEX", "SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"] {
             assert!(running.contains(found), "{running}");
         }
-        let paused = lines(&paused, JobsWay::Paused);
+        let paused = lines(&paused, JobRoute::Paused);
         assert!(paused.contains("SCAN m USING COVERING INDEX memory_paused"), "{paused}");
         for lines in [running, paused] {
             assert!(!lines.contains("SCAN j") && !lines.contains("SCAN memory"), "{lines}");
@@ -277,7 +284,7 @@ mod tests {
     #[test]
     fn the_rows_of_a_page_are_looked_up_one_by_one() {
         let filter = JobFilter::default();
-        let keys = Jobs::new(&filter, None, &SQLITE).keys(JobsWay::Key, None, 50);
+        let keys = JobWalk::new(&filter, None, &SQLITE).keys(JobRoute::Key, None, 50);
         let plan = plan(&keys.within("SELECT j.id, m.version FROM (", FETCH));
         for found in ["SEARCH j USING COVERING INDEX", "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)"] {
             assert!(plan.iter().any(|line| line.starts_with(found)), "`{found}` is not in {plan:#?}");
@@ -288,7 +295,7 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "a table of values reads better")]
     fn check_runs(query: RunQuery, walked: &str) {
         let at = Some((RunId(5), 1_000));
-        let runs = Runs::new(&query, at, &SQLITE);
+        let runs = RunWalk::new(&query, at, &SQLITE);
         check(&runs.horizon(), walked);
         check(&runs.page(at, 50).within("SELECT r.id, j.key FROM ", ""), walked);
     }

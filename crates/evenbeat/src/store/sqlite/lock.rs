@@ -1,9 +1,9 @@
-//! One process for one file: the locks that say so, held for life.
+//! The locks that keep a second process away from the file, for as long as the process lives.
 //!
-//! One lock is on a file beside the database, whose text says who has it. The other is on the database itself, because
-//! one file can have several names: a hard link, a bind mount. It is an `flock`, which SQLite's own locks do not meet.
-//! The kernel gives both back when the process ends, however it ends; the file beside the database stays, and says
-//! nothing.
+//! One lock is on a file next to the database, which names the process that has it. The other is on the database
+//! itself, because one file can have several names: a hard link, a bind mount. It is an `flock`, which does not
+//! conflict with SQLite's own locks. The kernel releases both when the process ends, however it ends. The file next
+//! to the database stays.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,21 +13,21 @@ use std::path::{Path, PathBuf};
 use evenbeat_core::time::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 
-/// A lock that is held.
+/// The locks on a store.
 #[derive(Debug)]
-pub(super) struct Lock {
-    /// Beside the database.
+pub(super) struct StoreLock {
+    /// The lock file next to the database.
     file: File,
-    /// The database itself. To be closed after all of SQLite's own: closing any descriptor of a file drops the locks that
-    /// this process has on it, SQLite's too.
+    /// The database itself. It must be closed after all connections: closing any descriptor of a file drops all locks
+    /// that this process has on it, including those of SQLite.
     database: Option<File>,
 }
 
-/// Why it is not.
+/// Why the locks were not taken.
 #[derive(Debug)]
-pub(super) enum NotLocked {
-    /// Another has it, who wrote this.
-    Held {
+pub(super) enum LockError {
+    /// Another process has it, and described itself like this.
+    InUse {
         by: String,
         lock: PathBuf,
     },
@@ -37,12 +37,12 @@ pub(super) enum NotLocked {
     },
 }
 
-impl Lock {
-    pub(super) fn take(database: &Path, now: Timestamp) -> Result<Lock, NotLocked> {
+impl StoreLock {
+    pub(super) fn take(database: &Path, now: Timestamp) -> Result<StoreLock, LockError> {
         let mut lock = database.as_os_str().to_owned();
         lock.push(".lock");
         let lock = PathBuf::from(lock);
-        let failed = |source: io::Error| NotLocked::Failed { source, lock: lock.clone() };
+        let failed = |source: io::Error| LockError::Failed { source, lock: lock.clone() };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -54,18 +54,18 @@ impl Lock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(NotLocked::Held { by: told_by(&mut file), lock });
+                return Err(LockError::InUse { by: told_by(&mut file), lock });
             }
             Err(errno) => return Err(failed(errno.into())),
         }
-        // Only for the error text of others: a full disk is no reason not to start.
+        // The text is only for the error messages of other processes, so a full disk does not matter.
         let _ = tell(&mut file, now);
-        Ok(Lock { file, database: None })
+        Ok(StoreLock { file, database: None })
     }
 
-    /// Locks the database itself, whatever else it may be called.
-    pub(super) fn take_database(&mut self, database: &Path) -> Result<(), NotLocked> {
-        let failed = |source: io::Error| NotLocked::Failed { source, lock: database.to_owned() };
+    /// Locks the database itself, which may have other names.
+    pub(super) fn take_database(&mut self, database: &Path) -> Result<(), LockError> {
+        let failed = |source: io::Error| LockError::Failed { source, lock: database.to_owned() };
         let file = OpenOptions::new().read(true).write(true).open(database).map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
@@ -74,10 +74,10 @@ impl Lock {
             }
             Err(errno) => {
                 let by = holder(&file);
-                // Not closed: if it is this very process that has the database, SQLite's locks would go with it.
+                // Must not be closed: if this process has the database, that would drop SQLite's locks.
                 std::mem::forget(file);
                 match errno {
-                    rustix::io::Errno::WOULDBLOCK => Err(NotLocked::Held { by, lock: database.to_owned() }),
+                    rustix::io::Errno::WOULDBLOCK => Err(LockError::InUse { by, lock: database.to_owned() }),
                     errno => Err(failed(errno.into())),
                 }
             }
@@ -85,10 +85,10 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for StoreLock {
     fn drop(&mut self) {
-        // To close it is not enough: a process that is being started by another thread shares the lock until it has
-        // become its own program, and whoever opened the store right then would be told that it is in use.
+        // Closing is not enough: a child process that another thread is forking shares the lock until it calls exec,
+        // and a process that opened the store right then would find it in use.
         for file in [Some(&self.file), self.database.as_ref()].into_iter().flatten() {
             let _ = flock(file, FlockOperation::Unlock);
         }
@@ -110,7 +110,7 @@ fn told_by(file: &mut File) -> String {
     }
 }
 
-/// Which process has locked this file under another name, as far as the kernel tells.
+/// The process that has locked this file under another name, if the kernel shows it.
 fn holder(file: &File) -> String {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     let inode = file.metadata().map_or(0, |it| it.ino()).to_string();

@@ -1,11 +1,11 @@
-//! Takes a file to today's tables.
+//! Migrates a file to the current tables.
 
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
-use crate::store::migrations::{Applied, Migration, MigrationFault, missing};
+use crate::store::migrations::{AppliedMigration, Migration, MigrationFault, missing};
 
-/// All steps, in order.
+/// All migrations, in order.
 pub(super) const MIGRATIONS: [Migration; 5] = [
     Migration { no: 1, name: "begin", sql: include_str!("migrations/0001_begin.sql") },
     Migration {
@@ -18,26 +18,26 @@ pub(super) const MIGRATIONS: [Migration; 5] = [
     Migration { no: 5, name: "session_home", sql: include_str!("migrations/0005_session_home.sql") },
 ];
 
-/// Why a file was not taken there.
+/// Why a file was not migrated.
 #[derive(Debug)]
-pub(super) enum NotMigrated {
+pub(super) enum MigrateError {
     Fault(MigrationFault),
     Failed(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for NotMigrated {
-    fn from(error: rusqlite::Error) -> NotMigrated {
-        NotMigrated::Failed(error)
+impl From<rusqlite::Error> for MigrateError {
+    fn from(error: rusqlite::Error) -> MigrateError {
+        MigrateError::Failed(error)
     }
 }
 
-/// The steps that a file still needs; looks only.
-pub(super) fn needed(conn: &Connection) -> Result<&'static [Migration], NotMigrated> {
-    missing(&MIGRATIONS, &applied(conn)?).map_err(NotMigrated::Fault)
+/// The migrations that a file still needs. Changes nothing.
+pub(super) fn needed(conn: &Connection) -> Result<&'static [Migration], MigrateError> {
+    missing(&MIGRATIONS, &applied(conn)?).map_err(MigrateError::Fault)
 }
 
-/// Takes the steps, all or none.
-pub(super) fn migrate(conn: &mut Connection, now: Timestamp) -> Result<(), NotMigrated> {
+/// Applies them, all or none.
+pub(super) fn migrate(conn: &mut Connection, now: Timestamp) -> Result<(), MigrateError> {
     if needed(conn)?.is_empty() {
         return Ok(());
     }
@@ -66,12 +66,14 @@ pub(super) fn migrate(conn: &mut Connection, now: Timestamp) -> Result<(), NotMi
     Ok(())
 }
 
-fn applied(conn: &Connection) -> Result<Vec<Applied>> {
+fn applied(conn: &Connection) -> Result<Vec<AppliedMigration>> {
     let exists = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migration')";
     if !conn.query_row(exists, [], |row| row.get(0))? {
         return Ok(Vec::new());
     }
     conn.prepare("SELECT no, name, checksum FROM migration ORDER BY no")?
-        .query_map([], |row| Ok(Applied { no: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?
+        .query_map([], |row| {
+            Ok(AppliedMigration { no: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? })
+        })?
         .collect()
 }

@@ -1,17 +1,17 @@
 //! The store of one process: an SQLite file.
 //!
-//! One thread writes, and answers requests in groups, so that many share one wait for the disk (`writer`). Reads go
-//! over connections of their own and never wait behind it. A lock beside the file says that no other process has it
-//! (`lock`): that lock is the lease, and nothing else is needed for one.
+//! One thread writes, and answers requests in groups, so that many share one wait for the disk (`writer`). Reads have
+//! connections of their own and never wait for it. A lock next to the file keeps other processes out (`lock`). That
+//! lock is the lease; no other one is needed.
 //!
-//! [`SqliteStore`] keeps the contract of [`evenbeat_core::store`] by blocking, for tests and the command line. Whoever
-//! must not block says the same to a [`Desk`] or a [`Reader`]:
+//! [`SqliteStore`] implements the contract of [`evenbeat_core::store`] by blocking, for tests and the command line.
+//! Callers that must not block use a [`WriteTx`] or a [`ReadTx`]:
 //!
 //! ```no_run
 //! # use evenbeat::store::sqlite::SqliteStore;
 //! # use evenbeat_core::{ids::SessionId, store::{Beat, Store, StoreDown}};
 //! # async fn beat(store: &SqliteStore, me: SessionId) -> Result<Beat, StoreDown> {
-//! store.ask(move |desk| desk.beat(me)).await
+//! store.ask(move |tx| tx.beat(me)).await
 //! # }
 //! ```
 
@@ -19,10 +19,11 @@ mod backup;
 mod check;
 mod claim;
 mod connection;
+mod context;
 mod counters;
-mod desk;
 mod duties;
 mod end;
+mod errors;
 mod feed;
 mod file;
 mod filesystem;
@@ -34,17 +35,16 @@ mod lock;
 mod migrate;
 mod open;
 mod plans;
-mod pool;
-mod reader;
+mod read_connections;
+mod read_tx;
 mod recovery;
 mod requests;
 mod rows;
 mod sessions;
-mod shared;
 mod sql;
-mod trouble;
 mod views;
 mod wait;
+mod write_tx;
 mod writer;
 
 use std::fmt;
@@ -59,49 +59,49 @@ use evenbeat_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use backup::BackupError;
-pub use desk::Desk;
 pub use file::StoreFile;
 pub use open::OpenError;
-pub use reader::Reader;
+pub use read_tx::ReadTx;
+pub use write_tx::WriteTx;
 
 use crate::store::columns::stored_number;
-use lock::Lock;
-use pool::Pool;
-use shared::Shared;
+use context::StoreContext;
+use lock::StoreLock;
+use read_connections::ReadConnections;
 use wait::block_on;
-use writer::{Done, Message, Tally, Writer};
+use writer::{PendingAnswer, Writer, WriterCounts, WriterMessage};
 
-/// Tells what time it is.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+/// A clock.
+pub type NowFn = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The machine's clock.
-fn system_clock() -> Clock {
+fn system_clock() -> NowFn {
     let clock = crate::clock::Clock::system();
     Arc::new(move || clock.now())
 }
 
-/// So many requests wait for the writer at most; who comes then waits to be let in.
+/// Capacity of the writer's inbox. Senders wait when it is full.
 const WAITING_MAX: usize = 1_024;
 
 /// The data directory that a store belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct StoreOwner {
     /// Its id.
     pub id: uuid::Uuid,
-    /// Where it is, for people.
+    /// Its path, for messages.
     pub folder: PathBuf,
 }
 
 /// How a store is opened.
 #[derive(Clone)]
 pub struct Options {
-    /// The data directory that uses the store. One that belongs to another is refused. Without it, nobody asks.
-    pub owner: Option<Owner>,
-    /// The store's clock: the node's, unless a test sets it.
-    pub clock: Clock,
-    /// The file grows to this at most, if anything is said; then it is as if the disk were full.
+    /// The data directory that uses the store. A store of another one is refused. `None` skips the check.
+    pub owner: Option<StoreOwner>,
+    /// The store's clock. Tests can set another one than the node's.
+    pub clock: NowFn,
+    /// Largest size of the file. A file that has reached it behaves like a full disk.
     pub size_max_bytes: Option<u64>,
-    /// The log beside the file is carried over into it when it has grown to this.
+    /// The write-ahead log is checkpointed when it has this size.
     pub log_max_bytes: u64,
 }
 
@@ -121,125 +121,125 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Whether the file takes what is written.
+/// Whether the file can be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It does.
+    /// It can.
     Ok,
-    /// It does not; what is there can be read. It is tried again, and goes on by itself.
+    /// It can only be read. Writing is tried again until it works.
     ReadOnly {
-        /// When it began.
+        /// Since when.
         since: Timestamp,
-        /// What is wrong, and what helps, for people.
+        /// What is wrong, and what to do.
         why: String,
     },
 }
 
-/// What the writer has done since the store was opened.
+/// Counts of the writer since the store was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterFigures {
-    /// Requests that were run.
+    /// Requests that it ran.
     pub n_requests: u64,
-    /// Commits, each for a group of them.
+    /// Commits, each for a group of requests.
     pub n_commits: u64,
-    /// Requests that wait for the writer now.
+    /// Requests that are waiting now.
     pub n_waiting: u64,
 }
 
-/// A store in a file. Copies of the handle share it; the last one to go closes it.
+/// A store in a file. Clones of the handle share it, and dropping the last one closes it.
 #[derive(Clone)]
 pub struct SqliteStore {
-    inner: Arc<Inner>,
+    inner: Arc<SqliteStoreInner>,
 }
 
-struct Inner {
-    /// Taken when the last handle goes, so that the writer sees the end.
-    outbox: Option<mpsc::Sender<Message>>,
+struct SqliteStoreInner {
+    /// Taken when the last handle is dropped, so that the writer ends.
+    outbox: Option<mpsc::Sender<WriterMessage>>,
     writer: Option<JoinHandle<()>>,
-    shared: Arc<Shared>,
-    pool: Pool,
+    context: Arc<StoreContext>,
+    readers: ReadConnections,
     health: watch::Receiver<Health>,
-    tally: Arc<Tally>,
-    lock: Mutex<Option<Lock>>,
+    counts: Arc<WriterCounts>,
+    lock: Mutex<Option<StoreLock>>,
 }
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.inner.shared.path).finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("path", &self.inner.context.path).finish_non_exhaustive()
     }
 }
 
 impl SqliteStore {
-    /// Opens the file, or makes a new one. Nobody else may have it open.
+    /// Opens the file, or creates one. Fails if another process has it.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<SqliteStore, OpenError> {
         let Options { owner, clock, size_max_bytes, log_max_bytes } = options;
         let opened = open::open(path.as_ref(), clock(), size_max_bytes, owner.as_ref())?;
-        let shared = Arc::new(Shared::new(opened.path.clone(), clock));
+        let context = Arc::new(StoreContext::new(opened.path.clone(), clock));
         let (outbox, inbox) = mpsc::channel(WAITING_MAX);
         let (health, health_seen) = watch::channel(Health::Ok);
-        let tally = Arc::new(Tally::default());
+        let counts = Arc::new(WriterCounts::default());
         let writer = Writer {
             conn: opened.conn,
-            shared: Arc::clone(&shared),
+            context: Arc::clone(&context),
             inbox,
             health,
-            tally: Arc::clone(&tally),
+            counts: Arc::clone(&counts),
             log_max_pages: stored_number(log_max_bytes / connection::PAGE_BYTES).max(1),
         };
         let writer = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(|| writer.serve());
         let writer = writer.map_err(|source| OpenError::Io { path: opened.path.clone(), source })?;
-        let inner = Inner {
+        let inner = SqliteStoreInner {
             outbox: Some(outbox),
             writer: Some(writer),
-            pool: Pool::new(opened.path),
-            shared,
+            readers: ReadConnections::new(opened.path),
+            context,
             health: health_seen,
-            tally,
+            counts,
             lock: Mutex::new(Some(opened.lock)),
         };
         Ok(SqliteStore { inner: Arc::new(inner) })
     }
 
-    /// Asks the writer, and waits without blocking. What is done at the desk is done as a whole or not at all, and is
-    /// on the disk when the answer comes.
+    /// Sends a request to the writer, and waits without blocking. A request is written completely or not at all, and
+    /// is on the disk when the answer comes.
     pub async fn ask<T, F>(&self, request: F) -> Result<T, StoreDown>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Desk<'_>) -> Result<T, StoreDown> + Send + 'static,
+        F: FnOnce(&mut WriteTx<'_>) -> Result<T, StoreDown> + Send + 'static,
     {
         let (tell, hear) = oneshot::channel();
-        let request = Box::new(move |desk: Result<&mut Desk<'_>, StoreDown>| {
-            let answer = desk.and_then(request);
+        let request = Box::new(move |tx: Result<&mut WriteTx<'_>, StoreDown>| {
+            let answer = tx.and_then(request);
             let is_good = answer.is_ok();
             let answer = Box::new(move |fault: Option<StoreDown>| {
-                // Nobody may be waiting any more, and that changes nothing.
+                // The caller may have stopped waiting. That changes nothing.
                 let _ = tell.send(fault.map_or(answer, Err));
             });
-            Done { is_good, answer }
+            PendingAnswer { is_good, answer }
         });
-        self.send(Message::Ask(request)).await?;
+        self.send(WriterMessage::Ask(request)).await?;
         hear.await.unwrap_or_else(|_| Err(StoreDown("the request was given up".to_owned())))
     }
 
-    /// The same by blocking.
+    /// Like [`SqliteStore::ask`], but blocks.
     pub fn ask_and_wait<T, F>(&self, request: F) -> Result<T, StoreDown>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Desk<'_>) -> Result<T, StoreDown> + Send + 'static,
+        F: FnOnce(&mut WriteTx<'_>) -> Result<T, StoreDown> + Send + 'static,
     {
         block_on(self.ask(request))
     }
 
-    /// Reads, all of one moment; never waits for the writer, but blocks for the disk.
-    pub fn look<T>(&self, look: impl FnOnce(&Reader<'_>) -> Result<T, StoreDown>) -> Result<T, StoreDown> {
-        self.inner.pool.read(&self.inner.shared, look)
+    /// Reads one snapshot. Never waits for the writer, but blocks for the disk.
+    pub fn look<T>(&self, look: impl FnOnce(&ReadTx<'_>) -> Result<T, StoreDown>) -> Result<T, StoreDown> {
+        self.inner.readers.read(&self.inner.context, look)
     }
 
-    /// The same on a thread of the runtime's for work that blocks.
+    /// Like [`SqliteStore::look`], but on a thread of the runtime for blocking work.
     pub async fn look_async<T, F>(&self, look: F) -> Result<T, StoreDown>
     where
         T: Send + 'static,
-        F: FnOnce(&Reader<'_>) -> Result<T, StoreDown> + Send + 'static,
+        F: FnOnce(&ReadTx<'_>) -> Result<T, StoreDown> + Send + 'static,
     {
         let store = self.clone();
         let looked = tokio::task::spawn_blocking(move || store.look(look)).await;
@@ -248,41 +248,35 @@ impl SqliteStore {
 
     /// Begins a new epoch, closed: for a file that was restored from a backup.
     pub fn new_epoch(&self) -> Result<Epoch, StoreDown> {
-        self.ask_and_wait(|desk: &mut Desk<'_>| Desk::new_epoch(desk))
+        self.ask_and_wait(|tx: &mut WriteTx<'_>| WriteTx::new_epoch(tx))
     }
 
-    /// Whether the file takes what is written.
+    /// Whether the file can be written.
     pub fn health(&self) -> Health {
         self.inner.health.borrow().clone()
     }
 
-    /// The same, for whoever wants to hear of every change.
-    pub fn health_changes(&self) -> watch::Receiver<Health> {
-        self.inner.health.clone()
-    }
-
-    /// What the writer has done.
+    /// Counts of the writer.
     pub fn figures(&self) -> WriterFigures {
         let n_waiting = self.inner.outbox.as_ref().map_or(0, |it| it.max_capacity() - it.capacity());
         WriterFigures {
             n_waiting: n_waiting as u64,
-            n_requests: self.inner.tally.n_requests.load(Ordering::Relaxed),
-            n_commits: self.inner.tally.n_commits.load(Ordering::Relaxed),
+            n_requests: self.inner.counts.n_requests.load(Ordering::Relaxed),
+            n_commits: self.inner.counts.n_commits.load(Ordering::Relaxed),
         }
     }
 
-    /// Stops cleanly: what was asked before is answered, the log is carried over, the lock goes. All handles are closed
-    /// with it.
+    /// Stops cleanly: answers earlier requests, checkpoints the log and releases the lock. This closes all handles.
     pub fn close(&self) -> Result<(), StoreDown> {
         let (tell, hear) = oneshot::channel();
-        block_on(self.send(Message::Close(tell)))?;
-        self.inner.pool.close();
+        block_on(self.send(WriterMessage::Close(tell)))?;
+        self.inner.readers.close();
         let closed = block_on(hear).unwrap_or_else(|_| Err(is_closed()));
         self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         closed
     }
 
-    async fn send(&self, message: Message) -> Result<(), StoreDown> {
+    async fn send(&self, message: WriterMessage) -> Result<(), StoreDown> {
         let Some(outbox) = &self.inner.outbox else { return Err(is_closed()) };
         outbox.send(message).await.map_err(|_| is_closed())
     }
@@ -292,12 +286,12 @@ fn is_closed() -> StoreDown {
     StoreDown("the store is closed".to_owned())
 }
 
-impl Drop for Inner {
+impl Drop for SqliteStoreInner {
     fn drop(&mut self) {
         self.outbox = None;
-        self.pool.close();
+        self.readers.close();
         if let Some(writer) = self.writer.take() {
-            // A writer that broke down has told those who asked; the file says that it was not closed.
+            // A writer that panicked has answered its callers, and the file is marked as not closed.
             let _ = writer.join();
         }
     }

@@ -1,4 +1,4 @@
-//! From a path to a file that may be used: made anew whole, or looked at before anything is changed.
+//! Opens or creates the file of a store. An existing file is examined before anything in it changes.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -9,41 +9,41 @@ use std::path::{Path, PathBuf};
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
-use super::Owner;
+use super::StoreOwner;
 use super::connection;
 use super::filesystem::shared_file_system;
-use super::lock::{Lock, NotLocked};
-use super::migrate::{self, NotMigrated};
+use super::lock::{LockError, StoreLock};
+use super::migrate::{self, MigrateError};
 use crate::store::migrations::MigrationFault;
 
-/// How a file says that it is Evenbeat's: the letters `EvBt`.
+/// Marks a file as Evenbeat's: the letters `EvBt`.
 pub(super) const APPLICATION_ID: i32 = 0x4576_4274;
 
-/// The setting that says which data directory the file belongs to: its id, and where it was.
+/// The setting with the data directory that owns the file: its id and path.
 pub(super) const OWNER_SETTING: &str = "owner";
 
-/// A file of this size is looked through at every start, since that takes but a moment.
+/// Files up to this size are checked at every start, because that takes only a moment.
 const SMALL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Why a store was not opened. The file is as it was.
+/// Why a store was not opened. The file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no folder to put it in.
+    /// Its directory cannot be used.
     #[error("the directory of `{}` cannot be used; create it, or choose another path", path.display())]
     NoFolder {
-        /// The path that was given.
+        /// The path of the file.
         path: PathBuf,
         /// What is wrong.
         #[source]
         source: io::Error,
     },
-    /// There is no such file.
+    /// The file does not exist.
     #[error("`{}` does not exist; check the path, or start a server to create it", path.display())]
     NotThere {
         /// The file.
         path: PathBuf,
     },
-    /// The file system is one that other machines share.
+    /// The file is on a network file system.
     #[error(
         "`{}` lies on {file_system}, a file system that other machines share, where an SQLite file gets damaged; use a \
          disk of this machine, or PostgreSQL",
@@ -52,10 +52,10 @@ pub enum OpenError {
     SharedFileSystem {
         /// The file.
         path: PathBuf,
-        /// Which.
+        /// The kind of file system.
         file_system: String,
     },
-    /// Another process has it.
+    /// Another process has opened it.
     #[error(
         "`{}` is in use by {by} (lock `{}`); stop that process, or give this one a file of its own",
         path.display(),
@@ -64,12 +64,12 @@ pub enum OpenError {
     InUse {
         /// The file.
         path: PathBuf,
-        /// Who says so.
+        /// The process, as it describes itself.
         by: String,
-        /// The lock.
+        /// The lock file.
         lock: PathBuf,
     },
-    /// Another data directory has used it.
+    /// It belongs to another data directory.
     #[error(
         "`{}` belongs to the data directory `{folder}`; serve it from there, or, if that directory is gone or the file was \
          copied, run `evenbeat db new-epoch --store sqlite:{}` while no server runs, and start again",
@@ -79,10 +79,10 @@ pub enum OpenError {
     OtherOwner {
         /// The file.
         path: PathBuf,
-        /// The data directory, as it was when it first used the file.
+        /// The path of that directory when it first used the file.
         folder: String,
     },
-    /// Something of the operating system's.
+    /// The operating system reported an error.
     #[error("`{}` cannot be used; check its permissions and the disk", path.display())]
     Io {
         /// The file.
@@ -91,15 +91,15 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
-    /// It is a file, but not of this program.
+    /// The file was not created by this program.
     #[error("`{}` is not an Evenbeat store ({what}); it was left unchanged; choose another path", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// What it is.
         what: String,
     },
-    /// It was one once.
+    /// The file is damaged.
     #[error("`{}` is damaged ({what}); it was left unchanged; restore a backup", path.display())]
     Damaged {
         /// The file.
@@ -107,7 +107,7 @@ pub enum OpenError {
         /// What was found.
         what: String,
     },
-    /// Its tables are not ours to change.
+    /// Its tables cannot be migrated.
     #[error("`{}`: {fault}", path.display())]
     Migration {
         /// The file.
@@ -115,26 +115,26 @@ pub enum OpenError {
         /// Why.
         fault: MigrationFault,
     },
-    /// There is no room for it.
+    /// The disk is full.
     #[error("the disk has no room for `{}`; free some space and start again", path.display())]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// The database did not do it.
+    /// SQLite reported an error.
     #[error("`{}` cannot be opened ({source})", path.display())]
     Database {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         source: rusqlite::Error,
     },
 }
 
-/// A file that is ours, locked and up to date.
-pub(super) struct Opened {
+/// A file that is locked and migrated.
+pub(super) struct OpenedFile {
     pub(super) path: PathBuf,
-    pub(super) lock: Lock,
+    pub(super) lock: StoreLock,
     pub(super) conn: Connection,
 }
 
@@ -142,17 +142,17 @@ pub(super) fn open(
     path: &Path,
     now: Timestamp,
     size_max_bytes: Option<u64>,
-    owner: Option<&Owner>,
-) -> Result<Opened, OpenError> {
+    owner: Option<&StoreOwner>,
+) -> Result<OpenedFile, OpenError> {
     let path = real_path(path)?;
     if let Some(file_system) = path.parent().and_then(shared_file_system) {
         return Err(OpenError::SharedFileSystem { path, file_system });
     }
     let not_locked = |not| match not {
-        NotLocked::Held { by, lock } => OpenError::InUse { path: path.clone(), by, lock },
-        NotLocked::Failed { source, lock } => OpenError::Io { path: lock, source },
+        LockError::InUse { by, lock } => OpenError::InUse { path: path.clone(), by, lock },
+        LockError::Failed { source, lock } => OpenError::Io { path: lock, source },
     };
-    let mut lock = Lock::take(&path, now).map_err(not_locked)?;
+    let mut lock = StoreLock::take(&path, now).map_err(not_locked)?;
     match fs::metadata(&path) {
         Ok(found) => {
             lock.take_database(&path).map_err(not_locked)?;
@@ -170,11 +170,11 @@ pub(super) fn open(
     if let Some(owner) = owner {
         own(&path, &conn, owner)?;
     }
-    Ok(Opened { path, lock, conn })
+    Ok(OpenedFile { path, lock, conn })
 }
 
-/// Makes sure that the file belongs to this data directory, or to nobody yet.
-fn own(path: &Path, conn: &Connection, owner: &Owner) -> Result<(), OpenError> {
+/// Makes sure that no other data directory owns the file, and sets this one as its owner.
+fn own(path: &Path, conn: &Connection, owner: &StoreOwner) -> Result<(), OpenError> {
     let database = |source| of_database(path, source);
     let found = "SELECT value FROM setting WHERE name = ?1";
     let found: Option<String> =
@@ -191,7 +191,7 @@ fn own(path: &Path, conn: &Connection, owner: &Owner) -> Result<(), OpenError> {
     }
 }
 
-/// A file that is there and is ours, looked at and not locked.
+/// The path of an existing store. The file is examined but not locked.
 pub(super) fn existing(path: &Path) -> Result<PathBuf, OpenError> {
     let path = real_path(path)?;
     let found = fs::metadata(&path).map_err(|source| match source.kind() {
@@ -202,16 +202,16 @@ pub(super) fn existing(path: &Path) -> Result<PathBuf, OpenError> {
     Ok(path)
 }
 
-/// How closely a file is looked at.
+/// How closely a file is examined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Thoroughness {
-    /// Whether it is a store of ours, by its head and its steps.
+    /// Its header and its migrations.
     Identity,
-    /// All of its pages too, if it is small or was not closed cleanly.
+    /// Also all of its pages, if it is small or was not closed cleanly.
     Pages,
 }
 
-/// The path without detours: two names of one file have one lock.
+/// The canonical path, so that two names of one file use the same lock.
 fn real_path(path: &Path) -> Result<PathBuf, OpenError> {
     if let Ok(real) = fs::canonicalize(path) {
         return Ok(real);
@@ -222,7 +222,7 @@ fn real_path(path: &Path) -> Result<PathBuf, OpenError> {
     Ok(fs::canonicalize(folder).map_err(no_folder)?.join(name))
 }
 
-/// A new file comes into being whole: under its name there is never one that is only half there.
+/// Creates a new file under a temporary name and renames it, so that there is never an incomplete file.
 fn create(path: &Path, now: Timestamp) -> Result<(), OpenError> {
     let with = |ending: &str| {
         let mut name: OsString = path.as_os_str().to_owned();
@@ -243,7 +243,7 @@ fn create(path: &Path, now: Timestamp) -> Result<(), OpenError> {
     made.map_err(|error| {
         clear(&new);
         match error {
-            // People know it by the name that it was to have.
+            // The message names the file that was to be created.
             OpenError::Full { .. } => OpenError::Full { path: path.to_owned() },
             other => other,
         }
@@ -261,17 +261,17 @@ fn make(new: &Path, now: Timestamp) -> Result<(), OpenError> {
     conn.close().map_err(|(_, source)| database(source))
 }
 
-/// What an interrupted start left behind.
+/// Removes what an interrupted start left behind.
 fn clear(new: &Path) {
     for ending in ["", "-wal", "-shm", "-journal"] {
         let mut name = new.as_os_str().to_owned();
         name.push(ending);
-        // What is not there need not go; what cannot go shows when the file is made.
+        // Usually there is nothing to remove. If removing fails, so does creating the file.
         let _ = fs::remove_file(name);
     }
 }
 
-/// Looks at a file, and changes nothing.
+/// Examines a file without changing it.
 fn examine(path: &Path, n_bytes: u64, how: Thoroughness) -> Result<(), OpenError> {
     let damaged = |what: String| OpenError::Damaged { path: path.to_owned(), what };
     let not_ours = |what: &str| OpenError::NotOurs { path: path.to_owned(), what: what.to_owned() };
@@ -316,9 +316,9 @@ fn of_database(path: &Path, source: rusqlite::Error) -> OpenError {
     }
 }
 
-fn of_migration(path: &Path, not: NotMigrated) -> OpenError {
+fn of_migration(path: &Path, not: MigrateError) -> OpenError {
     match not {
-        NotMigrated::Fault(fault) => OpenError::Migration { path: path.to_owned(), fault },
-        NotMigrated::Failed(source) => of_database(path, source),
+        MigrateError::Fault(fault) => OpenError::Migration { path: path.to_owned(), fault },
+        MigrateError::Failed(source) => of_database(path, source),
     }
 }

@@ -1,4 +1,4 @@
-//! Rebalance plans: kept for a while, and applied as a whole.
+//! Rebalance plans: kept for a while, and applied completely or not at all.
 
 use evenbeat_core::store::{
     ApplyPlan, NewPlan, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER, PlanAnswer, PlanId, PlanRow, PutAnswer,
@@ -6,12 +6,12 @@ use evenbeat_core::store::{
 use evenbeat_core::time::Timestamp;
 use rusqlite::{OptionalExtension, Result, params};
 
-use super::desk::Desk;
 use super::feed::limit;
-use super::reader::Reader;
+use super::read_tx::ReadTx;
 use super::rows::Id;
+use super::write_tx::WriteTx;
 
-impl Desk<'_> {
+impl WriteTx<'_> {
     pub(super) fn do_put_plan(&mut self, plan: &NewPlan) -> Result<()> {
         self.forget_plans()?;
         self.run("DELETE FROM rebalance_plan WHERE id = ?1", [Id::of(plan.id.0)])?;
@@ -33,7 +33,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Drops plans that cannot be applied any more.
+    /// Removes plans that are too old to be applied.
     pub(super) fn forget_plans(&mut self) -> Result<()> {
         let before = (self.now - PLAN_LIFE).as_millis();
         self.run("DELETE FROM rebalance_plan WHERE made_at <= ?1", [before])?;
@@ -41,7 +41,7 @@ impl Desk<'_> {
     }
 
     pub(super) fn do_apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer> {
-        if self.look.find_plan(plan.id, self.now)?.is_none() {
+        if self.read.find_plan(plan.id, self.now)?.is_none() {
             return Ok(PlanAnswer::Gone);
         }
         self.run("SAVEPOINT rebalance", [])?;
@@ -64,7 +64,7 @@ impl Desk<'_> {
     }
 }
 
-impl Reader<'_> {
+impl ReadTx<'_> {
     /// A plan that can still be applied at this instant.
     pub(super) fn find_plan(&self, id: PlanId, now: Timestamp) -> Result<Option<PlanRow>> {
         let sql = "SELECT caller, made_at, plan FROM rebalance_plan WHERE id = ?1 AND ?2 < made_at";

@@ -1,5 +1,4 @@
-//! What the writer does when the file takes nothing, and so that it does not come to that: it says so, tries again by
-//! itself, and keeps the log short.
+//! What the writer does when the file cannot be written: it reports it and tries again. It also keeps the log short.
 
 use std::time::{Duration, Instant};
 
@@ -7,28 +6,28 @@ use evenbeat_core::store::StoreDown;
 use rusqlite::{Connection, Result};
 
 use super::Health;
-use super::trouble::{self, Trouble};
-use super::writer::Office;
+use super::errors::{self, ErrorScope};
+use super::writer::WriterLoop;
 
-/// So often a file that takes nothing is tried again.
+/// How often writing is tried again.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// What must fit into a file that is to be written again: enough that it is not full again at once.
+/// Free space needed before writing continues, so that the disk is not full again at once.
 pub(super) const PROBE_BYTES: usize = 64 * 1024;
 
-/// How much longer than it should be the log may get before readers are waited for, so that it can begin anew.
+/// When the log has this many times its normal size, the writer waits for readers so that the log can restart.
 const LOG_PATIENCE: i64 = 4;
 
-/// Carries the log over, as far as the statement says, and tells how many pages it has.
+/// Runs a checkpoint, and returns the number of pages in the log.
 pub(super) fn log_pages(conn: &Connection, sql: &'static str) -> Result<i64> {
     conn.prepare_cached(sql)?.query_row([], |row| row.get(1))
 }
 
-impl Office<'_> {
-    /// What an error means for those who asked, and for the store.
+impl WriterLoop<'_> {
+    /// Turns an error into one for the callers, and notes if the file cannot be written.
     pub(super) fn fault(&mut self, error: &rusqlite::Error) -> StoreDown {
-        let down = trouble::store_down(&self.shared.path, error);
-        if trouble::trouble(error) == Trouble::OfTheFile {
+        let down = errors::store_down(&self.context.path, error);
+        if errors::scope(error) == ErrorScope::File {
             self.degrade(down.0.clone());
         }
         down
@@ -39,7 +38,7 @@ impl Office<'_> {
     }
 
     pub(super) fn degrade(&mut self, why: String) {
-        let now = self.shared.now();
+        let now = self.context.now();
         self.probed_at.get_or_insert_with(Instant::now);
         self.health.send_if_modified(|health| {
             let is_new = matches!(health, Health::Ok);
@@ -54,10 +53,10 @@ impl Office<'_> {
         self.probed_at.map_or_else(Instant::now, |at| at + PROBE_EVERY)
     }
 
-    /// Tries whether the file takes something again.
+    /// Tries whether the file can be written again.
     pub(super) fn probe(&mut self) {
         self.probed_at = Some(Instant::now());
-        // The log may have grown into the room that there was; what the file takes of it is room again.
+        // The log may have used up the free space. A checkpoint makes it reusable.
         let _ = log_pages(self.conn, "PRAGMA wal_checkpoint(PASSIVE)");
         let room = " ".repeat(PROBE_BYTES);
         let put = "INSERT INTO setting (name, value) VALUES ('probe', ?1)
@@ -72,9 +71,9 @@ impl Office<'_> {
         }
     }
 
-    /// Keeps the log short. Nobody waits for it: the group was answered before.
+    /// Keeps the log short. The group has been answered before, so no caller waits for it.
     pub(super) fn carry_over_log(&self) {
-        // What cannot be carried over now stays in the log, and is tried again after the next group.
+        // If a checkpoint fails, it is tried again after the next group.
         let n_log = log_pages(self.conn, "PRAGMA wal_checkpoint(NOOP)").unwrap_or(0);
         if LOG_PATIENCE * self.log_max_pages <= n_log {
             let _ = log_pages(self.conn, "PRAGMA wal_checkpoint(RESTART)");

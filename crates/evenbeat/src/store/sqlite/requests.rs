@@ -1,4 +1,4 @@
-//! Requests for runs (K1), signs of life of owners (L2), and entries in the audit that come without a job.
+//! Requests for runs (K1), heartbeats of owners (L2), and audit entries that are not about a job.
 
 use evenbeat_core::ids::{ExtraId, JobKey, RunId};
 use evenbeat_core::lease::Silent;
@@ -8,20 +8,20 @@ use evenbeat_core::store::{
 use evenbeat_core::time::Timestamp;
 use rusqlite::{OptionalExtension, Result, Row, params};
 
-use super::desk::Desk;
 use super::feed::limit;
-use super::reader::Reader;
+use super::read_tx::ReadTx;
 use super::recovery::PROBE_BYTES;
 use super::rows::{self, Id};
 use super::sql::{open_run_sql, run_columns, run_over_columns, run_sql};
+use super::write_tx::WriteTx;
 use crate::store::columns::stored_number;
 use crate::store::query::{RequestRow, RunName, earliest_attempt};
 
-impl Desk<'_> {
-    /// The request that this one repeats.
+impl WriteTx<'_> {
+    /// The earlier request that this one repeats.
     pub(super) fn earlier_request(&self, put: &PutJob) -> Result<Option<RunRequest>> {
         match put.request.and_then(|it| it.idempotency) {
-            Some(Idempotency { key, .. }) => self.look.find_request_by_key(key, self.now),
+            Some(Idempotency { key, .. }) => self.read.find_request_by_key(key, self.now),
             None => Ok(None),
         }
     }
@@ -45,7 +45,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Requests go when they cannot be repeated any more, but for those that still wait for their run.
+    /// Removes requests that can no longer be repeated, except those that still wait for their run.
     pub(super) fn trim_requests(&self, most: usize) -> Result<()> {
         let before = (self.now - IDEMPOTENCY_KEPT_FOR).as_millis();
         self.run(
@@ -69,27 +69,27 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Adds to the audit what was done to something else than a job.
+    /// Adds an audit entry that is not about a job.
     pub fn append_audit(&mut self, entry: &AuditEntry) -> Result<(), StoreDown> {
         let written = self.run(
             "INSERT INTO audit (at, actor, action, detail) VALUES (?1, ?2, ?3, ?4)",
             params![self.now.as_millis(), entry.actor, entry.action, entry.detail],
         );
-        self.tell(written.map(|_| ()))
+        self.or_down(written.map(|_| ()))
     }
 
-    /// Writes something that needs room, and takes it away again, to see whether that can be done.
+    /// Checks that the file can be written: writes something that needs space, and removes it.
     pub fn probe(&mut self) -> Result<(), StoreDown> {
         let put = "INSERT INTO setting (name, value) VALUES ('write_probe', ?1)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
         let written = self
             .run(put, [" ".repeat(PROBE_BYTES)])
             .and_then(|_| self.run("DELETE FROM setting WHERE name = 'write_probe'", []));
-        self.tell(written.map(|_| ()))
+        self.or_down(written.map(|_| ()))
     }
 }
 
-impl Reader<'_> {
+impl ReadTx<'_> {
     fn find_request_by_key(&self, key: u128, now: Timestamp) -> Result<Option<RunRequest>> {
         let since = (now - IDEMPOTENCY_KEPT_FOR).as_millis();
         let sql = "SELECT id, body_hash FROM request WHERE key_hash = ?1 AND ?2 < requested_at
@@ -101,9 +101,9 @@ impl Reader<'_> {
         self.one(sql, params![Id::of(key), since], request).optional()
     }
 
-    /// The request that was made with this idempotency key, while it is kept.
+    /// The request with this idempotency key, while it is kept.
     pub fn request_by_key(&self, key: u128) -> Result<Option<RunRequest>, StoreDown> {
-        self.told(self.find_request_by_key(key, self.shared.now()))
+        self.or_down(self.find_request_by_key(key, self.context.now()))
     }
 
     /// A request for a run, while it is kept.
@@ -113,7 +113,7 @@ impl Reader<'_> {
             let requested_at = Timestamp::from_millis(row.get(1)?);
             Ok(RequestRow { id, key: rows::key(row, 0)?, requested_at })
         });
-        self.told(found.optional())
+        self.or_down(found.optional())
     }
 
     /// The latest run of a request.
@@ -127,10 +127,10 @@ impl Reader<'_> {
             Some(open) => Ok(Some(open)),
             None => self.one(over, args, rows::run).optional(),
         });
-        self.told(found)
+        self.or_down(found)
     }
 
-    /// Runs and requests whose ids lie between two, both included; at most so many of each.
+    /// Runs and requests with ids from `from` to `to`, both included: at most `most` of each kind.
     pub fn runs_between(&self, from: RunId, to: RunId, most: usize) -> Result<Vec<RunName>, StoreDown> {
         let name = |row: &Row<'_>| Ok(RunName { id: RunId(rows::id(row, 0)?), key: rows::key(row, 1)? });
         let mut found = Vec::new();
@@ -142,7 +142,7 @@ impl Reader<'_> {
             "SELECT t.id, j.key FROM request t JOIN job j ON j.id = t.job_id
              WHERE ?1 <= t.id AND t.id <= ?2 ORDER BY t.id DESC LIMIT ?3",
         ] {
-            found.extend(self.told(self.many(
+            found.extend(self.or_down(self.many(
                 sql,
                 params![Id::of(from.0), Id::of(to.0), limit(most)],
                 name,

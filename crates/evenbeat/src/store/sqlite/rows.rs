@@ -11,7 +11,7 @@ use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{Result, Row, ToSql};
 
 use crate::store::columns::{DueColumns, EndedColumns, MemoryColumns, RunColumns, number, pools_from_text};
-use crate::store::word::{OpenPhase, ServesKind, Word};
+use crate::store::keyword::{Keyword, OpenPhase, ServesKind};
 
 /// An id as the 16 bytes of a UUID, which sort as the number does.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ impl ToSql for Id {
     }
 }
 
-/// Before which all ids come: for pages that begin at the latest.
+/// The upper bound of a page: an id, or something greater than all ids.
 pub(super) fn before_or_all(id: Option<u128>) -> Vec<u8> {
     id.map_or_else(|| vec![0xff; 17], |id| id.to_be_bytes().to_vec())
 }
@@ -42,31 +42,31 @@ fn id_or_none(row: &Row<'_>, idx: usize) -> Result<Option<u128>> {
     Ok(row.get::<_, Option<[u8; 16]>>(idx)?.map(u128::from_be_bytes))
 }
 
-/// A word; none also if nobody knows it: a gap in what is remembered is better than a fleet that stands.
-pub(super) fn word<W: Word>(row: &Row<'_>, idx: usize) -> Result<Option<W>> {
-    Ok(row.get_ref(idx)?.as_str_or_null()?.and_then(W::of_word))
+/// A keyword. An unknown one counts as missing: a gap in a row is better than a fleet that does not start.
+pub(super) fn keyword<W: Keyword>(row: &Row<'_>, idx: usize) -> Result<Option<W>> {
+    Ok(row.get_ref(idx)?.as_str_or_null()?.and_then(W::from_keyword))
 }
 
 pub(super) fn key(row: &Row<'_>, idx: usize) -> Result<JobKey> {
     parsed_key(row.get_ref(idx)?.as_str()?, idx)
 }
 
-/// The key that a text of this column says.
+/// Parses a key from this column.
 pub(super) fn parsed_key(text: &str, idx: usize) -> Result<JobKey> {
     text.parse().map_err(|fault| {
         rusqlite::Error::FromSqlConversionFailure(idx, rusqlite::types::Type::Text, Box::new(fault))
     })
 }
 
-/// The memory whose columns (`memory_columns!`) begin there. Asking for a column costs more than it does to find it: what
-/// goes with something that is not there is not asked for.
+/// The state from the columns of `memory_columns!`. Reading a column is costly, so columns that depend on a missing
+/// one are not read.
 pub(super) fn memory(row: &Row<'_>, first: usize) -> Result<JobState> {
     let at = |offset: usize| first + offset;
     let anchor_at: Option<i64> = row.get(at(2))?;
     let is_placed = anchor_at.is_some();
     let estimate_mean: Option<f64> = row.get(at(17))?;
     let is_estimated = estimate_mean.is_some();
-    let paused_by = word(row, at(21))?;
+    let paused_by = keyword(row, at(21))?;
     let is_paused = paused_by.is_some();
     let owner_run = id_or_none(row, at(23))?;
     let is_owned = owner_run.is_some();
@@ -85,8 +85,8 @@ pub(super) fn memory(row: &Row<'_>, first: usize) -> Result<JobState> {
         failure_count: row.get(at(11))?,
         attempt: row.get(at(12))?,
         losses: row.get(at(13))?,
-        attempt_outcome: word(row, at(14))?,
-        last_outcome: word(row, at(15))?,
+        attempt_outcome: keyword(row, at(14))?,
+        last_outcome: keyword(row, at(15))?,
         n_served: row.get(at(16))?,
         estimate_mean,
         estimate_variance: get_if(is_estimated, row, at(18))?,
@@ -112,16 +112,16 @@ fn run_columns(row: &Row<'_>) -> Result<RunColumns> {
         key: key(row, 1)?,
         session_id: id(row, 2)?,
         fence: row.get(3)?,
-        // What executes is never taken back: the most careful guess about a word that nobody knows.
+        // The safest guess for an unknown keyword: a run that executes is never given back.
         phase: OpenPhase::Running,
         due: DueColumns {
             due_at: row.get(4)?,
             attempt: row.get(5)?,
-            trigger: word(row, 6)?.unwrap_or(Trigger::Scheduler),
-            serves: word(row, 7)?.unwrap_or(ServesKind::Pending),
+            trigger: keyword(row, 6)?.unwrap_or(Trigger::Scheduler),
+            serves: keyword(row, 7)?.unwrap_or(ServesKind::Pending),
             extra_id: id_or_none(row, 8)?,
             losses: row.get(9)?,
-            last_outcome: word(row, 10)?,
+            last_outcome: keyword(row, 10)?,
             params: row.get(11)?,
         },
         claimed_at: row.get(12)?,
@@ -135,18 +135,18 @@ fn run_columns(row: &Row<'_>) -> Result<RunColumns> {
 
 /// A row of `open_run_sql!`.
 pub(super) fn open_run(row: &Row<'_>) -> Result<RunRow> {
-    let phase = word(row, 16)?.unwrap_or(OpenPhase::Running);
+    let phase = keyword(row, 16)?.unwrap_or(OpenPhase::Running);
     Ok(RunColumns { phase, ..run_columns(row)? }.row())
 }
 
 /// A row of `run_sql!`.
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     let ended = EndedColumns {
-        outcome: word(row, 16)?.unwrap_or(Outcome::Unknown),
+        outcome: keyword(row, 16)?.unwrap_or(Outcome::Unknown),
         ended_at: row.get(17)?,
         exit_code: row.get(18)?,
         frozen_for: row.get(19)?,
-        late_outcome: word(row, 20)?,
+        late_outcome: keyword(row, 20)?,
         late_ended_at: row.get(21)?,
     };
     Ok(RunColumns { ended: Some(ended), report: row.get(22)?, ..run_columns(row)? }.row())
@@ -164,7 +164,7 @@ pub(super) fn session(row: &Row<'_>) -> Result<SessionRow> {
             name: row.get(2)?,
             boot_id: id(row, 3)?,
             home: id(row, 9)?,
-            kind: word(row, 4)?.unwrap_or(SessionKind::Node),
+            kind: keyword(row, 4)?.unwrap_or(SessionKind::Node),
             pools: pools_from_text(row.get_ref(5)?.as_str()?),
             zone_data: row.get(10)?,
         },
@@ -183,7 +183,7 @@ pub(super) fn record(row: &Row<'_>, key: &JobKey) -> Result<RecordRow> {
     };
     Ok(RecordRow {
         key: key.clone(),
-        record: Record { range, what: word(row, 0)?.unwrap_or(RecordKind::MissedLate) },
+        record: Record { range, what: keyword(row, 0)?.unwrap_or(RecordKind::MissedLate) },
         recorded_at: Timestamp::from_millis(row.get(4)?),
     })
 }

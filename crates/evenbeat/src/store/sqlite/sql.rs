@@ -1,6 +1,6 @@
-//! The columns of rows that are read in several places, as text that the compiler puts together.
+//! Lists of columns that several statements share, joined at compile time.
 
-/// What is remembered of a job, as [`rows::memory`](super::rows::memory) reads it.
+/// The state of a job, as [`rows::memory`](super::rows::memory) reads it.
 macro_rules! memory_columns {
     () => {
         "m.created_at, m.placed_at, m.anchor_at, m.choices, m.next_run_at, m.settled_until, m.last_start_at, \
@@ -11,7 +11,7 @@ macro_rules! memory_columns {
     };
 }
 
-/// A job with its memory.
+/// A job with its state.
 macro_rules! job_columns {
     () => {
         concat!(
@@ -21,14 +21,14 @@ macro_rules! job_columns {
     };
 }
 
-/// The same with its tables.
+/// A job with its state, and the tables.
 macro_rules! job_sql {
     ($rest:literal) => {
         concat!("SELECT ", job_columns!(), " FROM job j JOIN memory m ON m.job_id = j.id ", $rest)
     };
 }
 
-/// What both tables of runs have, from `id` to `takes`, with the key of the job.
+/// The columns of both tables of runs, from `id` to `takes`, with the key of the job.
 macro_rules! run_columns {
     () => {
         "r.id, j.key, r.session_id, r.fence, r.due_at, r.attempt, r.\"trigger\", r.serves, r.extra_id, r.losses, \
@@ -36,21 +36,21 @@ macro_rules! run_columns {
     };
 }
 
-/// A run that is not over.
+/// An open run.
 macro_rules! open_run_sql {
     ($rest:literal) => {
         concat!("SELECT ", run_columns!(), ", r.phase FROM open_run r JOIN job j ON j.id = r.job_id ", $rest)
     };
 }
 
-/// What a run that is over has besides.
+/// The other columns of an ended run.
 macro_rules! run_over_columns {
     () => {
         ", r.outcome, r.ended_at, r.exit_code, r.frozen_for, r.late_outcome, r.late_ended_at, r.report"
     };
 }
 
-/// A run that is over.
+/// An ended run.
 macro_rules! run_sql {
     ($rest:literal) => {
         concat!(

@@ -1,5 +1,5 @@
-//! Waiting on a thread for what others await: the same request serves both, and blocking inside of an
-//! asynchronous program is slow there, but never a panic.
+//! Blocks a thread on a future, so that blocking and async callers share one request. Unlike the runtime's own
+//! `block_on`, it does not panic inside a runtime.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for as long as it takes.
+/// Blocks until the future is ready.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -28,7 +28,7 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Waits until then; none if nothing came.
+/// Blocks until the future is ready or the deadline has passed.
 pub(super) fn block_on_until<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);

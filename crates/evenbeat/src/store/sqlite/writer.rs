@@ -1,9 +1,8 @@
-//! The one writer: a thread that answers requests in groups, each group one commit.
+//! The writer: a thread that answers requests in groups, with one commit per group.
 //!
-//! A commit waits for the disk, and the requests that come meanwhile are the next group. Each request after the
-//! first has a savepoint of its own inside the group's transaction, so that one that fails is taken back alone; the
-//! first has nothing before it that would have to stay, and a savepoint costs a copy of every page that is changed.
-//! Nobody is answered before the commit: what was answered is on the disk.
+//! A commit waits for the disk, and the requests that arrive meanwhile form the next group. Each request after the
+//! first has a savepoint inside the group's transaction, so that it can be rolled back alone. The first needs none,
+//! and a savepoint costs a copy of every changed page. Answers wait for the commit: what was answered is on the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,115 +14,118 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::{oneshot, watch};
 
 use super::Health;
-use super::desk::Desk;
+use super::context::StoreContext;
+use super::errors;
 use super::recovery::log_pages;
-use super::shared::Shared;
-use super::trouble;
 use super::wait::{block_on, block_on_until};
+use super::write_tx::WriteTx;
 
-/// So many requests one group has at most.
+/// Most requests of a group.
 const GROUP_MAX: usize = 256;
 
-/// So long a group that has begun to form waits for as many as the last one had.
+/// How long a group waits until it has as many requests as the previous one.
 const LINGER_FOR: Duration = Duration::from_millis(2);
 
-/// A request: given the desk, or the reason why there is none, it becomes what is to be answered.
-pub(super) type Request = Box<dyn FnOnce(Result<&mut Desk<'_>, StoreDown>) -> Done + Send>;
+/// A request. It gets the transaction, or the reason why there is none.
+pub(super) type Request = Box<dyn FnOnce(Result<&mut WriteTx<'_>, StoreDown>) -> PendingAnswer + Send>;
 
-/// A request that was run: its answer waits for the commit.
-pub(super) struct Done {
-    /// Whether what it wrote stays.
+/// The answer of a request, which waits for the commit.
+pub(super) struct PendingAnswer {
+    /// Whether the request succeeded, so that its writes are kept.
     pub(super) is_good: bool,
-    /// Tells the asker; a fault takes the place of the answer.
+    /// Sends the answer to the caller, or an error instead of it.
     pub(super) answer: Box<dyn FnOnce(Option<StoreDown>) + Send>,
 }
 
-/// What comes to the writer.
-pub(super) enum Message {
+/// A message to the writer.
+pub(super) enum WriterMessage {
     Ask(Request),
-    /// Stop cleanly, and say whether that went well.
+    /// Stops cleanly, and answers with the result.
     Close(oneshot::Sender<Result<(), StoreDown>>),
 }
 
-/// What the writer has done so far.
+/// Counts of the writer.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct WriterCounts {
     pub(super) n_requests: AtomicU64,
     pub(super) n_commits: AtomicU64,
 }
 
 pub(super) struct Writer {
     pub(super) conn: Connection,
-    pub(super) shared: Arc<Shared>,
-    pub(super) inbox: Receiver<Message>,
+    pub(super) context: Arc<StoreContext>,
+    pub(super) inbox: Receiver<WriterMessage>,
     pub(super) health: watch::Sender<Health>,
-    pub(super) tally: Arc<Tally>,
-    /// From so many pages on the log is carried over into the file: a page that changes often is written there
+    pub(super) counts: Arc<WriterCounts>,
+    /// The log is checkpointed when it has this many pages. A page that changes often is then written to the file
     /// once for many changes.
     pub(super) log_max_pages: i64,
 }
 
 impl Writer {
-    /// Answers until it is told to stop or nobody is left who could ask.
+    /// Runs until it is stopped or all handles are dropped.
     pub(super) fn serve(self) {
-        let Writer { conn, shared, mut inbox, health, tally, log_max_pages } = self;
+        let Writer { conn, context, mut inbox, health, counts, log_max_pages } = self;
         let mut closing = None;
-        match Desk::new(&conn, &shared) {
-            Ok(desk) => {
-                let mut office = Office {
+        match WriteTx::new(&conn, &context) {
+            Ok(tx) => {
+                let mut writer = WriterLoop {
                     conn: &conn,
-                    shared: &shared,
-                    desk,
+                    context: &context,
+                    tx,
                     health,
-                    tally,
+                    counts,
                     is_marked: false,
                     n_last: 1,
                     probed_at: None,
                     log_max_pages,
                 };
-                closing = office.serve(&mut inbox);
+                closing = writer.serve(&mut inbox);
             }
             Err(error) => {
-                let why = trouble::explained(&shared.path, &error);
-                health.send_replace(Health::ReadOnly { since: shared.now(), why });
+                let why = errors::explained(&context.path, &error);
+                health.send_replace(Health::ReadOnly { since: context.now(), why });
             }
         }
-        // Whoever came too late hears that the store is closed when the inbox goes.
+        // Callers that come later get an error, because the inbox is closed.
         inbox.close();
-        let stopped = stop(&conn, &shared);
+        let stopped = stop(&conn, &context);
         drop(conn);
         if let Some(closing) = closing {
-            // Nobody may be waiting any more, and that changes nothing.
+            // The caller may have stopped waiting. That changes nothing.
             let _ = closing.send(stopped);
         }
     }
 }
 
-/// A clean stop: says so in the file, and carries the log over.
-fn stop(conn: &Connection, shared: &Shared) -> Result<(), StoreDown> {
+/// Marks the file as cleanly closed, and checkpoints the log.
+fn stop(conn: &Connection, context: &StoreContext) -> Result<(), StoreDown> {
     let marked = conn.execute_batch("UPDATE setting SET value = '1' WHERE name = 'closed_cleanly'");
-    // What does not fit into the file stays in the log, and is as safe there.
+    // Pages that cannot be written to the file stay in the log, where they are just as safe.
     let _ = log_pages(conn, "PRAGMA wal_checkpoint(TRUNCATE)");
-    marked.map_err(|error| trouble::store_down(&shared.path, &error))
+    marked.map_err(|error| errors::store_down(&context.path, &error))
 }
 
-/// The writer at work.
-pub(super) struct Office<'c> {
+/// The running writer.
+pub(super) struct WriterLoop<'c> {
     pub(super) conn: &'c Connection,
-    pub(super) shared: &'c Shared,
-    pub(super) desk: Desk<'c>,
+    pub(super) context: &'c StoreContext,
+    pub(super) tx: WriteTx<'c>,
     pub(super) health: watch::Sender<Health>,
-    pub(super) tally: Arc<Tally>,
-    /// Whether the file says that it is in use. It does so with the first thing that is written.
+    pub(super) counts: Arc<WriterCounts>,
+    /// Whether the file is marked as in use, which happens with the first write.
     pub(super) is_marked: bool,
-    /// How many requests the last group had.
+    /// The size of the previous group.
     pub(super) n_last: usize,
     pub(super) probed_at: Option<Instant>,
     pub(super) log_max_pages: i64,
 }
 
-impl Office<'_> {
-    fn serve(&mut self, inbox: &mut Receiver<Message>) -> Option<oneshot::Sender<Result<(), StoreDown>>> {
+impl WriterLoop<'_> {
+    fn serve(
+        &mut self,
+        inbox: &mut Receiver<WriterMessage>,
+    ) -> Option<oneshot::Sender<Result<(), StoreDown>>> {
         loop {
             let first = if self.is_degraded() {
                 match block_on_until(self.next_probe_at(), inbox.recv()) {
@@ -140,8 +142,8 @@ impl Office<'_> {
             let mut closing = None;
             let mut is_over = false;
             match first {
-                Some(Message::Ask(request)) => group.push(request),
-                Some(Message::Close(tell)) => closing = Some(tell),
+                Some(WriterMessage::Ask(request)) => group.push(request),
+                Some(WriterMessage::Close(tell)) => closing = Some(tell),
                 None => is_over = true,
             }
             if closing.is_none() && !is_over {
@@ -159,16 +161,16 @@ impl Office<'_> {
         }
     }
 
-    /// Takes what is there, and lingers a little if more than one came at once: then more are on their way.
+    /// Collects waiting requests. If there is more than one, waits a little, because more are probably on their way.
     fn gather(
         &self,
-        inbox: &mut Receiver<Message>,
+        inbox: &mut Receiver<WriterMessage>,
         group: &mut Vec<Request>,
     ) -> Option<oneshot::Sender<Result<(), StoreDown>>> {
         while group.len() < GROUP_MAX {
             match inbox.try_recv() {
-                Ok(Message::Ask(request)) => group.push(request),
-                Ok(Message::Close(tell)) => return Some(tell),
+                Ok(WriterMessage::Ask(request)) => group.push(request),
+                Ok(WriterMessage::Close(tell)) => return Some(tell),
                 Err(_) => break,
             }
         }
@@ -178,8 +180,8 @@ impl Office<'_> {
         let deadline = Instant::now() + LINGER_FOR;
         while group.len() < GROUP_MAX.min(self.n_last) {
             match block_on_until(deadline, inbox.recv()) {
-                Some(Some(Message::Ask(request))) => group.push(request),
-                Some(Some(Message::Close(tell))) => return Some(tell),
+                Some(Some(WriterMessage::Ask(request))) => group.push(request),
+                Some(Some(WriterMessage::Close(tell))) => return Some(tell),
                 Some(None) | None => break,
             }
         }

@@ -1,32 +1,32 @@
-//! How lists are gone through, alike on both databases: which index a list walks, and how far.
+//! Statements for lists, the same for both databases: which index a list walks, and how far.
 //!
-//! A list must answer soon, whatever is asked and however much is stored. So each way through jobs or runs is an index
-//! that is in the order of the list already, and a page reads on from where the one before ended. What the index does
-//! not know is looked up row by row, for so many rows at most; then the page ends there, with what was found.
+//! A list must answer quickly, whatever the filter and however much is stored. So each route through jobs or runs is an
+//! index that already has the order of the list, and a page continues where the previous one ended. Conditions that
+//! the index does not cover are checked row by row. That has a limit, and a page that reaches it ends there.
 //!
-//! Nothing here speaks to a database: what comes out are statements with `{}` for each of their arguments.
+//! Nothing here talks to a database: the statements have `{}` for each argument.
 
 mod jobs;
 mod runs;
 
-pub(super) use jobs::{Jobs, JobsWay, furthest};
-pub(super) use runs::{Runs, ended_at};
+pub(super) use jobs::{JobRoute, JobWalk, furthest};
+pub(super) use runs::{RunWalk, ended_at};
 
-/// So many rows are looked up for one page, if more than the index must be known of them.
+/// Most rows examined for one page if the index does not cover the filter.
 pub(super) const ROWS_MAX: usize = 10_000;
-/// So many keys are looked at, if the index has all that must be known.
+/// Most keys examined for one page if the index covers the filter.
 pub(super) const KEYS_MAX: usize = 20_000;
-/// So many of what should be rare are put in order of their keys; if there are more, keys are walked instead.
+/// Most running or paused jobs that are sorted by key. If there are more, the list walks keys instead.
 pub(super) const RARE_MAX: usize = 5_000;
 
-/// In what the two databases differ.
+/// The differences between the two databases.
 #[derive(Debug)]
 pub(super) struct Dialect {
-    /// Joins two tables, the first one outside.
+    /// Joins two tables, with the first as the outer one.
     pub(super) join: &'static str,
-    /// Where in a text another one begins; 0 if nowhere.
+    /// The function that finds a text in another. It returns 0 if there is none.
     pub(super) position: &'static str,
-    /// Whether a statement can say which index it means.
+    /// Whether a statement can name the index to use.
     pub(super) has_hints: bool,
 }
 
@@ -36,7 +36,7 @@ impl Dialect {
     }
 }
 
-/// A value in a statement.
+/// An argument of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arg {
     Text(String),
@@ -48,7 +48,7 @@ pub(super) enum Arg {
 /// A statement, or a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sql {
-    /// With `{}` for each argument.
+    /// Has `{}` for each argument.
     pub(super) text: String,
     pub(super) args: Vec<Arg>,
 }
@@ -70,12 +70,12 @@ impl Sql {
         }
     }
 
-    /// This one between two texts.
+    /// This statement between two texts.
     pub(super) fn within(self, before: &str, after: &str) -> Sql {
         Sql { text: format!("{before}{}{after}", self.text), args: self.args }
     }
 
-    /// With something else for each `{}`, given which one it is, from 1 on.
+    /// The text with placeholders for arguments. The first is number 1.
     pub(super) fn with_placeholders(&self, placeholder: impl Fn(usize) -> String) -> String {
         let mut text = String::new();
         for (idx, part) in self.text.split("{}").enumerate() {

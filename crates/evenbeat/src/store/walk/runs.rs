@@ -1,41 +1,41 @@
-//! Ways through runs that are over.
+//! Routes through ended runs.
 
 use evenbeat_core::ids::RunId;
 use evenbeat_core::run::Outcome;
 
 use super::{Arg, Conditions, Dialect, ROWS_MAX, Sql, text};
+use crate::store::keyword::Keyword;
 use crate::store::query::RunQuery;
-use crate::store::word::Word;
 
-/// Some runs that somebody looks for.
+/// A list of ended runs.
 #[derive(Debug)]
-pub(in crate::store) struct Runs<'a> {
+pub(in crate::store) struct RunWalk<'a> {
     query: &'a RunQuery,
-    /// Where the page begins, with when that run ended.
+    /// The page starts before this run, which ended at this instant.
     before: Option<(RunId, i64)>,
     dialect: &'static Dialect,
 }
 
-/// When a run ended; no row if it is not there any more.
+/// When a run ended. No row if it was trimmed.
 pub(in crate::store) fn ended_at(run: RunId) -> Sql {
     Sql { text: "SELECT ended_at FROM run WHERE id = {}".to_owned(), args: vec![Arg::Id(run.0)] }
 }
 
-impl<'a> Runs<'a> {
+impl<'a> RunWalk<'a> {
     pub(in crate::store) fn new(
         query: &'a RunQuery,
         before: Option<(RunId, i64)>,
         dialect: &'static Dialect,
-    ) -> Runs<'a> {
-        Runs { query, before, dialect }
+    ) -> RunWalk<'a> {
+        RunWalk { query, before, dialect }
     }
 
-    /// Whether the index leads to nothing but what was asked for.
+    /// Whether the index covers the whole query.
     pub(in crate::store) fn is_straight(&self) -> bool {
         self.rest().is_empty()
     }
 
-    /// The run that is reached, and when it ended, when as much was looked at as may be; no row if all ends before.
+    /// The run at which a page must end, and when it ended. No row if the list ends before.
     pub(in crate::store) fn horizon(&self) -> Sql {
         let mut sql = Sql::new(format!("SELECT r.id, {} FROM run r{}", self.end(), self.hint()));
         sql.push_where(self.walked(None));
@@ -43,7 +43,7 @@ impl<'a> Runs<'a> {
         sql
     }
 
-    /// What follows `FROM`: the runs of a page as `r` with their jobs as `j`, down to a horizon if there is one.
+    /// The part after `FROM`: the runs of a page as `r` with their jobs as `j`, down to the horizon.
     pub(in crate::store) fn page(&self, horizon: Option<(RunId, i64)>, most: usize) -> Sql {
         let join = self.dialect.join;
         let mut sql = Sql::new(format!("run r{} {join} job j ON j.id = r.job_id", self.hint()));
@@ -54,7 +54,7 @@ impl<'a> Runs<'a> {
         sql
     }
 
-    /// The index has no more than the id if it is that of a job.
+    /// The index by job has the id only.
     fn end(&self) -> &'static str {
         if self.query.key.is_some() { "CAST(0 AS bigint)" } else { "r.ended_at" }
     }
@@ -78,7 +78,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// What the index knows.
+    /// The conditions that the index covers.
     fn walked(&self, horizon: Option<(RunId, i64)>) -> Conditions {
         let mut walked = Conditions::default();
         if let Some(key) = &self.query.key {
@@ -92,11 +92,11 @@ impl<'a> Runs<'a> {
             return walked;
         }
         if let Some(outcome) = self.query.outcome.filter(|_| self.is_by_outcome()) {
-            // Said in the statement itself: else it is not known that the index has all of them.
-            walked.and(&format!("r.outcome = '{}' AND r.outcome <> 'succeeded'", outcome.word()), []);
+            // A literal, because the planner must see that the partial index has all of them.
+            walked.and(&format!("r.outcome = '{}' AND r.outcome <> 'succeeded'", outcome.keyword()), []);
         }
         self.within(&mut walked);
-        // Both ends twice: the order is by two columns, the days of history are told by one.
+        // Each bound twice: the order has two columns, and the partitions by day are chosen by one.
         if let Some((run, ended_at)) = self.before {
             let at = Arg::Number(ended_at);
             walked
@@ -110,11 +110,11 @@ impl<'a> Runs<'a> {
         walked
     }
 
-    /// What it does not know.
+    /// The conditions that it does not cover.
     fn rest(&self) -> Conditions {
         let mut rest = Conditions::default();
         if let Some(outcome) = self.query.outcome.filter(|_| !self.is_by_outcome()) {
-            rest.and(&format!("r.outcome = '{}'", outcome.word()), []);
+            rest.and(&format!("r.outcome = '{}'", outcome.keyword()), []);
         }
         if self.query.key.is_some() {
             self.within(&mut rest);

@@ -66,7 +66,7 @@ fn it_answers_like_the_reference() {
     for seed in 0..n_seeds {
         let mut clocked = Clocked::empty();
         compare(&mut clocked, seed, n_requests).unwrap_or_else(|difference| panic!("{difference}"));
-        let ways = clocked.store.store.ways();
+        let ways = clocked.store.store.path_counts();
         (n_short, n_long) = (n_short + ways.n_short, n_long + ways.n_long);
     }
     println!("{n_short} claims and ends on the short way, {n_long} on the long one");
@@ -176,6 +176,6 @@ fn a_mixed_batch_is_answered_like_the_reference() {
     assert_eq!(runs(&clocked.store), runs(&reference));
     let jobs = |store: &dyn Views| format!("{:?}", store.jobs(None, 100).unwrap());
     assert_eq!(jobs(&clocked.store), jobs(&reference));
-    let ways = clocked.store.store.ways();
+    let ways = clocked.store.store.path_counts();
     assert!(6 <= ways.n_short && 6 <= ways.n_long, "{ways:?}");
 }

@@ -1,4 +1,4 @@
-//! The feed where only a server with many writers can go wrong, and hints.
+//! The feed where only a server with many writers can go wrong.
 
 use evenbeat_core::store::{Changes, Cursor, PutJob, Store};
 
@@ -131,18 +131,4 @@ fn an_unknown_cursor_begins_anew() {
     let (_, cursor, _) = ask(&mut fleet, None, 100);
     let unknown = Cursor { position: cursor.position + 1, ..cursor };
     assert_eq!(fleet.store.changes(Some(unknown), 100).unwrap(), Changes::Reset);
-}
-
-#[test]
-fn a_nudge_is_heard_and_said_once_a_second() {
-    let fleet = Fleet::new();
-    let store = fleet.store.store.clone();
-    runtime().block_on(async {
-        let mut nudges = store.listen();
-        // Listening has begun.
-        nudges.next().await;
-        assert!(store.nudge().await.unwrap());
-        nudges.next().await;
-        assert!(!store.nudge().await.unwrap(), "that was said just now");
-    });
 }

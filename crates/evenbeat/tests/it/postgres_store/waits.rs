@@ -96,7 +96,7 @@ fn batches_that_cross_each_other_never_wait_in_a_circle() {
                     barrier.wait();
                     rows = store.jobs(None, N_JOBS).unwrap();
                 }
-                let ways = store.store.ways();
+                let ways = store.store.path_counts();
                 (n_granted, ways.n_short)
             })
         })

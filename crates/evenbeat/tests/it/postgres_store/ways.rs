@@ -29,7 +29,7 @@ pub(crate) fn number(client: &Client, sql: &str) -> usize {
 
 /// How many went the short way and how many the long one, since the last time.
 pub(crate) fn ways(store: &BlockingStore, last: &mut (u64, u64)) -> (u64, u64) {
-    let now = store.store.ways();
+    let now = store.store.path_counts();
     let since = (now.n_short - last.0, now.n_long - last.1);
     *last = (now.n_short, now.n_long);
     since

@@ -8,6 +8,7 @@ use evenbeat::store::sqlite::{Health, Options, SqliteStore};
 use evenbeat_core::store::{PutJob, Retention, Store, StoreDown, Views};
 
 use crate::sqlite_store::common::{Folder, HOUR, job, new_job, noon, record};
+use crate::support::wait::until_so;
 
 /// Something that needs a lot of room.
 pub(crate) fn large(no: usize) -> PutJob {
@@ -34,7 +35,6 @@ pub(crate) fn check_refused_and_recovered(
     reason: &str,
     mend: impl FnOnce(&mut SqliteStore),
 ) {
-    let mut health = store.health_changes();
     assert_eq!(store.health(), Health::Ok);
     let (n_written, down) = fill(&mut store, 0);
     assert!(0 < n_written);
@@ -49,8 +49,7 @@ pub(crate) fn check_refused_and_recovered(
     assert_eq!(store.jobs(None, 1_000).unwrap().len(), n_written, "and nothing else is");
 
     mend(&mut store);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(health.wait_for(|health| *health == Health::Ok)).unwrap();
+    until_so("the store recovers", || store.health() == Health::Ok);
     store.put_jobs(&[large(n_written)]).unwrap();
     assert_eq!(store.check().unwrap().findings, [] as [String; 0]);
     store.close().unwrap();

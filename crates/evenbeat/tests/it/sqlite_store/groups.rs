@@ -84,17 +84,17 @@ fn a_request_that_fails_is_taken_back_alone() {
     join(&mut store, 1);
     let good = |name: &'static str| {
         let store = store.clone();
-        move || store.ask_and_wait(move |desk| desk.put_jobs(&[new_job(job(name))]).map(|_| ()))
+        move || store.ask_and_wait(move |tx| tx.put_jobs(&[new_job(job(name))]).map(|_| ()))
     };
     let bad = || {
-        store.ask_and_wait(|desk| {
-            desk.put_jobs(&[new_job(job("half"))])?;
+        store.ask_and_wait(|tx| {
+            tx.put_jobs(&[new_job(job("half"))])?;
             Err::<(), _>(StoreDown("I have changed my mind".to_owned()))
         })
     };
     let broken = || {
-        store.ask_and_wait(|desk| {
-            desk.put_jobs(&[new_job(job("broken"))])?;
+        store.ask_and_wait(|tx| {
+            tx.put_jobs(&[new_job(job("broken"))])?;
             panic!("a bug in whoever asks")
         })
     };
@@ -118,8 +118,8 @@ fn half_a_duty_is_never_kept() {
                    BEGIN SELECT raise(ABORT, 'not this one'); END";
     Connection::open(&path).unwrap().execute_batch(refused).unwrap();
     let store = SqliteStore::open(&path, Options::default()).unwrap();
-    let answer = store.ask_and_wait(|desk| {
-        assert!(desk.put_jobs(&[new_job(job("a")), new_job(job("b"))]).is_err());
+    let answer = store.ask_and_wait(|tx| {
+        assert!(tx.put_jobs(&[new_job(job("a")), new_job(job("b"))]).is_err());
         Ok(())
     });
     let down = answer.unwrap_err();
@@ -132,10 +132,10 @@ fn half_a_duty_is_never_kept() {
 fn readers_do_not_see_what_is_not_committed_and_do_not_wait() {
     let mut store = fresh();
     put(&mut store, new_job(job("a")));
-    let reader = store.clone();
-    let n_seen = store.ask_and_wait(move |desk| {
-        desk.put_jobs(&[new_job(job("b"))])?;
-        Ok(reader.jobs(None, 10)?.len())
+    let other = store.clone();
+    let n_seen = store.ask_and_wait(move |tx| {
+        tx.put_jobs(&[new_job(job("b"))])?;
+        Ok(other.jobs(None, 10)?.len())
     });
     assert_eq!(n_seen, Ok(1));
     assert_eq!(store.jobs(None, 10).unwrap().len(), 2);
@@ -148,11 +148,11 @@ fn a_program_that_must_not_block_asks_the_same() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let (beat, put) = tokio::join!(
-            store.ask(|desk| desk.beat(SessionId(1))),
-            store.ask(|desk| desk.put_jobs(&[new_job(job("a"))])),
+            store.ask(|tx| tx.beat(SessionId(1))),
+            store.ask(|tx| tx.put_jobs(&[new_job(job("a"))])),
         );
         assert!(matches!(beat, Ok(Beat::Alive { .. })) && put.is_ok());
-        let found = store.look_async(|reader| reader.job(&key("a"))).await;
+        let found = store.look_async(|tx| tx.job(&key("a"))).await;
         assert!(found.unwrap().is_some());
         assert!(store.job(&key("a")).unwrap().is_some(), "blocking is slow here, and no panic");
         assert!(store.clone().beat(SessionId(1)).is_ok());

@@ -38,11 +38,11 @@ fn fleet() -> SqliteStore {
 
 #[track_caller]
 fn check(store: &SqliteStore, filter: &JobFilter, expected: &[&str]) {
-    let page = store.look(|reader| reader.list_jobs(filter, None, 10)).unwrap();
+    let page = store.look(|tx| tx.list_jobs(filter, None, 10)).unwrap();
     let keys: Vec<&str> = page.rows.iter().map(|row| row.job.key.as_str()).collect();
     assert_eq!(keys, expected, "{filter:?}");
     assert_eq!(page.next, None);
-    let n_jobs = store.look(|reader| reader.count_jobs(filter)).unwrap();
+    let n_jobs = store.look(|tx| tx.count_jobs(filter)).unwrap();
     assert_eq!(n_jobs, Count { n: expected.len() as u64, is_more: false }, "{filter:?}");
 }
 
@@ -73,7 +73,7 @@ fn jobs_are_found_by_what_one_looks_for() {
 #[test]
 fn labels_follow_the_definition() {
     let mut store = fleet();
-    let row = store.look(|reader| reader.list_jobs(&JobFilter::default(), None, 1)).unwrap().rows.remove(0);
+    let row = store.look(|tx| tx.list_jobs(&JobFilter::default(), None, 1)).unwrap().rows.remove(0);
     let mut edit = new_job(job("Books"));
     edit.seen = Seen::Version(row.version);
     put(&mut store, edit);
@@ -133,7 +133,7 @@ fn a_page_that_would_take_long_ends_before_and_says_how_far_it_came() {
         JobFilter { pool: Some("default".parse().unwrap()), is_enabled: Some(true), ..JobFilter::default() };
     let page = |after: Option<&str>, most: usize| {
         let after = after.map(key);
-        store.look(|reader| reader.list_jobs(&filter, after.as_ref(), most)).unwrap()
+        store.look(|tx| tx.list_jobs(&filter, after.as_ref(), most)).unwrap()
     };
     let first = page(None, 50);
     assert_eq!((first.rows.len(), first.next), (0, Some(key("far-10000"))));
@@ -143,7 +143,7 @@ fn a_page_that_would_take_long_ends_before_and_says_how_far_it_came() {
     let third = page(Some("far-10450"), 51);
     let keys: Vec<&str> = third.rows.iter().map(|row| row.job.key.as_str()).collect();
     assert_eq!((keys.len(), keys[0], keys[50], third.next), (51, "far-10451", "seed", None));
-    let count = |filter: &JobFilter| store.look(|reader| reader.count_jobs(filter)).unwrap();
+    let count = |filter: &JobFilter| store.look(|tx| tx.count_jobs(filter)).unwrap();
     assert_eq!(count(&filter), Count { n: 0, is_more: true });
     assert_eq!(count(&JobFilter::default()), Count { n: N_FAR as u64 + 1, is_more: false });
     let disabled = JobFilter { is_enabled: Some(false), ..JobFilter::default() };
@@ -155,7 +155,7 @@ fn jobs_come_in_pages() {
     let store = fleet();
     let page = |after: Option<&str>| {
         let after = after.map(key);
-        store.look(|reader| reader.list_jobs(&JobFilter::default(), after.as_ref(), 2)).unwrap()
+        store.look(|tx| tx.list_jobs(&JobFilter::default(), after.as_ref(), 2)).unwrap()
     };
     let first = page(None);
     assert_eq!((first.rows.len(), first.next), (2, Some(key("shop@de"))));
@@ -179,7 +179,7 @@ fn history() -> SqliteStore {
 
 #[track_caller]
 fn check_runs(store: &SqliteStore, query: &RunQuery, expected: &[u128]) {
-    let page = store.look(|reader| reader.list_runs(query, None, 10)).unwrap();
+    let page = store.look(|tx| tx.list_runs(query, None, 10)).unwrap();
     let runs: Vec<u128> = page.rows.iter().map(|row| row.run.0).collect();
     assert_eq!((runs.as_slice(), page.next), (expected, None), "{query:?}");
 }
@@ -202,7 +202,7 @@ fn runs_are_found_by_what_one_looks_for() {
 fn runs_come_in_pages() {
     let store = history();
     let page = |before: Option<u128>| {
-        store.look(|reader| reader.list_runs(&RunQuery::default(), before.map(RunId), 2)).unwrap()
+        store.look(|tx| tx.list_runs(&RunQuery::default(), before.map(RunId), 2)).unwrap()
     };
     let first = page(None);
     assert_eq!((first.rows.len(), first.next), (2, Some(RunId(2))));
@@ -226,7 +226,7 @@ fn runs_of_all_jobs_come_by_their_end_and_those_of_one_as_they_were_claimed() {
     check_runs(&store, &RunQuery { until: Some(noon() + HOUR + HOUR), ..any() }, &[3, 2]);
     check_runs(&store, &RunQuery { key: Some(key("a")), ..any() }, &[2, 1]);
     let page = |query: &RunQuery, before: u128| {
-        let page = store.look(|reader| reader.list_runs(query, Some(RunId(before)), 1)).unwrap();
+        let page = store.look(|tx| tx.list_runs(query, Some(RunId(before)), 1)).unwrap();
         (page.rows.iter().map(|row| row.run.0).collect::<Vec<_>>(), page.next.map(|it| it.0))
     };
     assert_eq!(page(&any(), 1), (vec![3], Some(3)));
@@ -238,7 +238,7 @@ fn runs_of_all_jobs_come_by_their_end_and_those_of_one_as_they_were_claimed() {
 #[test]
 fn one_run_is_found_open_or_over() {
     let store = history();
-    let phase = |run: u128| store.look(|reader| reader.run(RunId(run))).unwrap().map(|row| row.phase);
+    let phase = |run: u128| store.look(|tx| tx.run(RunId(run))).unwrap().map(|row| row.phase);
     assert_eq!(phase(1), Some(RunPhase::Ended(Outcome::Succeeded)));
     assert_eq!(phase(4), Some(RunPhase::Claimed));
     assert_eq!(phase(5), None);
@@ -256,9 +256,9 @@ fn the_score_has_a_history() {
     for (it, keep_since) in
         [(point(0, 0.5), noon()), (point(1, 0.75), noon()), (point(2, 1.0), noon() + HOUR)]
     {
-        store.ask_and_wait(move |desk| desk.put_score(&it, keep_since)).unwrap();
+        store.ask_and_wait(move |tx| tx.put_score(&it, keep_since)).unwrap();
     }
-    let scores = |since, most| store.look(|reader| reader.scores(since, most)).unwrap();
+    let scores = |since, most| store.look(|tx| tx.scores(since, most)).unwrap();
     assert_eq!(scores(noon(), 10), [point(1, 0.75), point(2, 1.0)], "older ones were dropped");
     assert_eq!(scores(noon() + HOUR + HOUR, 10), [point(2, 1.0)]);
     assert_eq!(scores(noon(), 1), [point(1, 0.75)]);

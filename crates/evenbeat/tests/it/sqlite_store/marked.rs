@@ -49,12 +49,12 @@ fn told(
     let (marks, ends) = story(&mut store, &row);
     let epoch = join(&mut store, 1);
     let answers = if is_at_once {
-        store.ask_and_wait(move |desk| desk.end_marked(epoch, &marks, &ends)).unwrap()
+        store.ask_and_wait(move |tx| tx.end_marked(epoch, &marks, &ends)).unwrap()
     } else {
         store.mark(&marks).unwrap();
         store.end(epoch, &ends).unwrap()
     };
-    (answers, store.look(|reader| reader.run(RUN)).unwrap())
+    (answers, store.look(|tx| tx.run(RUN)).unwrap())
 }
 
 #[track_caller]

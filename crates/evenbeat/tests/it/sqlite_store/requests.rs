@@ -33,11 +33,11 @@ fn a_repeated_request_is_recognised_for_a_day_by_the_stores_clock() {
     clock.set(noon() + IDEMPOTENCY_KEPT_FOR - Duration::from_millis(1));
     let repeated = store.put_jobs(&[asked(&row, request(2))]).unwrap();
     assert_eq!(repeated, [PutAnswer::Repeated(request(1))]);
-    assert_eq!(store.look(|reader| reader.request_by_key(7)), Ok(Some(request(1))));
+    assert_eq!(store.look(|tx| tx.request_by_key(7)), Ok(Some(request(1))));
     clock.set(noon() + IDEMPOTENCY_KEPT_FOR);
-    assert_eq!(store.look(|reader| reader.request_by_key(7)), Ok(None));
+    assert_eq!(store.look(|tx| tx.request_by_key(7)), Ok(None));
     put(&mut store, asked(&row, request(2)));
-    assert_eq!(store.look(|reader| reader.request_by_key(7)), Ok(Some(request(2))));
+    assert_eq!(store.look(|tx| tx.request_by_key(7)), Ok(Some(request(2))));
 }
 
 #[test]
@@ -51,12 +51,12 @@ fn old_requests_go_unless_they_still_wait() {
     let other = RunRequest { id: ExtraId(0xabc2), idempotency: None };
     put(&mut store, asked(&waits, other));
     let is_known = |store: &SqliteStore, id: u128| {
-        let found = store.look(|reader| reader.request(ExtraId(id))).unwrap();
+        let found = store.look(|tx| tx.request(ExtraId(id))).unwrap();
         found.map(|it| (it.key, it.requested_at)) == Some((key("a"), noon()))
     };
     trim(&mut store);
     assert!(is_known(&store, 0xabc1) && is_known(&store, 0xabc2));
-    let names = store.look(|reader| reader.runs_between(RunId(0xabc0), RunId(0xabc1), 9)).unwrap();
+    let names = store.look(|tx| tx.runs_between(RunId(0xabc0), RunId(0xabc1), 9)).unwrap();
     assert_eq!(names.iter().map(|it| it.id).collect::<Vec<_>>(), [RunId(0xabc1)]);
     clock.set(noon() + IDEMPOTENCY_KEPT_FOR + Duration::from_millis(1));
     trim(&mut store);

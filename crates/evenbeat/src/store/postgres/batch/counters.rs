@@ -1,4 +1,4 @@
-//! Limits that span nodes, as a batch of claims sees and changes them.
+//! Limits that span nodes, as a batch of claims reads and changes them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,15 +9,15 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::claim::HOUR;
-use crate::store::postgres::fail::Fail;
+use crate::store::counter_room::{CounterRoom, HOUR};
+use crate::store::postgres::error::PgError;
 use crate::store::postgres::rows::{counter_key, counter_row};
-use crate::store::postgres::tx::{Query, Tx};
+use crate::store::postgres::transaction::{Statement, Transaction};
 
 const PAIRS: &[Type] = &[Type::TEXT_ARRAY, Type::TEXT_ARRAY];
 
-/// A counter that nobody used before is made, so that it can be locked.
-pub(super) static ADD_COUNTERS: Query = Query {
+/// Creates missing counters, so that they can be locked.
+pub(super) static ADD_COUNTERS: Statement = Statement {
     sql: "INSERT INTO counter (kind, key, n_open) \
           SELECT u.kind, u.key, 0 FROM unnest($1::text[], $2::text[]) AS u(kind, key) \
           WHERE NOT EXISTS (SELECT FROM counter c WHERE c.kind = u.kind AND c.key = u.key) \
@@ -25,15 +25,15 @@ pub(super) static ADD_COUNTERS: Query = Query {
     types: PAIRS,
 };
 
-pub(super) static LOCK_COUNTERS: Query = Query {
+pub(super) static LOCK_COUNTERS: Statement = Statement {
     sql: "SELECT c.kind, c.key, c.n_open, c.last_claim_at FROM counter c \
           JOIN unnest($1::text[], $2::text[]) AS u(kind, key) ON c.kind = u.kind AND c.key = u.key COLLATE \"C\" \
           ORDER BY c.kind, c.key FOR UPDATE OF c",
     types: PAIRS,
 };
 
-/// The latest claims of the last hour, as many as the limit needs to know.
-pub(super) static CLAIMS_OF_HOUR: Query = Query {
+/// The latest claims of the last hour, as many as the limit needs.
+pub(super) static CLAIMS_OF_HOUR: Statement = Statement {
     sql: "SELECT u.kind, u.key, l.claimed_at \
           FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(kind, key, most) \
           CROSS JOIN LATERAL (SELECT claimed_at FROM counter_claim c \
@@ -43,15 +43,15 @@ pub(super) static CLAIMS_OF_HOUR: Query = Query {
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY],
 };
 
-pub(super) static WRITE_COUNTERS: Query = Query {
+pub(super) static WRITE_COUNTERS: Statement = Statement {
     sql: "UPDATE counter c SET n_open = c.n_open + u.n, last_claim_at = $4 \
           FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(kind, key, n) \
           WHERE c.kind = u.kind AND c.key = u.key COLLATE \"C\"",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY, Type::INT8],
 };
 
-/// Notes the claims, and forgets those that are more than an hour old.
-pub(super) static WRITE_CLAIMS: Query = Query {
+/// Stores the claims, and removes those that are more than an hour old.
+pub(super) static WRITE_CLAIMS: Statement = Statement {
     sql: "WITH old AS (\
             DELETE FROM counter_claim c USING unnest($1::text[], $2::text[]) AS u(kind, key) \
             WHERE c.kind = u.kind AND c.key = u.key COLLATE \"C\" AND c.claimed_at <= $4 - 3600000) \
@@ -61,19 +61,11 @@ pub(super) static WRITE_CLAIMS: Query = Query {
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::UUID_ARRAY, Type::INT8],
 };
 
-/// When a counter has room.
-pub(super) enum Room {
-    Now,
-    From(Timestamp),
-    /// Not before a run ends, or a limit is raised.
-    NotByTime,
-}
-
 #[derive(Debug, Default)]
 struct Counter {
     n_open: u32,
     last_claim_at: Option<Timestamp>,
-    /// The claims of the last hour that matter, oldest first.
+    /// The latest claims of the last hour, oldest first.
     claimed_at: VecDeque<Timestamp>,
 }
 
@@ -85,10 +77,10 @@ pub(super) struct Counters {
     taken: Vec<(CounterKey, RunId)>,
 }
 
-/// Which counters, each once, and how many claims an hour the largest limit allows.
-pub(super) struct Wanted<'a>(BTreeMap<&'a CounterKey, Option<u32>>);
+/// The counters of a batch, and how many claims an hour the largest limit of each allows.
+pub(super) struct RequestedCounters<'a>(BTreeMap<&'a CounterKey, Option<u32>>);
 
-impl Wanted<'_> {
+impl RequestedCounters<'_> {
     pub(super) fn columns(&self) -> (Vec<&str>, Vec<&str>, Vec<Option<i64>>) {
         let kinds = self.0.keys().map(|it| it.kind()).collect();
         let names = self.0.keys().map(|it| it.key()).collect();
@@ -98,16 +90,16 @@ impl Wanted<'_> {
 }
 
 impl Counters {
-    pub(super) fn wanted<'a>(takes: impl Iterator<Item = &'a Take>) -> Wanted<'a> {
-        let mut wanted: BTreeMap<&CounterKey, Option<u32>> = BTreeMap::new();
+    pub(super) fn requested<'a>(takes: impl Iterator<Item = &'a Take>) -> RequestedCounters<'a> {
+        let mut requested: BTreeMap<&CounterKey, Option<u32>> = BTreeMap::new();
         for Take { counter, limit } in takes {
-            let most = wanted.entry(counter).or_default();
+            let most = requested.entry(counter).or_default();
             *most = (*most).max(limit.max_per_hour);
         }
-        Wanted(wanted)
+        RequestedCounters(requested)
     }
 
-    pub(super) fn read(counted: &[Row], hourly: &[Row], now: Timestamp) -> Result<Counters, Fail> {
+    pub(super) fn read(counted: &[Row], hourly: &[Row], now: Timestamp) -> Result<Counters, PgError> {
         let mut counters = BTreeMap::new();
         for row in counted {
             let found = counter_row(row)?;
@@ -123,23 +115,20 @@ impl Counters {
         Ok(Counters { now, by_key: counters, taken: Vec::new() })
     }
 
-    pub(super) fn room(&self, Take { counter, limit }: &Take) -> Room {
+    pub(super) fn room(&self, Take { counter, limit }: &Take) -> CounterRoom {
         let unused = Counter::default();
         let counter = self.by_key.get(counter).unwrap_or(&unused);
         if limit.max_open.is_some_and(|most| most <= counter.n_open) || limit.max_per_hour == Some(0) {
-            return Room::NotByTime;
+            return CounterRoom::NotByTime;
         }
         let after_gap = limit.min_gap.and_then(|gap| Some(counter.last_claim_at? + gap));
         let in_hour = counter.claimed_at.iter().filter(|claimed_at| self.now < **claimed_at + HOUR);
         let after_hour = limit.max_per_hour.and_then(|most| {
-            // The claim that must be an hour old is the last but so many.
+            // With `most` claims allowed, the last but `most - 1` must be an hour old before there is room.
             let nth = usize::try_from(most).ok()?.checked_sub(1)?;
             in_hour.rev().nth(nth).map(|claimed_at| *claimed_at + HOUR)
         });
-        match after_gap.max(after_hour) {
-            Some(at) if self.now < at => Room::From(at),
-            _ => Room::Now,
-        }
+        CounterRoom::after(after_gap.max(after_hour), self.now)
     }
 
     pub(super) fn take(&mut self, key: &CounterKey, run: RunId) {
@@ -150,7 +139,7 @@ impl Counters {
         self.taken.push((key.clone(), run));
     }
 
-    pub(super) async fn write(&self, tx: &Tx) -> Result<(), Fail> {
+    pub(super) async fn write(&self, tx: &Transaction) -> Result<(), PgError> {
         let mut n_taken: BTreeMap<&CounterKey, i64> = BTreeMap::new();
         for (counter, _) in &self.taken {
             *n_taken.entry(counter).or_default() += 1;

@@ -1,27 +1,27 @@
-//! What claims, ends, edits and settlings have in common: the jobs of a batch, locked and read, decided about one by
-//! one as the reference store does, and written by one statement each.
+//! What claims, ends, edits and settlings have in common: they lock and read the jobs of a batch, decide one by one
+//! as the reference store does, and write all of them with one statement per table.
 //!
-//! A batch may name a job twice, or fill a counter half way through. So decisions are made here, in order, on rows
-//! that are locked, and what is written is only how things stand at the end.
+//! A batch may name a job twice, or fill a counter half way through. So decisions are made here, in order, on locked
+//! rows, and only the final state is written.
 
 mod claim;
-mod closed;
 mod counters;
+mod definitions;
 mod end;
-mod known;
-mod opened;
-mod over;
+mod ended_runs;
+mod history_range;
+mod job_cache;
+mod new_runs;
 mod put;
 mod records;
 mod settle;
 mod short;
 mod short_claim;
 mod short_end;
-mod written;
 
-pub(super) use known::KnownJobs;
-pub use short::Ways;
-pub(super) use short::WaysCounted;
+pub(super) use job_cache::JobCache;
+pub(super) use short::PathCounters;
+pub use short::PathCounts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,23 +33,23 @@ use evenbeat_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::epoch::Reign;
-use super::fail::Fail;
+use super::epoch::CurrentEpoch;
+use super::error::PgError;
 use super::memory::{MemoryArrays, memory_types};
-use super::rows::{Reader, select_job};
-use super::tx::{Param, Query, Tx};
+use super::rows::{RowReader, select_job};
+use super::transaction::{Param, Statement, Transaction};
 use crate::store::columns::{MemoryColumns, stored_number};
-use known::KnownJob;
+use job_cache::CachedJob;
 
-/// Locks the jobs of these keys, in order. Only their memories: definitions change under the same lock.
-pub(super) static LOCK_JOBS: Query = Query {
+/// Locks the jobs of these keys, in order. It locks the rows of `memory`; definitions change under the same lock.
+pub(super) static LOCK_JOBS: Statement = Statement {
     sql: "SELECT m.job_id FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = ANY($1) \
           ORDER BY j.key FOR UPDATE OF m",
     types: &[Type::TEXT_ARRAY],
 };
 
-/// Reads them, by a later look: while the locks were waited for, more than the locked rows may have changed.
-pub(super) static READ_JOBS: Query = Query {
+/// Reads them with a new snapshot: more than the locked rows may have changed while the locks were waited for.
+pub(super) static READ_JOBS: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_job!(),
@@ -58,8 +58,8 @@ pub(super) static READ_JOBS: Query = Query {
     types: &[Type::TEXT_ARRAY],
 };
 
-/// Writes memories and says that they changed. Fails if one is not as it was when it was locked.
-static WRITE_JOBS: Query = Query {
+/// Writes states, and adds them to the feed. Fails if one has changed since it was locked.
+static WRITE_JOBS: Statement = Statement {
     sql: "WITH written AS (\
             UPDATE memory m SET version = u.version, fence = u.fence, n_open = u.n_open, \
               created_at = u.created_at, placed_at = u.placed_at, anchor_at = u.anchor_at, choices = u.choices, \
@@ -98,16 +98,16 @@ static WRITE_JOBS: Query = Query {
 
 /// The jobs of a batch.
 #[derive(Debug)]
-pub(super) struct Jobs {
+pub(super) struct BatchJobs {
     pub(super) now: Timestamp,
     epoch: Epoch,
-    held: BTreeMap<JobKey, HeldJob>,
+    locked: BTreeMap<JobKey, LockedJob>,
     records: Vec<(JobKey, Record)>,
 }
 
 #[derive(Debug)]
-struct HeldJob {
-    /// None if the batch makes it.
+struct LockedJob {
+    /// `None` if the batch creates the job.
     id: Option<i64>,
     row: JobRow,
     /// The version in the table.
@@ -115,55 +115,55 @@ struct HeldJob {
     is_changed: bool,
 }
 
-impl Jobs {
-    /// From the answer to [`READ_JOBS`].
-    fn read(reader: &Reader, rows: &[Row], reign: &Reign) -> Result<Jobs, Fail> {
-        let mut held = BTreeMap::new();
+impl BatchJobs {
+    /// Reads the rows of [`READ_JOBS`].
+    fn read(reader: &RowReader, rows: &[Row], current: &CurrentEpoch) -> Result<BatchJobs, PgError> {
+        let mut locked = BTreeMap::new();
         for found in rows {
             let id: i64 = found.try_get(0)?;
             let row = reader.job_row(found)?;
             let key = super::rows::job_key(found.try_get(1)?)?;
             let seen = row.version;
-            held.insert(key, HeldJob { id: Some(id), row, seen, is_changed: false });
+            locked.insert(key, LockedJob { id: Some(id), row, seen, is_changed: false });
         }
-        Ok(Jobs { now: reign.now, epoch: reign.epoch, held, records: Vec::new() })
+        Ok(BatchJobs { now: current.now, epoch: current.epoch, locked, records: Vec::new() })
     }
 
     fn row(&self, key: &JobKey) -> Option<JobRow> {
-        self.held.get(key).map(|it| it.row.clone())
+        self.locked.get(key).map(|it| it.row.clone())
     }
 
     fn id(&self, key: &JobKey) -> Option<i64> {
-        self.held.get(key).and_then(|it| it.id)
+        self.locked.get(key).and_then(|it| it.id)
     }
 
-    /// Every change of a row goes through here: its version grows, and the feed will show it.
+    /// Every change of a job goes through here: it raises the version, and the feed will show it.
     fn write(&mut self, key: &JobKey, mut row: JobRow, records: &[Record]) -> JobRow {
         row.version = row.version.next(self.epoch);
         self.records.extend(records.iter().map(|record| (key.clone(), *record)));
-        let before = self.held.get(key);
+        let before = self.locked.get(key);
         let (id, seen) = before.map_or((None, Version(0)), |it| (it.id, it.seen));
-        self.held.insert(key.clone(), HeldJob { id, row: row.clone(), seen, is_changed: true });
+        self.locked.insert(key.clone(), LockedJob { id, row: row.clone(), seen, is_changed: true });
         row
     }
 
-    /// Remembers jobs as they are now, but those with runs that hold counters; to be called when all is committed.
-    fn remember(&self, known: &KnownJobs, counted: &BTreeSet<&JobKey>) {
-        let job = |(key, HeldJob { id, row, .. }): (&JobKey, &HeldJob)| {
+    /// Remembers the jobs, except those whose runs hold counters. Must be called after the commit.
+    fn remember(&self, cache: &JobCache, counted: &BTreeSet<&JobKey>) {
+        let job = |(key, LockedJob { id, row, .. }): (&JobKey, &LockedJob)| {
             if counted.contains(key) {
                 return None;
             }
             let JobRow { job, version, revision, is_deleted, .. } = row;
             let (version, revision, is_deleted) = (*version, *revision, *is_deleted);
-            Some((key.clone(), KnownJob { id: (*id)?, version, revision, is_deleted, job: job.clone() }))
+            Some((key.clone(), CachedJob { id: (*id)?, version, revision, is_deleted, job: job.clone() }))
         };
-        known.remember(self.held.iter().filter_map(job));
+        cache.remember(self.locked.iter().filter_map(job));
     }
 
-    /// Those that were there before and have changed, column by column.
+    /// The existing jobs that have changed, column by column.
     fn changed(&self) -> ChangedJobs {
         let mut changed = ChangedJobs::default();
-        for it in self.held.values().filter(|it| it.is_changed) {
+        for it in self.locked.values().filter(|it| it.is_changed) {
             let Some(id) = it.id else { continue };
             changed.job_id.push(id);
             changed.seen.push(stored_number(it.seen.0));
@@ -187,7 +187,7 @@ struct ChangedJobs {
 }
 
 impl ChangedJobs {
-    async fn write(&self, tx: &Tx) -> Result<(), Fail> {
+    async fn write(&self, tx: &Transaction) -> Result<(), PgError> {
         let mut params: Vec<Param<'_>> =
             vec![&self.job_id, &self.seen, &self.version, &self.fence, &self.n_open];
         params.extend(self.memory.params());
@@ -198,7 +198,7 @@ impl ChangedJobs {
     }
 }
 
-/// The keys of a batch, each once.
+/// The distinct keys of a batch, sorted.
 fn keys<'a>(them: impl Iterator<Item = &'a JobKey>) -> Vec<&'a str> {
     let mut keys: Vec<&str> = them.map(JobKey::as_str).collect();
     keys.sort_unstable();

@@ -1,4 +1,4 @@
-//! Jobs as people write them.
+//! Edits of jobs by people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,32 +10,34 @@ use evenbeat_core::store::{
 };
 use uuid::Uuid;
 
+use super::definitions::{
+    ADD_JOBS, ADD_LABELS, AUDIT, CLEAR_LABELS, DefinitionWrites, WRITE_DEFINITIONS, audit,
+};
 use super::records::{WRITE_RECORDS, write_records};
-use super::written::{ADD_JOBS, ADD_LABELS, AUDIT, CLEAR_LABELS, WRITE_DEFINITIONS, Written, audit};
-use super::{Jobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
+use super::{BatchJobs, LOCK_JOBS, READ_JOBS, WRITE_JOBS, keys};
 use crate::store::floor::Floor;
 use crate::store::postgres::PgStore;
-use crate::store::postgres::connect::Lane;
-use crate::store::postgres::epoch::{REIGN, reign};
-use crate::store::postgres::fail::Fail;
+use crate::store::postgres::connect::ConnectionUse;
+use crate::store::postgres::epoch::{CURRENT_EPOCH, read_epoch};
+use crate::store::postgres::error::PgError;
 use crate::store::postgres::housekeeping::{FLOOR, read_floor};
 use crate::store::postgres::plans::TAKE;
 use crate::store::postgres::requests::{self, KEEP_REQUESTS, REQUESTS_BY_KEY, keep_requests, keys_of};
-use crate::store::postgres::rows::Reader;
-use crate::store::postgres::tx::{Tx, transact};
+use crate::store::postgres::rows::RowReader;
+use crate::store::postgres::transaction::{Transaction, transact};
 
 impl PgStore {
     /// Writes jobs: new ones, edits, pauses, triggers, moves of a plan, removals.
     pub async fn put_jobs(&self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| run(&tx, &self.inner.reader, puts))
+        transact!(self, ConnectionUse::Write, |tx| run(&tx, &self.inner.reader, puts))
     }
 
-    /// Writes the jobs of a plan, all of them or none. One transaction, however many they are: what a plan moves is not
-    /// due for a while, so claims hardly ever wait for it, and beats never do.
+    /// Writes the jobs of a plan, all of them or none, in one transaction. Jobs that a plan moves are not due for a
+    /// while, so claims hardly ever wait for it, and heartbeats never do.
     pub async fn apply_plan(&self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
         // Boxed: it is large, and a rebalance is rare.
         Box::pin(self.within(PLAN_DEADLINE, async {
-            let tx = Tx::new(self, Lane::Pool).await?;
+            let tx = Transaction::new(self, ConnectionUse::Write).await?;
             let answer = apply(&tx, &self.inner.reader, plan).await?;
             tx.give_back();
             Ok(answer)
@@ -44,13 +46,13 @@ impl PgStore {
     }
 }
 
-/// A plan for a large fleet takes longer than a heartbeat.
+/// Applying the plan of a large fleet takes longer than a normal call.
 const PLAN_DEADLINE: Duration = Duration::from_mins(1);
 
-async fn apply(tx: &Tx, reader: &Reader, plan: &ApplyPlan) -> Result<PlanAnswer, Fail> {
+async fn apply(tx: &Transaction, reader: &RowReader, plan: &ApplyPlan) -> Result<PlanAnswer, PgError> {
     let (id, life) = (Uuid::from_u128(plan.id.0), PLAN_LIFE.as_millis());
     let keys = keys(plan.puts.iter().map(|it| &it.job.key));
-    tx.ready(&[&TAKE, &LOCK_JOBS, &READ_JOBS, &FLOOR, &REIGN, &WRITE_JOBS, &ADD_JOBS]).await?;
+    tx.ready(&[&TAKE, &LOCK_JOBS, &READ_JOBS, &FLOOR, &CURRENT_EPOCH, &WRITE_JOBS, &ADD_JOBS]).await?;
     tx.ready(&[&WRITE_DEFINITIONS, &CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT]).await?;
     tx.begin().await?;
     tx.execute("SET LOCAL statement_timeout = 60000").await?;
@@ -61,11 +63,11 @@ async fn apply(tx: &Tx, reader: &Reader, plan: &ApplyPlan) -> Result<PlanAnswer,
     tx.query(&LOCK_JOBS, [&keys]).await?;
     let rows = tx.query(&READ_JOBS, [&keys]).await?;
     let floor = read_floor(&tx.query(&FLOOR, []).await?)?;
-    let jobs = Jobs::read(reader, &rows, &reign(&tx.query(&REIGN, []).await?)?)?;
-    // No move of a plan asks for a run.
+    let jobs = BatchJobs::read(reader, &rows, &read_epoch(&tx.query(&CURRENT_EPOCH, []).await?)?)?;
+    // Moves of a plan contain no requests.
     let known = BTreeMap::new();
     let mut batch =
-        Batch { jobs, floor, known, defined: BTreeSet::new(), audit: Vec::new(), requests: Vec::new() };
+        PutBatch { jobs, floor, known, defined: BTreeSet::new(), audit: Vec::new(), requests: Vec::new() };
     let (mut written, mut stale, mut is_whole) = (Vec::new(), Vec::new(), true);
     for put in &plan.puts {
         match batch.put_job(put) {
@@ -83,27 +85,27 @@ async fn apply(tx: &Tx, reader: &Reader, plan: &ApplyPlan) -> Result<PlanAnswer,
     Ok(PlanAnswer::Applied(written))
 }
 
-async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>, Fail> {
+async fn run(tx: &Transaction, reader: &RowReader, puts: &[PutJob]) -> Result<Vec<PutAnswer>, PgError> {
     let keys = keys(puts.iter().map(|it| &it.job.key));
-    tx.ready(&[&LOCK_JOBS, &READ_JOBS, &REIGN, &WRITE_JOBS, &ADD_JOBS, &WRITE_DEFINITIONS]).await?;
+    tx.ready(&[&LOCK_JOBS, &READ_JOBS, &CURRENT_EPOCH, &WRITE_JOBS, &ADD_JOBS, &WRITE_DEFINITIONS]).await?;
     tx.ready(&[&CLEAR_LABELS, &ADD_LABELS, &WRITE_RECORDS, &AUDIT, &FLOOR]).await?;
     let (by_key, is_request) = (keys_of(puts), puts.iter().any(|it| it.request.is_some()));
     if is_request {
         tx.ready(&[&REQUESTS_BY_KEY, &KEEP_REQUESTS]).await?;
     }
-    let ((), _, rows, requests, floor, reigning) = tokio::try_join!(
+    let ((), _, rows, requests, floor, epoch_rows) = tokio::try_join!(
         biased;
         tx.begin(),
         tx.query(&LOCK_JOBS, [&keys]),
         tx.query(&READ_JOBS, [&keys]),
-        // Under the lock of the job, so that of two requests with one key the second finds the first.
+        // After the job is locked, so that the second of two requests with one key finds the first.
         tx.query_if(!by_key.is_empty(), &REQUESTS_BY_KEY, [&by_key]),
-        // After the locks were waited for: a trim may have removed one of these jobs meanwhile.
+        // After the jobs are locked: a trim may have removed one of them meanwhile.
         tx.query(&FLOOR, []),
-        tx.query(&REIGN, []),
+        tx.query(&CURRENT_EPOCH, []),
     )?;
-    let jobs = Jobs::read(reader, &rows, &reign(&reigning)?)?;
-    let mut batch = Batch {
+    let jobs = BatchJobs::read(reader, &rows, &read_epoch(&epoch_rows)?)?;
+    let mut batch = PutBatch {
         jobs,
         floor: read_floor(&floor)?,
         known: requests::by_key(&requests)?,
@@ -116,22 +118,23 @@ async fn run(tx: &Tx, reader: &Reader, puts: &[PutJob]) -> Result<Vec<PutAnswer>
     Ok(answers)
 }
 
-struct Batch {
-    jobs: Jobs,
+struct PutBatch {
+    jobs: BatchJobs,
     floor: Floor,
-    /// Whose cold row is to be written; a move or a pause leaves it alone.
+    /// The jobs whose definition is written. A move or a pause does not change it.
     defined: BTreeSet<JobKey>,
     audit: Vec<AuditEntry>,
     /// Earlier requests by their idempotency keys.
     known: BTreeMap<u128, RunRequest>,
-    /// Requests that are to be kept.
+    /// New requests.
     requests: Vec<(JobKey, RunRequest)>,
 }
 
-impl Batch {
-    async fn write(&self, tx: &Tx) -> Result<(), Fail> {
+impl PutBatch {
+    async fn write(&self, tx: &Transaction) -> Result<(), PgError> {
         let changed = self.jobs.changed();
-        let written = Written::of(self.jobs.held.iter().filter(|(key, _)| self.defined.contains(*key)));
+        let written =
+            DefinitionWrites::of(self.jobs.locked.iter().filter(|(key, _)| self.defined.contains(*key)));
         tokio::try_join!(
             biased;
             written.write(tx),
@@ -173,7 +176,7 @@ impl Batch {
             is_deleted: false,
         });
         row.job = put.job.clone();
-        // Whose the job is, runs decide, not people.
+        // Runs decide who owns the job, not edits.
         let owner = row.state.owner.take().filter(|_| 0 < row.n_open);
         row.state = put.state.clone();
         row.state.owner = owner;

@@ -1,13 +1,13 @@
-//! Occurrences that got no run of their own, written with what decided about them.
+//! Records of occurrences without a run, written together with the decision.
 
 use tokio_postgres::types::Type;
 
-use super::Jobs;
+use super::BatchJobs;
 use crate::store::columns::stored_number;
-use crate::store::postgres::fail::Fail;
-use crate::store::postgres::tx::{Query, Tx};
+use crate::store::postgres::error::PgError;
+use crate::store::postgres::transaction::{Statement, Transaction};
 
-pub(super) static WRITE_RECORDS: Query = Query {
+pub(super) static WRITE_RECORDS: Statement = Statement {
     sql: "INSERT INTO record (job_id, what, reason, first_due_at, last_due_at, n, recorded_at) \
           SELECT j.id, u.what, u.reason, u.first_due_at, u.last_due_at, u.n, $7 \
           FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) \
@@ -24,7 +24,7 @@ pub(super) static WRITE_RECORDS: Query = Query {
     ],
 };
 
-pub(super) async fn write_records(tx: &Tx, jobs: &Jobs) -> Result<(), Fail> {
+pub(super) async fn write_records(tx: &Transaction, jobs: &BatchJobs) -> Result<(), PgError> {
     let records = &jobs.records;
     let key: Vec<&str> = records.iter().map(|(key, _)| key.as_str()).collect();
     let what: Vec<&str> = records.iter().map(|(_, it)| it.what.what()).collect();

@@ -1,34 +1,34 @@
-//! The short way: one statement is the whole transaction, for runs with nothing out of the ordinary about them.
+//! The short path: one statement is the whole transaction, for ordinary runs.
 //!
-//! The long way locks the jobs of a batch, reads them, decides, and writes. Here the server compares and sets by
-//! itself: the row that it finds by its index is the one that it changes. What does not match is left alone, whatever
-//! the reason, and the long way decides about it in a transaction of its own. That is right because the claims and ends
-//! of a batch do not depend on each other, except those that name the same job or run: of such, all go the long way,
-//! in their order.
+//! The long path locks the jobs of a batch, reads them, decides, and writes. Here the server compares and sets: it
+//! changes the row that it finds by index. Rows that don't match are left alone, whatever the reason, and the long
+//! path decides about them in another transaction. That is correct because the claims and ends of a batch don't
+//! depend on each other, except those that name the same job or run. Those all take the long path, in order.
 //!
 //! # Why a definition that is read beside the compare-and-set belongs to it
 //!
-//! A statement sees all tables as they were when it began. It then waits for the row of a memory if another has locked
-//! it, and looks at that row anew if it was changed meanwhile, but at no other. Every change of a job raises the version
-//! in its memory, in the same transaction, and no version comes again. So if the version is the one that was seen by the
-//! asker in both looks, nothing about the job has changed between them; and if the row was changed at all, its version
-//! no longer matches, and the statement leaves it alone.
+//! A statement sees all tables as they were when it began. If a row of `memory` is locked, the statement waits, and
+//! then reads that row again if it has changed, but no other row. Every change of a job raises the version in `memory`,
+//! in the same transaction, and no version is used twice. So if the version is the expected one in both reads, nothing
+//! about the job has changed between them. If the row has changed at all, its version no longer matches, and the
+//! statement leaves it alone.
 //!
-//! # Why the server finds each row by its index, in the order in which it is named
+//! # Why the server finds each row by its index, in the order of the batch
 //!
-//! Locks must be taken in one order, and a plan that was made while a table was small must do when it is large. A join
-//! by `=` may begin on either side, and begins with the table if that is small. `= ANY(ARRAY[..])` of one value can
-//! only be looked up in an index, once for each row of the other side, in that side's order; `IS NOT DISTINCT FROM`
-//! can only be tested. Where several indexes have the column, though only one begins with it, all look alike as long as
-//! the table is thought to be empty; the first row in the order of the column can only come from the one. What is left,
-//! such as to read a whole table, [is switched off](crate::store::postgres::config::PgConfig).
+//! Locks must be taken in one order, and a plan that was made while a table was small must still be good when it is
+//! large. A join by `=` may start on either side, and starts with the table if that is small. `= ANY(ARRAY[..])` with
+//! one value can only use an index, once for each row of the other side, in the order of that side; `IS NOT DISTINCT
+//! FROM` can only be a filter. If several indexes have the column, but only one starts with it, they all cost the
+//! same as long as the table seems empty; but only that one can find the first row in the order of the column. Other
+//! plans, such as reading a whole table, [are disabled](crate::store::postgres::config::PgConfig).
 //!
 //! # Why the epoch cannot change under it
 //!
-//! Whoever reads the table of epochs holds a lock on it until it commits, and [a new
+//! A transaction that reads the table of epochs holds a lock on it until it commits, and [a new
 //! epoch](crate::store::postgres::PgStore::new_epoch) waits for all of those. A server that was just promoted has no
-//! such transactions. That the session lives is looked at once, at the beginning, as on the long way: a session that is
-//! fenced off a moment later may own a run that nobody starts, and whoever released its other runs releases that one too.
+//! such transactions. Whether the session is alive is checked once, at the start, as on the long path. A session that
+//! is fenced a moment later may own a run that never starts; it is released together with the other runs of that
+//! session.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,26 +37,26 @@ use evenbeat_core::ids::{JobKey, RunId};
 use tokio_postgres::Row;
 
 use crate::store::postgres::PgStore;
-use crate::store::postgres::connect::Lane;
-use crate::store::postgres::fail::Fail;
-use crate::store::postgres::tx::{Param, Query, Tx};
+use crate::store::postgres::connect::ConnectionUse;
+use crate::store::postgres::error::PgError;
+use crate::store::postgres::transaction::{Param, Statement, Transaction};
 
-/// How many claims and ends went which way, since the handle was made.
+/// How many claims and ends took which path, since the handle was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ways {
-    /// Answered by the one statement.
+pub struct PathCounts {
+    /// Answered on the short path.
     pub n_short: u64,
-    /// Answered by the long way.
+    /// Answered on the long path.
     pub n_long: u64,
 }
 
 #[derive(Debug, Default)]
-pub(in crate::store::postgres) struct WaysCounted {
+pub(in crate::store::postgres) struct PathCounters {
     n_short: AtomicU64,
     n_long: AtomicU64,
 }
 
-impl WaysCounted {
+impl PathCounters {
     pub(super) fn add(&self, n_short: usize, n_long: usize) {
         self.n_short.fetch_add(n_short as u64, Ordering::Relaxed);
         self.n_long.fetch_add(n_long as u64, Ordering::Relaxed);
@@ -64,15 +64,18 @@ impl WaysCounted {
 }
 
 impl PgStore {
-    /// How many claims and ends went which way.
-    pub fn ways(&self) -> Ways {
-        let ways = &self.inner.ways;
-        Ways { n_short: ways.n_short.load(Ordering::Relaxed), n_long: ways.n_long.load(Ordering::Relaxed) }
+    /// How many claims and ends took which path.
+    pub fn path_counts(&self) -> PathCounts {
+        let counters = &self.inner.path_counters;
+        PathCounts {
+            n_short: counters.n_short.load(Ordering::Relaxed),
+            n_long: counters.n_long.load(Ordering::Relaxed),
+        }
     }
 }
 
-/// Those of a batch that do not name the same job as another, with their places, by key: locks are taken in that order.
-/// None at all if two name the same run.
+/// The elements of a batch whose job is named only once, with their positions, by key: locks are taken in that order.
+/// Nothing if two name the same run.
 pub(super) fn by_key<T>(
     batch: &[T],
     key: impl Fn(&T) -> &JobKey,
@@ -93,23 +96,26 @@ pub(super) fn by_key<T>(
     once.into_iter()
 }
 
-/// A large batch is asked in up to so many parts at once, each on a connection of its own: the server works on one while
-/// the answer to another is read, and with more than one of its cores.
+/// Most parts of a large batch. Each has its own connection, so that the server uses several cores, and works on one
+/// part while the answer to another is read.
 const N_PARTS: usize = 4;
-/// A part with fewer would cost more than it saves: each is a transaction that must reach the disk.
+/// Smallest size of a part. A smaller one would cost more than it saves, because each part is a transaction.
 const PART_MIN: usize = 250;
 
-/// The parts of a batch; the last ones may be empty.
+/// The parts of a batch. The last ones may be empty.
 pub(super) fn parts<T>(batch: &[T]) -> [&[T]; N_PARTS] {
     let n_parts = (batch.len() / PART_MIN).clamp(1, N_PARTS);
     let mut parts = batch.chunks(batch.len().div_ceil(n_parts).max(1));
     array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// Asks all parts of a batch at once, and puts the answers together.
-pub(super) async fn ask_parts<'a, T, A, F>(batch: &'a [T], ask: impl Fn(&'a [T]) -> F) -> Result<Vec<A>, Fail>
+/// Runs all parts of a batch at once, and joins the answers.
+pub(super) async fn ask_parts<'a, T, A, F>(
+    batch: &'a [T],
+    ask: impl Fn(&'a [T]) -> F,
+) -> Result<Vec<A>, PgError>
 where
-    F: Future<Output = Result<Vec<A>, Fail>>,
+    F: Future<Output = Result<Vec<A>, PgError>>,
 {
     match parts(batch) {
         [one, [], ..] => ask(one).await,
@@ -121,23 +127,23 @@ where
     }
 }
 
-/// Whether a request may be asked again when nobody knows whether it was done.
+/// Whether a request may be repeated when it is unknown whether it was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// It is known by its run, and gets the same answer.
+    /// The run identifies it, so it gets the same answer.
     Harmless,
-    /// The second answer would be another.
+    /// The second answer would be different.
     Never,
 }
 
-/// Asks on the short way; none if nothing was written, and the long way must decide.
+/// Runs a statement on the short path. `None` if nothing was written and the long path must decide.
 pub(super) async fn ask(
     store: &PgStore,
     repeat: Repeat,
-    query: &Query,
+    query: &Statement,
     params: &[Param<'_>],
-) -> Result<Option<Vec<Row>>, Fail> {
-    let tx = Tx::new(store, Lane::Runs).await?;
+) -> Result<Option<Vec<Row>>, PgError> {
+    let tx = Transaction::new(store, ConnectionUse::Runs).await?;
     match tx.query_alone(query, params).await {
         Ok(rows) => {
             tx.give_back();

@@ -1,4 +1,4 @@
-//! How runs are opened on the [short way](super::short).
+//! How runs are claimed on the [short path](super::short).
 
 use evenbeat_core::ids::{Fence, NodeName, SessionId};
 use evenbeat_core::job::Owner;
@@ -10,24 +10,25 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::known::KnownJob;
-use super::over::{DRAWN_APART_MAX_MS, Over, drawn_at, ended_between};
+use super::history_range::{DRAWN_APART_MAX_MS, HistoryRange, drawn_at, ended_between};
+use super::job_cache::CachedJob;
 use super::short::{Repeat, ask, ask_parts, by_key};
 use crate::store::columns::{DueColumns, MemoryColumns, number, small_number, stored_number};
+use crate::store::keyword::{Keyword, ServesKind};
 use crate::store::postgres::PgStore;
 use crate::store::postgres::epoch::timeline;
-use crate::store::postgres::fail::Fail;
+use crate::store::postgres::error::PgError;
 use crate::store::postgres::memory::{
     MemoryArrays, leave_blanks_out, set_state, state_of_arrays, state_types,
 };
-use crate::store::postgres::tx::{Param, Query};
-use crate::store::word::{ServesKind, Word};
+use crate::store::postgres::transaction::{Param, Statement};
 
-/// Opens runs of those jobs that are as they were seen. A job that is known is found by its id, and not read.
-/// Nothing is done if the session or the epoch is not as it should be. An id that was used opens nothing more: of one
-/// that is open, the table refuses a second, and with it the whole statement; and nothing is done if one is over. Ids
-/// begin with the time at which they were drawn, so history has few, if any, between the first and the last of a batch.
-static CLAIM: Query = Query {
+/// Opens runs of jobs that have the expected version. A cached job is found by its id, and its definition is not read.
+/// Nothing is written if the session or the epoch does not allow it. A run id that was used opens no second run: if
+/// the first is open, the primary key fails the whole statement, and if one of the batch has ended, nothing is
+/// written. Ids start with the time of their creation, so history has few, if any, between the first and the last of
+/// a batch.
+static CLAIM: Statement = Statement {
     sql: concat!(
         "WITH here AS MATERIALIZED (\
            SELECT s.node, s.name, now_ms() AS now FROM session s CROSS JOIN epoch e \
@@ -91,13 +92,13 @@ static CLAIM: Query = Query {
     ),
 };
 
-/// The answers that were found on the short way, each at the place of its claim.
+/// The answers of the short path, each at the position of its claim.
 pub(super) async fn run(
     store: &PgStore,
     me: SessionId,
     epoch: Epoch,
     claims: &[Claim],
-) -> Result<Vec<Option<ClaimAnswer>>, Fail> {
+) -> Result<Vec<Option<ClaimAnswer>>, PgError> {
     let plain = plain(claims);
     let mut answers = vec![None; claims.len()];
     for (place, row) in ask_parts(&plain, |part| ask_part(store, me, epoch, part)).await? {
@@ -108,35 +109,35 @@ pub(super) async fn run(
     Ok(answers)
 }
 
-/// What was granted, and to which claims.
+/// The granted jobs, with the positions of their claims.
 async fn ask_part(
     store: &PgStore,
     me: SessionId,
     epoch: Epoch,
     plain: &[(usize, &Claim)],
-) -> Result<Vec<(usize, JobRow)>, Fail> {
+) -> Result<Vec<(usize, JobRow)>, PgError> {
     if plain.is_empty() {
         return Ok(Vec::new());
     }
-    let mut known = store.inner.known.of(plain.iter().map(|(_, it)| (&it.bid.key, it.bid.seen)));
+    let mut known = store.inner.job_cache.at_versions(plain.iter().map(|(_, it)| (&it.bid.key, it.bid.seen)));
     for it in &mut known {
-        // Whether it still is removed, the server shall say.
+        // Only the server knows whether it is still removed.
         *it = it.take().filter(|job| !job.is_deleted);
     }
     let memory = MemoryArrays::with_capacity(plain.len());
-    let mut asked = Asked { memory, ..Asked::default() };
+    let mut columns = ClaimColumns { memory, ..ClaimColumns::default() };
     for ((_, claim), known) in plain.iter().zip(&known) {
-        asked.push(claim, known.as_ref());
+        columns.push(claim, known.as_ref());
     }
     let (session, no) = (Uuid::from_u128(me.0), stored_number(epoch.0));
-    let Some(rows) = asked.ask(store, &session, &no).await? else { return Ok(Vec::new()) };
+    let Some(rows) = columns.ask(store, &session, &no).await? else { return Ok(Vec::new()) };
     let mut granted = Vec::with_capacity(rows.len());
     let mut remembered = Vec::with_capacity(rows.len());
     let mut node: Option<NodeName> = None;
     for row in &rows {
         let no = usize::try_from(row.try_get::<_, i32>(0)? - 1).unwrap_or(usize::MAX);
         let (Some((place, claim)), Some(known)) = (plain.get(no), known.get(no)) else {
-            return Err(Fail::Told("unexpected answer to a claim".to_owned()));
+            return Err(PgError::Text("unexpected answer to a claim".to_owned()));
         };
         let node = match &node {
             Some(node) => node.clone(),
@@ -146,11 +147,11 @@ async fn ask_part(
         remembered.push((claim.bid.key.clone(), job));
         granted.push((*place, row));
     }
-    store.inner.known.remember(remembered.into_iter());
+    store.inner.job_cache.remember(remembered.into_iter());
     Ok(granted)
 }
 
-/// Those claims that need nothing but the compare-and-set, with their places.
+/// The claims that need nothing but the compare-and-set, with their positions.
 fn plain(claims: &[Claim]) -> Vec<(usize, &Claim)> {
     let drawn_at = |claim: &Claim| drawn_at(Uuid::from_u128(claim.run.0)).unwrap_or(i64::MIN);
     let latest = claims.iter().map(drawn_at).max().unwrap_or(i64::MIN);
@@ -162,19 +163,19 @@ fn plain(claims: &[Claim]) -> Vec<(usize, &Claim)> {
     by_key(claims, |it| &it.bid.key, |it| it.run).filter(is_plain).collect()
 }
 
-fn session_node(row: &Row) -> Result<NodeName, Fail> {
+fn session_node(row: &Row) -> Result<NodeName, PgError> {
     let node: &str = row.try_get(8)?;
-    node.parse().map_err(|error| Fail::Told(format!("the session's node is wrong: {error}")))
+    node.parse().map_err(|error| PgError::Text(format!("the session's node is wrong: {error}")))
 }
 
-/// What an answer says: the bid is what is written now, and the store adds only what the bid cannot know.
+/// The job after a claim: the state of the bid, and what only the store knows.
 fn grant(
     store: &PgStore,
     Claim { run, bid }: &Claim,
-    known: Option<&KnownJob>,
+    known: Option<&CachedJob>,
     row: &Row,
     node: NodeName,
-) -> Result<(KnownJob, JobRow), Fail> {
+) -> Result<(CachedJob, JobRow), PgError> {
     let (job, revision) = match known {
         Some(known) => (known.job.clone(), known.revision),
         None => {
@@ -186,17 +187,17 @@ fn grant(
     let now = Timestamp::from_millis(row.try_get(7)?);
     let mut state = bid.state.clone();
     state.owner = Some(Box::new(Owner { node, name: row.try_get(9)?, tag: *run, started_at: now }));
-    let known = KnownJob { id: row.try_get(1)?, version, revision, is_deleted: false, job: job.clone() };
+    let known = CachedJob { id: row.try_get(1)?, version, revision, is_deleted: false, job: job.clone() };
     let fence = Fence(number(row.try_get(3)?));
     let n_open = small_number(row.try_get(4)?);
     Ok((known, JobRow { job, state, revision, version, fence, n_open, is_deleted: false }))
 }
 
-/// Column by column; what most claims have in common is left out.
+/// Claims, column by column. Values that most claims have are left out.
 #[derive(Debug, Default)]
-struct Asked<'a> {
+struct ClaimColumns<'a> {
     memory: MemoryArrays,
-    /// None for a job that is known.
+    /// `None` for a cached job.
     key: Vec<Option<&'a str>>,
     known_id: Vec<Option<i64>>,
     seen: Vec<i64>,
@@ -213,8 +214,8 @@ struct Asked<'a> {
     params: Vec<Option<String>>,
 }
 
-impl<'a> Asked<'a> {
-    fn push(&mut self, Claim { run, bid }: &'a Claim, known: Option<&KnownJob>) {
+impl<'a> ClaimColumns<'a> {
+    fn push(&mut self, Claim { run, bid }: &'a Claim, known: Option<&CachedJob>) {
         let due = DueColumns::of(&bid.due);
         self.memory.push(MemoryColumns::of(&bid.state));
         self.key.push(known.is_none().then(|| bid.key.as_str()));
@@ -225,15 +226,20 @@ impl<'a> Asked<'a> {
         self.not_before.push(bid.not_before.as_millis());
         self.due_at.push(due.due_at);
         self.attempt.push(Some(due.attempt).filter(|attempt| *attempt != 1));
-        self.trigger.push((due.trigger != Trigger::Scheduler).then(|| due.trigger.word()));
-        self.serves.push((due.serves != ServesKind::Pending).then(|| due.serves.word()));
+        self.trigger.push((due.trigger != Trigger::Scheduler).then(|| due.trigger.keyword()));
+        self.serves.push((due.serves != ServesKind::Pending).then(|| due.serves.keyword()));
         self.extra_id.push(due.extra_id.map(Uuid::from_u128));
         self.losses.push(due.losses);
-        self.last_outcome.push(due.last_outcome.map(Word::word));
+        self.last_outcome.push(due.last_outcome.map(Keyword::keyword));
         self.params.push(due.params);
     }
 
-    async fn ask(mut self, store: &PgStore, session: &Uuid, epoch: &i64) -> Result<Option<Vec<Row>>, Fail> {
+    async fn ask(
+        mut self,
+        store: &PgStore,
+        session: &Uuid,
+        epoch: &i64,
+    ) -> Result<Option<Vec<Row>>, PgError> {
         self.memory.leave_blanks_out();
         leave_blanks_out(&mut self.key);
         leave_blanks_out(&mut self.known_id);
@@ -245,7 +251,7 @@ impl<'a> Asked<'a> {
         leave_blanks_out(&mut self.losses);
         leave_blanks_out(&mut self.last_outcome);
         leave_blanks_out(&mut self.params);
-        let over = Over::of(self.run.iter().copied());
+        let over = HistoryRange::of(self.run.iter().copied());
         let mut params: Vec<Param<'_>> = self.memory.state_params().collect();
         params.extend([
             &self.key as Param<'_>,

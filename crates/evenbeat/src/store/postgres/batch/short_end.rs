@@ -1,4 +1,4 @@
-//! How runs end on the [short way](super::short).
+//! How runs end on the [short path](super::short).
 
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::job::{Owner, RunEnd};
@@ -8,23 +8,24 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::known::KnownJob;
+use super::job_cache::CachedJob;
 use super::short::{Repeat, ask, ask_parts, by_key};
 use super::stored_fence;
 use crate::store::columns::{MemoryColumns, number, report_to_text, small_number, stored_number};
+use crate::store::keyword::Keyword;
 use crate::store::postgres::PgStore;
 use crate::store::postgres::epoch::timeline;
-use crate::store::postgres::fail::Fail;
+use crate::store::postgres::error::PgError;
 use crate::store::postgres::memory::{
     MemoryArrays, leave_blanks_out, set_state, state_of_arrays, state_types,
 };
-use crate::store::postgres::tx::{Param, Query};
-use crate::store::word::Word;
+use crate::store::postgres::transaction::{Param, Statement};
 
-/// Ends runs whose jobs are as they were seen. Jobs are locked first, by key, then runs, by id. All of it is undone if
-/// one of the runs is not the asker's under that lease, or holds a counter. That is rare: whoever ends a run changes its
-/// job too, and jobs whose runs hold counters are [not remembered](super::Jobs::remember).
-static END: Query = Query {
+/// Ends runs of jobs that have the expected version. Jobs are locked first, by key, then runs, by id. Everything is
+/// rolled back if the caller does not own one of the runs under that lease, or if one holds a counter. That is rare:
+/// the end of a run changes its job too, and jobs whose runs hold counters are [not
+/// remembered](super::BatchJobs::remember).
+static END: Statement = Statement {
     sql: concat!(
         "WITH here AS MATERIALIZED (\
            SELECT e.no AS epoch, now_ms() AS now FROM epoch e WHERE e.no = (SELECT max(no) FROM epoch) \
@@ -82,15 +83,15 @@ static END: Query = Query {
 };
 
 /// An end that needs nothing but the two compare-and-sets.
-struct Plain<'a> {
+struct PlainEnd<'a> {
     place: usize,
     end: &'a End,
     by: RunEnd,
-    job: KnownJob,
+    job: CachedJob,
 }
 
-/// The answers that were found on the short way, each at the place of its end.
-pub(super) async fn run(store: &PgStore, ends: &[End]) -> Result<Vec<Option<EndAnswer>>, Fail> {
+/// The answers of the short path, each at the position of its end.
+pub(super) async fn run(store: &PgStore, ends: &[End]) -> Result<Vec<Option<EndAnswer>>, PgError> {
     let plain = plain(store, ends);
     let mut answers = vec![None; ends.len()];
     for (place, row) in ask_parts(&plain, |part| ask_part(store, part)).await? {
@@ -101,49 +102,49 @@ pub(super) async fn run(store: &PgStore, ends: &[End]) -> Result<Vec<Option<EndA
     Ok(answers)
 }
 
-/// The jobs that were freed, and by which ends.
-async fn ask_part(store: &PgStore, plain: &[Plain<'_>]) -> Result<Vec<(usize, JobRow)>, Fail> {
+/// The freed jobs, with the positions of their ends.
+async fn ask_part(store: &PgStore, plain: &[PlainEnd<'_>]) -> Result<Vec<(usize, JobRow)>, PgError> {
     let Some(me) = plain.first().map(|it| it.end.me) else { return Ok(Vec::new()) };
     let memory = MemoryArrays::with_capacity(plain.len());
-    let mut asked = Asked { memory, ..Asked::default() };
+    let mut columns = EndColumns { memory, ..EndColumns::default() };
     for it in plain {
-        asked.push(it);
+        columns.push(it);
     }
-    let Some(rows) = asked.ask(store, me).await? else { return Ok(Vec::new()) };
+    let Some(rows) = columns.ask(store, me).await? else { return Ok(Vec::new()) };
     let mut freed = Vec::with_capacity(rows.len());
     let mut remembered = Vec::with_capacity(rows.len());
     for row in &rows {
         let no = usize::try_from(row.try_get::<_, i32>(0)? - 1).unwrap_or(usize::MAX);
-        let Some(Plain { place, end, job, .. }) = plain.get(no) else {
-            return Err(Fail::Told("unexpected answer to the end of a run".to_owned()));
+        let Some(PlainEnd { place, end, job, .. }) = plain.get(no) else {
+            return Err(PgError::Text("unexpected answer to the end of a run".to_owned()));
         };
         let row = free(end, job, row)?;
-        remembered.push((end.key.clone(), KnownJob { version: row.version, ..job.clone() }));
+        remembered.push((end.key.clone(), CachedJob { version: row.version, ..job.clone() }));
         freed.push((*place, row));
     }
-    store.inner.known.remember(remembered.into_iter());
+    store.inner.job_cache.remember(remembered.into_iter());
     Ok(freed)
 }
 
-/// All are of one session; another's go the long way.
-fn plain<'a>(store: &PgStore, ends: &'a [End]) -> Vec<Plain<'a>> {
+/// The ends that need nothing but the compare-and-sets. All are of one session; others take the long path.
+fn plain<'a>(store: &PgStore, ends: &'a [End]) -> Vec<PlainEnd<'a>> {
     let Some(me) = ends.first().map(|it| it.me) else { return Vec::new() };
     let ends: Vec<(usize, &End)> = by_key(ends, |it| &it.key, |it| it.run).collect();
-    let known = store.inner.known.of(ends.iter().map(|(_, it)| (&it.key, it.seen)));
+    let known = store.inner.job_cache.at_versions(ends.iter().map(|(_, it)| (&it.key, it.seen)));
     let mut plain = Vec::with_capacity(ends.len());
     for ((place, end), job) in ends.into_iter().zip(known) {
         if let (EndBy::Owner(by), Some(job)) = (end.by, job)
             && end.me == me
             && end.records.is_empty()
         {
-            plain.push(Plain { place, end, by, job });
+            plain.push(PlainEnd { place, end, by, job });
         }
     }
     plain
 }
 
-/// What an answer says: the end is what is written now, and whose the job is, the store knows.
-fn free(end: &End, known: &KnownJob, row: &Row) -> Result<JobRow, Fail> {
+/// The job after an end: the state of the end, and the owner, which only the store knows.
+fn free(end: &End, known: &CachedJob, row: &Row) -> Result<JobRow, PgError> {
     let mut state = end.state.clone();
     state.owner = owner(row)?;
     Ok(JobRow {
@@ -158,7 +159,7 @@ fn free(end: &End, known: &KnownJob, row: &Row) -> Result<JobRow, Fail> {
 }
 
 /// Another run of the job may still be open.
-fn owner(row: &Row) -> Result<Option<Box<Owner>>, Fail> {
+fn owner(row: &Row) -> Result<Option<Box<Owner>>, PgError> {
     let Some(run) = row.try_get::<_, Option<Uuid>>(4)? else { return Ok(None) };
     let (node, name): (Option<&str>, Option<String>) = (row.try_get(5)?, row.try_get(6)?);
     let (Some(node), Some(name), Some(since)) = (node, name, row.try_get::<_, Option<i64>>(7)?) else {
@@ -169,9 +170,9 @@ fn owner(row: &Row) -> Result<Option<Box<Owner>>, Fail> {
     Ok(node.parse().ok().map(|node| Box::new(owner(node))))
 }
 
-/// Column by column; what most ends have in common is left out.
+/// Ends, column by column. Values that most ends have are left out.
 #[derive(Debug, Default)]
-struct Asked {
+struct EndColumns {
     memory: MemoryArrays,
     job_id: Vec<i64>,
     seen: Vec<i64>,
@@ -182,18 +183,18 @@ struct Asked {
     exit_code: Vec<Option<i64>>,
     frozen_for: Vec<i64>,
     report: Vec<Option<String>>,
-    /// For runs whose start nobody marked.
+    /// For runs whose start was not marked.
     begun_at: Vec<i64>,
 }
 
-impl Asked {
-    fn push(&mut self, Plain { end, by, job, .. }: &Plain<'_>) {
+impl EndColumns {
+    fn push(&mut self, PlainEnd { end, by, job, .. }: &PlainEnd<'_>) {
         self.memory.push(MemoryColumns::of(&end.state));
         self.job_id.push(job.id);
         self.seen.push(stored_number(end.seen.0));
         self.run.push(Uuid::from_u128(end.run.0));
         self.fence.push(stored_fence(end.fence));
-        self.outcome.push(by.outcome.word());
+        self.outcome.push(by.outcome.keyword());
         self.ended_at.push(by.ended_at.as_millis());
         self.exit_code.push(by.exit_code.map(i64::from));
         self.frozen_for.push(by.frozen_for.as_millis());
@@ -201,7 +202,7 @@ impl Asked {
         self.begun_at.push(by.started_at.as_millis());
     }
 
-    async fn ask(mut self, store: &PgStore, me: SessionId) -> Result<Option<Vec<Row>>, Fail> {
+    async fn ask(mut self, store: &PgStore, me: SessionId) -> Result<Option<Vec<Row>>, PgError> {
         self.memory.leave_blanks_out();
         leave_blanks_out(&mut self.exit_code);
         leave_blanks_out(&mut self.frozen_for);

@@ -1,62 +1,52 @@
-//! Words that stand for choices, as they are stored.
+//! Enums as they are stored in a column: by keyword.
 
 use evenbeat_core::job::PausedBy;
 use evenbeat_core::occurrence::{RecordKind, Serves};
 use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::store::{RunPhase, SessionKind};
 
-/// A choice that is stored as a word.
-pub trait Word: Sized + Copy {
-    /// The word.
-    fn word(self) -> &'static str;
+/// An enum that is stored as a keyword.
+pub trait Keyword: Sized + Copy {
+    /// The keyword of a value.
+    fn keyword(self) -> &'static str;
 
-    /// What a word stands for.
-    fn of_word(word: &str) -> Option<Self>;
+    /// The value of a keyword. Returns None if there is no such keyword.
+    fn from_keyword(keyword: &str) -> Option<Self>;
 }
 
-/// A stored value that no version of this program has written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} cannot be `{value}`")]
-pub struct UnknownWord {
-    /// What the word should stand for.
-    pub what: &'static str,
-    /// The word.
-    pub value: String,
-}
-
-impl Word for Outcome {
-    fn word(self) -> &'static str {
+impl Keyword for Outcome {
+    fn keyword(self) -> &'static str {
         self.as_str()
     }
 
-    fn of_word(word: &str) -> Option<Outcome> {
-        Outcome::named(word)
+    fn from_keyword(keyword: &str) -> Option<Outcome> {
+        Outcome::named(keyword)
     }
 }
 
-impl Word for Trigger {
-    fn word(self) -> &'static str {
+impl Keyword for Trigger {
+    fn keyword(self) -> &'static str {
         self.as_str()
     }
 
-    fn of_word(word: &str) -> Option<Trigger> {
-        Trigger::named(word)
+    fn from_keyword(keyword: &str) -> Option<Trigger> {
+        Trigger::named(keyword)
     }
 }
 
-/// By its reason: no two kinds have the same.
-impl Word for RecordKind {
-    fn word(self) -> &'static str {
+/// The keyword is the reason, which no two kinds share.
+impl Keyword for RecordKind {
+    fn keyword(self) -> &'static str {
         self.reason()
     }
 
-    fn of_word(word: &str) -> Option<RecordKind> {
-        RecordKind::of_reason(word)
+    fn from_keyword(keyword: &str) -> Option<RecordKind> {
+        RecordKind::of_reason(keyword)
     }
 }
 
-impl Word for PausedBy {
-    fn word(self) -> &'static str {
+impl Keyword for PausedBy {
+    fn keyword(self) -> &'static str {
         match self {
             PausedBy::Operator => "operator",
             PausedBy::Quota => "quota",
@@ -65,34 +55,34 @@ impl Word for PausedBy {
         }
     }
 
-    fn of_word(word: &str) -> Option<PausedBy> {
+    fn from_keyword(keyword: &str) -> Option<PausedBy> {
         [PausedBy::Operator, PausedBy::Quota, PausedBy::Failures, PausedBy::Invalid]
             .into_iter()
-            .find(|it| it.word() == word)
+            .find(|it| it.keyword() == keyword)
     }
 }
 
-impl Word for SessionKind {
-    fn word(self) -> &'static str {
+impl Keyword for SessionKind {
+    fn keyword(self) -> &'static str {
         match self {
             SessionKind::Node => "node",
             SessionKind::Worker => "worker",
         }
     }
 
-    fn of_word(word: &str) -> Option<SessionKind> {
-        [SessionKind::Node, SessionKind::Worker].into_iter().find(|it| it.word() == word)
+    fn from_keyword(keyword: &str) -> Option<SessionKind> {
+        [SessionKind::Node, SessionKind::Worker].into_iter().find(|it| it.keyword() == keyword)
     }
 }
 
-/// How far an open run has come.
+/// The phase of an open run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenPhase {
-    /// A session owns it; nothing has been started yet.
+    /// Owned by a session, and not started yet.
     Claimed,
     /// Its start message is with the broker.
     Published,
-    /// It executes.
+    /// It is executing.
     Running,
 }
 
@@ -106,8 +96,8 @@ impl From<OpenPhase> for RunPhase {
     }
 }
 
-impl Word for OpenPhase {
-    fn word(self) -> &'static str {
+impl Keyword for OpenPhase {
+    fn keyword(self) -> &'static str {
         match self {
             OpenPhase::Claimed => "claimed",
             OpenPhase::Published => "published",
@@ -115,10 +105,10 @@ impl Word for OpenPhase {
         }
     }
 
-    fn of_word(word: &str) -> Option<OpenPhase> {
+    fn from_keyword(keyword: &str) -> Option<OpenPhase> {
         [OpenPhase::Claimed, OpenPhase::Published, OpenPhase::Running]
             .into_iter()
-            .find(|it| it.word() == word)
+            .find(|it| it.keyword() == keyword)
     }
 }
 
@@ -127,7 +117,7 @@ impl Word for OpenPhase {
 pub enum ServesKind {
     /// The pending occurrence.
     Pending,
-    /// One that the schedule has moved on from.
+    /// An occurrence that the schedule has moved on from.
     Beside,
     /// An extra.
     Extra,
@@ -143,8 +133,8 @@ impl From<Serves> for ServesKind {
     }
 }
 
-impl Word for ServesKind {
-    fn word(self) -> &'static str {
+impl Keyword for ServesKind {
+    fn keyword(self) -> &'static str {
         match self {
             ServesKind::Pending => "pending",
             ServesKind::Beside => "beside",
@@ -152,7 +142,9 @@ impl Word for ServesKind {
         }
     }
 
-    fn of_word(word: &str) -> Option<ServesKind> {
-        [ServesKind::Pending, ServesKind::Beside, ServesKind::Extra].into_iter().find(|it| it.word() == word)
+    fn from_keyword(keyword: &str) -> Option<ServesKind> {
+        [ServesKind::Pending, ServesKind::Beside, ServesKind::Extra]
+            .into_iter()
+            .find(|it| it.keyword() == keyword)
     }
 }

@@ -1,17 +1,17 @@
-//! Runs that a batch of claims has opened.
+//! The runs that a batch of claims opens.
 
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::store::{Bid, CounterKey};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::{Jobs, stored_fence};
+use super::{BatchJobs, stored_fence};
 use crate::store::columns::{DueColumns, takes_to_text};
-use crate::store::postgres::fail::Fail;
-use crate::store::postgres::tx::{Query, Tx};
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
+use crate::store::postgres::error::PgError;
+use crate::store::postgres::transaction::{Statement, Transaction};
 
-pub(super) static OPEN_RUNS: Query = Query {
+pub(super) static OPEN_RUNS: Statement = Statement {
     sql: "INSERT INTO open_run (id, job_id, session_id, fence, phase, due_at, attempt, \"trigger\", serves, \
             extra_id, losses, last_outcome, params, claimed_at, is_cancel_asked, takes) \
           SELECT u.id, u.job_id, $13, u.fence, 'claimed', u.due_at, u.attempt, u.trig, u.serves, u.extra_id, \
@@ -37,16 +37,16 @@ pub(super) static OPEN_RUNS: Query = Query {
     ],
 };
 
-pub(super) static OUTBOX: Query = Query {
+pub(super) static OUTBOX: Statement = Statement {
     sql: "INSERT INTO outbox (run_id, job_id, fence) \
           SELECT u.run_id, u.job_id, u.fence FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) \
             WITH ORDINALITY AS u(run_id, job_id, fence, idx) ORDER BY u.idx",
     types: &[Type::UUID_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY],
 };
 
-/// Column by column.
+/// New runs, column by column.
 #[derive(Debug, Default)]
-pub(super) struct Opened {
+pub(super) struct NewRunColumns {
     session: Option<SessionId>,
     id: Vec<Uuid>,
     job_id: Vec<i64>,
@@ -60,17 +60,17 @@ pub(super) struct Opened {
     last_outcome: Vec<Option<&'static str>>,
     params: Vec<Option<String>>,
     takes: Vec<Option<String>>,
-    published: Published,
+    outbox: OutboxColumns,
 }
 
 #[derive(Debug, Default)]
-struct Published {
+struct OutboxColumns {
     run_id: Vec<Uuid>,
     job_id: Vec<i64>,
     fence: Vec<i64>,
 }
 
-impl Opened {
+impl NewRunColumns {
     pub(super) fn push(
         &mut self,
         run: RunId,
@@ -87,24 +87,24 @@ impl Opened {
         self.fence.push(stored_fence(fence));
         self.due_at.push(due.due_at);
         self.attempt.push(due.attempt);
-        self.trigger.push(due.trigger.word());
-        self.serves.push(due.serves.word());
+        self.trigger.push(due.trigger.keyword());
+        self.serves.push(due.serves.keyword());
         self.extra_id.push(due.extra_id.map(Uuid::from_u128));
         self.losses.push(due.losses);
-        self.last_outcome.push(due.last_outcome.map(Word::word));
+        self.last_outcome.push(due.last_outcome.map(Keyword::keyword));
         self.params.push(due.params);
         self.takes.push(takes_to_text(takes));
         if bid.is_published {
-            self.published.run_id.push(Uuid::from_u128(run.0));
-            self.published.job_id.push(job_id);
-            self.published.fence.push(stored_fence(fence));
+            self.outbox.run_id.push(Uuid::from_u128(run.0));
+            self.outbox.job_id.push(job_id);
+            self.outbox.fence.push(stored_fence(fence));
         }
     }
 
-    pub(super) async fn write(&self, tx: &Tx, jobs: &Jobs) -> Result<(), Fail> {
+    pub(super) async fn write(&self, tx: &Transaction, jobs: &BatchJobs) -> Result<(), PgError> {
         let Some(session) = self.session.map(|it| Uuid::from_u128(it.0)) else { return Ok(()) };
         let claimed_at = jobs.now.as_millis();
-        let Published { run_id, job_id, fence } = &self.published;
+        let OutboxColumns { run_id, job_id, fence } = &self.outbox;
         tokio::try_join!(
             biased;
             tx.query(

@@ -1,4 +1,4 @@
-//! Where a request is answered: inside the writer's transaction, all of it or nothing.
+//! The writer's transaction as a request sees it.
 
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent, Timings};
@@ -11,51 +11,51 @@ use evenbeat_core::store::{
 use evenbeat_core::time::Timestamp;
 use rusqlite::{Connection, Params, Result, params};
 
-use super::reader::Reader;
+use super::context::StoreContext;
+use super::errors::{self, ErrorScope};
+use super::read_tx::ReadTx;
 use super::rows::Id;
-use super::shared::Shared;
-use super::trouble::{self, Trouble};
 use crate::store::columns::{MemoryColumns, stored_number};
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
 
-/// One desk: the store as a request sees it. What a request wrote before it failed is taken back.
-pub struct Desk<'c> {
-    pub(super) look: Reader<'c>,
+/// The store as a request sees it. If a request fails, everything that it wrote is undone.
+pub struct WriteTx<'c> {
+    pub(super) read: ReadTx<'c>,
     /// One instant for the whole request.
     pub(super) now: Timestamp,
-    /// Of the next change. It never goes back, so that no reader misses what a lost transaction had in between.
+    /// The position of the next change. It never decreases, so that no reader misses one after a lost transaction.
     next_position: i64,
     n_changes: usize,
-    /// The current one, once the request has asked for it.
+    /// The current epoch, once the request has read it.
     epoch: Option<Epoch>,
-    trouble: Option<String>,
+    file_error: Option<String>,
     failure: Option<StoreDown>,
 }
 
-impl std::fmt::Debug for Desk<'_> {
+impl std::fmt::Debug for WriteTx<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("look", &self.look).field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("WriteTx").field("read", &self.read).field("now", &self.now).finish_non_exhaustive()
     }
 }
 
-impl<'c> Desk<'c> {
-    pub(super) fn new(conn: &'c Connection, shared: &'c Shared) -> Result<Desk<'c>> {
-        let look = Reader { conn, shared };
-        let next_position = look.last_position()? + 1;
-        Ok(Desk {
-            look,
-            now: shared.now(),
+impl<'c> WriteTx<'c> {
+    pub(super) fn new(conn: &'c Connection, context: &'c StoreContext) -> Result<WriteTx<'c>> {
+        let read = ReadTx { conn, context };
+        let next_position = read.last_position()? + 1;
+        Ok(WriteTx {
+            read,
+            now: context.now(),
             next_position,
             n_changes: 0,
             epoch: None,
-            trouble: None,
+            file_error: None,
             failure: None,
         })
     }
 
-    /// A new request begins.
+    /// Starts a new request.
     pub(super) fn begin(&mut self) {
-        self.now = self.look.shared.now();
+        self.now = self.read.context.now();
         self.epoch = None;
         self.failure = None;
     }
@@ -65,37 +65,37 @@ impl<'c> Desk<'c> {
         if let Some(epoch) = self.epoch {
             return Ok(epoch);
         }
-        let (epoch, _) = self.look.find_epoch()?;
+        let (epoch, _) = self.read.find_epoch()?;
         self.epoch = Some(epoch);
         Ok(epoch)
     }
 
-    /// Another one begins.
+    /// Notes that a new epoch has begun.
     pub(super) fn set_epoch(&mut self, epoch: Epoch) {
         self.epoch = Some(epoch);
     }
 
-    /// The last duty of the request that was not done.
+    /// The error of the last duty of the request that failed.
     pub(super) fn take_failure(&mut self) -> Option<StoreDown> {
         self.failure.take()
     }
 
-    /// What was wrong with the file since this was last asked.
-    pub(super) fn take_trouble(&mut self) -> Option<String> {
-        self.trouble.take()
+    /// The last error of the file since the previous call.
+    pub(super) fn take_file_error(&mut self) -> Option<String> {
+        self.file_error.take()
     }
 
-    /// How many changes were written since this was last asked.
+    /// The number of changes since the previous call.
     pub(super) fn take_n_changes(&mut self) -> usize {
         std::mem::take(&mut self.n_changes)
     }
 
-    /// An answer for people, and a note for the writer.
-    pub(super) fn tell<T>(&mut self, answer: Result<T>) -> Result<T, StoreDown> {
+    /// Turns an error into one for the caller, and remembers it for the writer.
+    pub(super) fn or_down<T>(&mut self, answer: Result<T>) -> Result<T, StoreDown> {
         answer.map_err(|error| {
-            let down = self.look.down(&error);
-            if trouble::trouble(&error) == Trouble::OfTheFile {
-                self.trouble = Some(down.0.clone());
+            let down = self.read.down(&error);
+            if errors::scope(&error) == ErrorScope::File {
+                self.file_error = Some(down.0.clone());
             }
             self.failure = Some(down.clone());
             down
@@ -103,11 +103,17 @@ impl<'c> Desk<'c> {
     }
 
     pub(super) fn run(&self, sql: &'static str, params: impl Params) -> Result<usize> {
-        self.look.prepared(sql)?.execute(params)
+        self.read.prepared(sql)?.execute(params)
     }
 
-    /// Every change of a job goes through here: its version grows, the feed shows it, its records are kept.
-    pub(super) fn write(&mut self, id: i64, row: &mut JobRow, records: &[Record], how: Write) -> Result<()> {
+    /// Every change of a job goes through here: it raises the version, and writes the feed and the records.
+    pub(super) fn write(
+        &mut self,
+        id: i64,
+        row: &mut JobRow,
+        records: &[Record],
+        how: MemoryWrite,
+    ) -> Result<()> {
         row.version = row.version.next(self.epoch()?);
         self.write_memory(id, row, how)?;
         self.run(
@@ -134,13 +140,13 @@ impl<'c> Desk<'c> {
         Ok(())
     }
 
-    fn write_memory(&self, id: i64, row: &JobRow, how: Write) -> Result<()> {
+    fn write_memory(&self, id: i64, row: &JobRow, how: MemoryWrite) -> Result<()> {
         let sql = match how {
-            Write::Born => {
+            MemoryWrite::Insert => {
                 "INSERT INTO memory VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
                  ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)"
             }
-            Write::Again => {
+            MemoryWrite::Update => {
                 "UPDATE memory SET version = ?2, fence = ?3, n_open = ?4, created_at = ?5, placed_at = ?6,
                  anchor_at = ?7, choices = ?8, next_run_at = ?9, settled_until = ?10, last_start_at = ?11,
                  last_end_at = ?12, last_good_start_at = ?13, last_good_end_at = ?14, last_exit_code = ?15,
@@ -172,14 +178,14 @@ impl<'c> Desk<'c> {
                 it.failure_count,
                 it.attempt,
                 it.losses,
-                it.attempt_outcome.map(Word::word),
-                it.last_outcome.map(Word::word),
+                it.attempt_outcome.map(Keyword::keyword),
+                it.last_outcome.map(Keyword::keyword),
                 it.n_served,
                 it.estimate_mean,
                 it.estimate_variance,
                 it.estimate_samples,
                 it.extras,
-                it.paused_by.map(Word::word),
+                it.paused_by.map(Keyword::keyword),
                 it.pause_reason,
                 it.owner_run.map(Id::of),
                 it.owner_node,
@@ -191,80 +197,80 @@ impl<'c> Desk<'c> {
     }
 
     pub(super) fn is_current_and_open(&self, epoch: Epoch) -> Result<bool> {
-        Ok(self.look.find_epoch()? == (epoch, true))
+        Ok(self.read.find_epoch()? == (epoch, true))
     }
 
     pub(super) fn is_living(&self, session: SessionId) -> Result<bool> {
-        Ok(self.look.is_dead(session)? == Some(false))
+        Ok(self.read.is_dead(session)? == Some(false))
     }
 }
 
-/// Whether a memory is there already.
+/// How the state of a job is written.
 #[derive(Clone, Copy)]
-pub(super) enum Write {
-    Born,
-    Again,
+pub(super) enum MemoryWrite {
+    Insert,
+    Update,
 }
 
-impl Store for Desk<'_> {
+impl Store for WriteTx<'_> {
     fn join(&mut self, session: &SessionSpec, timings: &Timings) -> Result<Joined, StoreDown> {
         let answer = self.do_join(session, timings);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn adopt(&mut self, me: SessionId, lives: Lives) -> Result<Vec<RunRow>, StoreDown> {
         let answer = self.do_adopt(me, lives);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn beat(&mut self, me: SessionId) -> Result<Beat, StoreDown> {
         let answer = self.do_beat(me);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn drain(&mut self, session: SessionId, is_draining: bool) -> Result<bool, StoreDown> {
         let answer = self.do_drain(session, is_draining);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn leave(&mut self, me: SessionId) -> Result<bool, StoreDown> {
         let answer = self.do_leave(me);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn watch(&mut self, most_runs: usize) -> Result<Watch, StoreDown> {
-        let answer = self.look.find_watch(self.now, most_runs);
-        self.tell(answer)
+        let answer = self.read.find_watch(self.now, most_runs);
+        self.or_down(answer)
     }
 
     fn fence(&mut self, epoch: Epoch, silent: &[Silent]) -> Result<Vec<Fencing>, StoreDown> {
         let answer = self.do_fence(epoch, silent);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn doubt(&mut self, silent: &[Silent]) -> Result<(), StoreDown> {
         let answer = silent.iter().try_for_each(|it| self.do_doubt(it));
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn open_epoch(&mut self, epoch: Epoch) -> Result<bool, StoreDown> {
         let answer = self.do_open_epoch(epoch);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn claim(&mut self, me: SessionId, epoch: Epoch, claims: &[Claim]) -> Result<Claims, StoreDown> {
         let answer = self.do_claim(me, epoch, claims);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn mark(&mut self, marks: &[Mark]) -> Result<Vec<bool>, StoreDown> {
         let answer = marks.iter().map(|mark| self.do_mark(mark)).collect();
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn end(&mut self, epoch: Epoch, ends: &[End]) -> Result<Vec<EndAnswer>, StoreDown> {
         let answer = self.do_end(epoch, ends);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn settle(
@@ -274,7 +280,7 @@ impl Store for Desk<'_> {
         settles: &[Settle],
     ) -> Result<Vec<SettleAnswer>, StoreDown> {
         let answer = self.do_settle(me, epoch, settles);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn start_on_worker(
@@ -284,51 +290,51 @@ impl Store for Desk<'_> {
         worker: &SessionSpec,
     ) -> Result<WorkerStart, StoreDown> {
         let answer = self.do_start_on_worker(run, fence, worker);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn put_jobs(&mut self, puts: &[PutJob]) -> Result<Vec<PutAnswer>, StoreDown> {
         let answer = puts.iter().map(|put| self.do_put_job(put)).collect();
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn put_plan(&mut self, plan: &NewPlan) -> Result<(), StoreDown> {
         let answer = self.do_put_plan(plan);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn apply_plan(&mut self, plan: &ApplyPlan) -> Result<PlanAnswer, StoreDown> {
         let answer = self.do_apply_plan(plan);
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown> {
         let answer = runs.iter().map(|run| self.do_cancel(*run)).collect();
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn changes(&mut self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown> {
-        let answer = self.look.find_changes(since, most);
-        self.tell(answer)
+        let answer = self.read.find_changes(since, most);
+        self.or_down(answer)
     }
 
     fn recount(&mut self) -> Result<Vec<CounterRow>, StoreDown> {
         let answer = self.do_recount();
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn outbox(&mut self, most: usize) -> Result<Vec<OutboxRow>, StoreDown> {
-        let answer = self.look.find_outbox(most);
-        self.tell(answer)
+        let answer = self.read.find_outbox(most);
+        self.or_down(answer)
     }
 
     fn published(&mut self, runs: &[(RunId, Fence)]) -> Result<(), StoreDown> {
         let answer = runs.iter().try_for_each(|(run, fence)| self.do_published(*run, *fence));
-        self.tell(answer)
+        self.or_down(answer)
     }
 
     fn trim(&mut self, retention: &Retention) -> Result<Trimmed, StoreDown> {
         let answer = self.do_trim(retention);
-        self.tell(answer)
+        self.or_down(answer)
     }
 }

@@ -1,4 +1,4 @@
-//! Why a transaction did not come to its end, and whether it is tried again.
+//! Why a transaction failed, and whether it is retried.
 
 use std::error::Error as _;
 use std::fmt;
@@ -8,55 +8,55 @@ use evenbeat_core::store::StoreDown;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// Why a transaction did not come to its end.
+/// Why a transaction failed.
 #[derive(Debug)]
-pub(super) enum Fail {
-    /// The server or the way to it.
+pub(super) enum PgError {
+    /// An error of the server or the connection.
     Server(Error),
-    /// The server's timeline has no epoch yet: somebody must make one.
+    /// The server's timeline has no epoch yet. One must be created.
     NoEpoch,
-    /// Another was quicker in a way that only a new look shows.
-    Again,
-    /// Something that is told as it is.
-    Told(String),
+    /// Another transaction was faster. Retry with fresh data.
+    Retry,
+    /// A message for people.
+    Text(String),
 }
 
-impl From<Error> for Fail {
-    fn from(error: Error) -> Fail {
+impl From<Error> for PgError {
+    fn from(error: Error) -> PgError {
         match error.code() {
-            // Only our own guards divide, and only by whether all is as it was when the rows were locked.
-            Some(code) if *code == SqlState::DIVISION_BY_ZERO => Fail::Again,
-            _ => Fail::Server(error),
+            // Only our own guards divide. They fail if a locked row has changed.
+            Some(code) if *code == SqlState::DIVISION_BY_ZERO => PgError::Retry,
+            _ => PgError::Server(error),
         }
     }
 }
 
-/// A part of a call that was given up for good.
-impl From<StoreDown> for Fail {
-    fn from(StoreDown(text): StoreDown) -> Fail {
-        Fail::Told(text)
+/// A part of a call has failed.
+impl From<StoreDown> for PgError {
+    fn from(StoreDown(text): StoreDown) -> PgError {
+        PgError::Text(text)
     }
 }
 
-impl From<PoolError> for Fail {
-    fn from(error: PoolError) -> Fail {
+impl From<PoolError> for PgError {
+    fn from(error: PoolError) -> PgError {
         match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
-                Fail::Server(error)
+                PgError::Server(error)
             }
-            PoolError::PostCreateHook(HookError::Message(text)) => Fail::Told(text.into_owned()),
-            other => Fail::Told(other.to_string()),
+            PoolError::PostCreateHook(HookError::Message(text)) => PgError::Text(text.into_owned()),
+            other => PgError::Text(other.to_string()),
         }
     }
 }
 
-impl Fail {
-    /// Whether nothing can have been written, so that the whole transaction may be asked again.
+impl PgError {
+    /// Whether nothing can have been written, so that the transaction may be retried.
     pub(super) fn is_undone(&self, was_committing: bool) -> bool {
         match self {
-            Fail::NoEpoch | Fail::Again => true,
-            Fail::Told(_) => false,
-            Fail::Server(error) => match error.code() {
+            PgError::NoEpoch | PgError::Retry => true,
+            PgError::Text(_) => false,
+            PgError::Server(error) => match error.code() {
                 Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED => true,
                 Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE => true,
                 Some(code) => is_gone(code) && !was_committing,
@@ -69,14 +69,14 @@ impl Fail {
         }
     }
 
-    /// Whether something was to be written that is there already.
+    /// Whether a row to be inserted already exists.
     pub(super) fn is_taken(&self) -> bool {
-        matches!(self, Fail::Server(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION))
+        matches!(self, PgError::Server(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION))
     }
 
-    /// Whether somebody else was in the way.
+    /// Whether a lock was not available.
     pub(super) fn is_lock_refused(&self) -> bool {
-        matches!(self, Fail::Server(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+        matches!(self, PgError::Server(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
     pub(super) fn down(&self) -> StoreDown {
@@ -84,19 +84,18 @@ impl Fail {
     }
 }
 
-/// For people.
-impl fmt::Display for Fail {
+impl fmt::Display for PgError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fail::Server(error) => f.write_str(&text(error)),
-            Fail::NoEpoch => f.write_str("its epoch could not be made"),
-            Fail::Again => f.write_str("others were quicker every time"),
-            Fail::Told(text) => f.write_str(text),
+            PgError::Server(error) => f.write_str(&text(error)),
+            PgError::NoEpoch => f.write_str("its epoch could not be made"),
+            PgError::Retry => f.write_str("others were quicker every time"),
+            PgError::Text(text) => f.write_str(text),
         }
     }
 }
 
-/// The server ends the connection, and says so.
+/// Whether the server has closed the connection.
 fn is_gone(code: &SqlState) -> bool {
     [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT]
         .contains(code)

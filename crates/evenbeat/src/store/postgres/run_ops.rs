@@ -1,4 +1,4 @@
-//! What happens to single runs between their claim and their end: marks, wishes, start messages, workers.
+//! What happens to runs between claim and end: start marks, cancellations, start messages, workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,17 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::PgStore;
-use super::connect::Lane;
-use super::epoch::{REIGN, reign};
-use super::fail::Fail;
+use super::connect::ConnectionUse;
+use super::epoch::{CURRENT_EPOCH, read_epoch};
+use super::error::PgError;
 use super::rows::{ids, job_key, run_row, select_open_run};
 use super::sessions::{KNOW, know};
-use super::tx::{Query, Tx, transact};
+use super::transaction::{Statement, Transaction, transact};
 use crate::store::columns::{number, stored_number};
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
 
-/// The runs are joined with what is said of them where they are locked, each by its id: a join behind the lock would
-/// compare all with all.
-static MARK: Query = Query {
+/// The rows are joined where the runs are locked, each by its id: a join after the lock would compare all with all.
+static MARK: Statement = Statement {
     sql: "WITH held AS (\
             SELECT o.id, u.started_at FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS u(id, fence, started_at) \
               JOIN open_run o ON o.id = u.id AND o.fence = u.fence ORDER BY o.id FOR UPDATE OF o) \
@@ -31,20 +30,20 @@ static MARK: Query = Query {
     types: &[Type::UUID_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY],
 };
 
-static CANCEL: Query = Query {
+static CANCEL: Statement = Statement {
     sql: "WITH held AS (SELECT id FROM open_run WHERE id = ANY($1) ORDER BY id FOR UPDATE) \
           UPDATE open_run o SET is_cancel_asked = true FROM held WHERE o.id = held.id RETURNING o.id",
     types: &[Type::UUID_ARRAY],
 };
-static OUTCOMES: Query =
-    Query { sql: "SELECT id, outcome FROM run WHERE id = ANY($1)", types: &[Type::UUID_ARRAY] };
+static OUTCOMES: Statement =
+    Statement { sql: "SELECT id, outcome FROM run WHERE id = ANY($1)", types: &[Type::UUID_ARRAY] };
 
-static WAITING: Query = Query {
+static WAITING: Statement = Statement {
     sql: "SELECT x.run_id, j.key, x.fence FROM outbox x JOIN job j ON j.id = x.job_id ORDER BY x.no LIMIT $1",
     types: &[Type::INT8],
 };
 
-static PUBLISHED: Query = Query {
+static PUBLISHED: Statement = Statement {
     sql: "WITH held AS (\
             SELECT o.id, o.phase FROM open_run o JOIN unnest($1::uuid[], $2::bigint[]) AS u(id, fence) \
               ON o.id = u.id AND o.fence = u.fence ORDER BY o.id FOR UPDATE OF o), \
@@ -53,11 +52,11 @@ static PUBLISHED: Query = Query {
     types: &[Type::UUID_ARRAY, Type::INT8_ARRAY],
 };
 
-static LOCK_RUN: Query = Query {
+static LOCK_RUN: Statement = Statement {
     sql: "SELECT id FROM open_run WHERE id = $1 AND fence = $2 FOR UPDATE",
     types: &[Type::UUID, Type::INT8],
 };
-static RUN: Query = Query {
+static RUN: Statement = Statement {
     sql: concat!(
         "SELECT ",
         select_open_run!(),
@@ -65,43 +64,43 @@ static RUN: Query = Query {
     ),
     types: &[Type::UUID, Type::INT8],
 };
-/// Of which kind the owner is, and whether the worker is dead.
-static WHOSE: Query = Query {
+/// The kind of the owner, and whether the worker is dead.
+static WHOSE: Statement = Statement {
     sql: "SELECT s.id, s.kind, s.is_dead FROM session s \
           WHERE s.id = $2 OR s.id = (SELECT session_id FROM open_run WHERE id = $1)",
     types: &[Type::UUID, Type::UUID],
 };
-static START: Query = Query {
+static START: Statement = Statement {
     sql: "WITH sent AS (DELETE FROM outbox WHERE run_id = $1) \
           UPDATE open_run SET session_id = $2, phase = 'running', started_at = coalesce(started_at, $3) WHERE id = $1",
     types: &[Type::UUID, Type::UUID, Type::INT8],
 };
 
 impl PgStore {
-    /// Takes note of how far runs have come; false for those that are not open with that fence.
+    /// Records that runs have started. False for runs that are not open with that fence.
     pub async fn mark(&self, marks: &[Mark]) -> Result<Vec<bool>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| mark(&tx, marks))
+        transact!(self, ConnectionUse::Write, |tx| mark(&tx, marks))
     }
 
-    /// The statement that marks runs, for whoever wants to see how the server goes about it.
+    /// The statement that marks runs, for tests of its query plan.
     #[doc(hidden)]
     pub fn mark_statement() -> &'static str {
         MARK.sql
     }
 
-    /// Asks the owners of runs to end them; they hear it at their next beat.
+    /// Asks the owners of runs to end them. They see it at their next heartbeat.
     pub async fn cancel(&self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| cancel(&tx, runs))
+        transact!(self, ConnectionUse::Write, |tx| cancel(&tx, runs))
     }
 
     /// Start messages that wait to be published, oldest first.
     pub async fn outbox(&self, most: usize) -> Result<Vec<OutboxRow>, StoreDown> {
-        transact!(self, Lane::Pool, |tx| outbox(&tx, most))
+        transact!(self, ConnectionUse::Write, |tx| outbox(&tx, most))
     }
 
-    /// Those messages have been published: their runs are `published`, and they are not sent again.
+    /// Records that start messages were published, so that they are not sent again.
     pub async fn published(&self, runs: &[(RunId, Fence)]) -> Result<(), StoreDown> {
-        transact!(self, Lane::Pool, |tx| published(&tx, runs))
+        transact!(self, ConnectionUse::Write, |tx| published(&tx, runs))
     }
 
     /// A worker wins or loses the start of a run that was published.
@@ -111,12 +110,12 @@ impl PgStore {
         fence: Fence,
         worker: &SessionSpec,
     ) -> Result<WorkerStart, StoreDown> {
-        transact!(self, Lane::Pool, |tx| start(&tx, run, fence, worker))
+        transact!(self, ConnectionUse::Write, |tx| start(&tx, run, fence, worker))
     }
 }
 
-async fn mark(tx: &Tx, marks: &[Mark]) -> Result<Vec<bool>, Fail> {
-    // Named twice, the first start counts.
+async fn mark(tx: &Transaction, marks: &[Mark]) -> Result<Vec<bool>, PgError> {
+    // If a run is named twice, the first start counts.
     let mut first: BTreeMap<(RunId, Fence), i64> = BTreeMap::new();
     for Mark { run, fence, kind: MarkKind::Started(at) } in marks {
         first.entry((*run, *fence)).or_insert(at.as_millis());
@@ -134,7 +133,7 @@ async fn mark(tx: &Tx, marks: &[Mark]) -> Result<Vec<bool>, Fail> {
     Ok(marks.iter().map(|it| marked.contains(&(it.run, it.fence))).collect())
 }
 
-async fn cancel(tx: &Tx, runs: &[RunId]) -> Result<Vec<Cancelled>, Fail> {
+async fn cancel(tx: &Transaction, runs: &[RunId]) -> Result<Vec<Cancelled>, PgError> {
     let id: Vec<Uuid> = runs.iter().map(|it| Uuid::from_u128(it.0)).collect();
     tx.ready(&[&CANCEL, &OUTCOMES]).await?;
     let ((), asked, over, ()) = tokio::try_join!(
@@ -147,7 +146,7 @@ async fn cancel(tx: &Tx, runs: &[RunId]) -> Result<Vec<Cancelled>, Fail> {
     let asked: BTreeSet<u128> = ids(&asked)?.into_iter().collect();
     let mut outcomes = BTreeMap::new();
     for row in &over {
-        let outcome = Outcome::of_word(row.try_get(1)?);
+        let outcome = Outcome::from_keyword(row.try_get(1)?);
         outcomes.insert(row.try_get::<_, Uuid>(0)?.as_u128(), outcome);
     }
     let answer = |run: &RunId| match (asked.contains(&run.0), outcomes.get(&run.0)) {
@@ -158,7 +157,7 @@ async fn cancel(tx: &Tx, runs: &[RunId]) -> Result<Vec<Cancelled>, Fail> {
     Ok(runs.iter().map(answer).collect())
 }
 
-async fn outbox(tx: &Tx, most: usize) -> Result<Vec<OutboxRow>, Fail> {
+async fn outbox(tx: &Transaction, most: usize) -> Result<Vec<OutboxRow>, PgError> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     tx.ready(&[&WAITING]).await?;
     let ((), rows, ()) = tokio::try_join!(biased; tx.begin(), tx.query(&WAITING, [&most]), tx.commit())?;
@@ -172,7 +171,7 @@ async fn outbox(tx: &Tx, most: usize) -> Result<Vec<OutboxRow>, Fail> {
     rows.iter().map(message).collect()
 }
 
-async fn published(tx: &Tx, runs: &[(RunId, Fence)]) -> Result<(), Fail> {
+async fn published(tx: &Transaction, runs: &[(RunId, Fence)]) -> Result<(), PgError> {
     let id: Vec<Uuid> = runs.iter().map(|(run, _)| Uuid::from_u128(run.0)).collect();
     let fence: Vec<i64> = runs.iter().map(|(_, fence)| stored_number(fence.0)).collect();
     tx.ready(&[&PUBLISHED]).await?;
@@ -180,19 +179,24 @@ async fn published(tx: &Tx, runs: &[(RunId, Fence)]) -> Result<(), Fail> {
     Ok(())
 }
 
-async fn start(tx: &Tx, run: RunId, fence: Fence, worker: &SessionSpec) -> Result<WorkerStart, Fail> {
+async fn start(
+    tx: &Transaction,
+    run: RunId,
+    fence: Fence,
+    worker: &SessionSpec,
+) -> Result<WorkerStart, PgError> {
     let (id, fence) = (Uuid::from_u128(run.0), stored_number(fence.0));
     let worker_id = Uuid::from_u128(worker.id.0);
-    tx.ready(&[&LOCK_RUN, &RUN, &WHOSE, &REIGN, &KNOW, &START]).await?;
-    let ((), _, found, whose, reigning) = tokio::try_join!(
+    tx.ready(&[&LOCK_RUN, &RUN, &WHOSE, &CURRENT_EPOCH, &KNOW, &START]).await?;
+    let ((), _, found, whose, epoch_rows) = tokio::try_join!(
         biased;
         tx.begin(),
         tx.query(&LOCK_RUN, [&id, &fence]),
         tx.query(&RUN, [&id, &fence]),
         tx.query(&WHOSE, [&id, &worker_id]),
-        tx.query(&REIGN, []),
+        tx.query(&CURRENT_EPOCH, []),
     )?;
-    let reign = reign(&reigning)?;
+    let current = read_epoch(&epoch_rows)?;
     let Some(found) = found.first() else {
         tx.rollback().await?;
         return Ok(WorkerStart::Taken);
@@ -201,7 +205,7 @@ async fn start(tx: &Tx, run: RunId, fence: Fence, worker: &SessionSpec) -> Resul
     let (mut is_at_node, mut is_worker_dead) = (false, false);
     for row in &whose {
         let session: Uuid = row.try_get(0)?;
-        let is_node = SessionKind::of_word(row.try_get(1)?) == Some(SessionKind::Node);
+        let is_node = SessionKind::from_keyword(row.try_get(1)?) == Some(SessionKind::Node);
         is_at_node |= session.as_u128() == found.session.0 && is_node;
         is_worker_dead |= session == worker_id && row.try_get(2)?;
     }
@@ -211,23 +215,23 @@ async fn start(tx: &Tx, run: RunId, fence: Fence, worker: &SessionSpec) -> Resul
         tx.rollback().await?;
         return Ok(WorkerStart::Taken);
     }
-    if !is_again && !reign.is_open {
+    if !is_again && !current.is_open {
         tx.rollback().await?;
         return Ok(WorkerStart::Closed);
     }
-    // A failover may have lost its start and its end, and later leases of the same job.
-    if !is_again && fence < stored_number(reign.epoch.0 << 32) {
+    // A failover may have lost its start, its end and later leases of the job.
+    if !is_again && fence < stored_number(current.epoch.0 << 32) {
         tx.rollback().await?;
         return Ok(WorkerStart::Taken);
     }
-    let now = reign.now.as_millis();
+    let now = current.now.as_millis();
     tokio::try_join!(
         biased;
         know(tx, worker),
         tx.query(&START, [&id, &worker_id, &now]),
         tx.commit(),
     )?;
-    let started_at = found.started_at.or(Some(reign.now));
+    let started_at = found.started_at.or(Some(current.now));
     let won = RunRow { session: worker.id, phase: RunPhase::Running, started_at, ..found };
     Ok(WorkerStart::Won(Box::new(won)))
 }

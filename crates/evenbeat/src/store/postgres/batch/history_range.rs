@@ -1,17 +1,17 @@
-//! Where runs that are over would stand, if ids of a batch were theirs.
+//! The part of the history that can have runs with the ids of a batch.
 //!
-//! History lies in one table for each day on which runs ended, and no run ends before its id is drawn. So only the days
-//! since then can hold it, as far as clocks agree on the day.
+//! History has a partition for each day on which runs ended, and no run ends before its id is created. So only the days
+//! since then can have it, as far as clocks agree on the day.
 
 use uuid::Uuid;
 
-/// How far the clocks of whoever draws an id, of whoever ends its run, and of the server may be apart.
+/// How far the clocks of the nodes that create an id and end its run, and of the server, may be apart.
 const CLOCKS_APART_MAX_MS: i64 = 86_400_000;
-/// Ids that were drawn further apart are not looked for at once: history between them may be long.
+/// Ids that were created further apart are not searched together, because the history between them may be long.
 pub(super) const DRAWN_APART_MAX_MS: i64 = 100;
 
-/// Whether a run `r` has ended between the instants that two parameters say, or until tomorrow if that is later. Days to
-/// come have tables too, and to look into each costs more than to look for an id.
+/// Whether a run `r` has ended between two instants, or until tomorrow if that is later. There are partitions of future
+/// days too, and searching each of them costs more than finding an id.
 macro_rules! ended_between {
     ($since:literal, $until:literal) => {
         concat!(
@@ -25,19 +25,20 @@ macro_rules! ended_between {
 }
 pub(super) use ended_between;
 
-/// The ids of a batch, and when their runs have ended if they have.
+/// The range of the ids of a batch, and of the instants at which their runs can have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Over {
+pub(super) struct HistoryRange {
     pub(super) first: Uuid,
     pub(super) last: Uuid,
     pub(super) since: i64,
-    /// Or until tomorrow.
+    /// Tomorrow, if that is later.
     pub(super) until: i64,
 }
 
-impl Over {
-    pub(super) fn of(runs: impl Iterator<Item = Uuid>) -> Over {
-        let mut over = Over { first: Uuid::max(), last: Uuid::nil(), since: i64::MAX, until: i64::MIN };
+impl HistoryRange {
+    pub(super) fn of(runs: impl Iterator<Item = Uuid>) -> HistoryRange {
+        let mut over =
+            HistoryRange { first: Uuid::max(), last: Uuid::nil(), since: i64::MAX, until: i64::MIN };
         for run in runs {
             over.first = over.first.min(run);
             over.last = over.last.max(run);
@@ -50,7 +51,7 @@ impl Over {
     }
 }
 
-/// None if the id does not say.
+/// When an id was created. `None` if it does not have the time.
 pub(super) fn drawn_at(run: Uuid) -> Option<i64> {
     let is_said = run.get_version_num() == 7;
     i64::try_from(run.as_u128() >> 80).ok().filter(|_| is_said)
@@ -62,7 +63,8 @@ mod tests {
 
     #[track_caller]
     fn check(runs: &[u128], expected: (u128, u128, i64, i64)) {
-        let Over { first, last, since, until } = Over::of(runs.iter().copied().map(Uuid::from_u128));
+        let HistoryRange { first, last, since, until } =
+            HistoryRange::of(runs.iter().copied().map(Uuid::from_u128));
         assert_eq!((first.as_u128(), last.as_u128(), since, until), expected, "{runs:?}");
     }
 

@@ -1,26 +1,26 @@
-//! Connections that take longer to make than whoever asked for one could wait.
+//! Connects in the background when a caller's deadline was too short.
 //!
-//! Who gives up drops what was begun. If each of them did only that, a server that is slow to greet (far away, or on a
-//! machine with too much to do) would never be reached at all, however often it is asked. So whoever gives up leaves
-//! one more attempt behind, that has more time; what comes of it is there for the next one.
+//! A caller whose deadline passes drops its attempt. If that were all, a slow server (far away, or overloaded) would
+//! never be reached, however often it is tried. So a dropped attempt starts another one in the background, with more
+//! time. The next caller gets its connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// So many deadlines an attempt may take that nobody waits for. It is one at a time, and whoever asks meanwhile makes
-/// attempts of their own: if the server it has reached is gone, it keeps nobody from reaching another.
+/// How many deadlines a background attempt may take. There is one at a time, and callers still make their own
+/// attempts, so a dead server does not keep them from reaching another one.
 const PATIENCE: u32 = 10;
 
-/// Leaves an attempt behind where one was given up; one at a time.
+/// Starts a background attempt when a caller gives up, one at a time.
 #[derive(Debug, Default)]
-pub(super) struct Warmer {
+pub(super) struct ConnectRetry {
     is_busy: Arc<AtomicBool>,
 }
 
-impl Warmer {
-    /// Makes a connection. If this is given up, `later` is tried with more time.
-    pub(super) async fn make<T, F>(
+impl ConnectRetry {
+    /// Waits for `now`. If this future is dropped first, runs `later` in the background, with more time.
+    pub(super) async fn connect<T, F>(
         &self,
         deadline: Duration,
         now: impl Future<Output = T>,
@@ -29,15 +29,16 @@ impl Warmer {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let mut behind = Behind { is_busy: &self.is_busy, patience: deadline * PATIENCE, later: Some(later) };
+        let mut on_drop =
+            RetryOnDrop { is_busy: &self.is_busy, patience: deadline * PATIENCE, later: Some(later) };
         let made = now.await;
-        behind.later = None;
+        on_drop.later = None;
         made
     }
 }
 
-/// What is left behind when this is dropped.
-struct Behind<'a, L, F>
+/// Starts the background attempt when it is dropped.
+struct RetryOnDrop<'a, L, F>
 where
     L: FnOnce() -> F,
     F: Future<Output = ()> + Send + 'static,
@@ -47,31 +48,32 @@ where
     later: Option<L>,
 }
 
-impl<L, F> Drop for Behind<'_, L, F>
+impl<L, F> Drop for RetryOnDrop<'_, L, F>
 where
     L: FnOnce() -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     fn drop(&mut self) {
         let Some(later) = self.later.take() else { return };
-        // Without a runtime there will be no next one either.
+        // Without a runtime there is no next caller either.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.is_busy.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (busy, attempt) = (Busy(Arc::clone(self.is_busy)), tokio::time::timeout(self.patience, later()));
+        let (busy, attempt) =
+            (BusyGuard(Arc::clone(self.is_busy)), tokio::time::timeout(self.patience, later()));
         runtime.spawn(async move {
             let _busy = busy;
-            // Whether it came to something is seen by whoever asks next.
+            // The next caller finds the connection, or tries again.
             let _ = attempt.await;
         });
     }
 }
 
-/// Until this is dropped, no other attempt is left behind.
-struct Busy(Arc<AtomicBool>);
+/// While this lives, no other background attempt starts.
+struct BusyGuard(Arc<AtomicBool>);
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -89,8 +91,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_was_given_up_is_tried_again_and_one_at_a_time() {
-        let (warmer, n_later, go_on) =
-            (Warmer::default(), Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+        let (retry, n_later, go_on) =
+            (ConnectRetry::default(), Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
         let later = || {
             let (n_later, go_on) = (Arc::clone(&n_later), Arc::clone(&go_on));
             move || async move {
@@ -100,28 +102,28 @@ mod tests {
         };
         let give_up = async |deadline| {
             {
-                let mut making = pin!(warmer.make(deadline, std::future::pending::<()>(), later()));
+                let mut making = pin!(retry.connect(deadline, std::future::pending::<()>(), later()));
                 let is_made =
                     std::future::poll_fn(|cx| Poll::Ready(making.as_mut().poll(cx).is_ready())).await;
                 assert!(!is_made);
             }
-            // Whatever was left behind begins.
+            // The background attempt begins.
             tokio::task::yield_now().await;
             n_later.load(Ordering::Relaxed)
         };
         let (long, short) = (Duration::from_hours(1), Duration::from_millis(1));
-        assert_eq!(warmer.make(long, async { 7 }, later()).await, 7);
+        assert_eq!(retry.connect(long, async { 7 }, later()).await, 7);
         tokio::task::yield_now().await;
         assert_eq!(n_later.load(Ordering::Relaxed), 0, "it was made at once");
         assert_eq!(give_up(long).await, 1);
         assert_eq!(give_up(long).await, 1, "the first is still on its way");
         go_on.notify_one();
-        while warmer.is_busy.load(Ordering::Acquire) {
+        while retry.is_busy.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
         assert_eq!(give_up(short).await, 2);
-        // One that comes to nothing does not keep others from it for ever.
-        while warmer.is_busy.load(Ordering::Acquire) {
+        // A failed attempt does not block later ones.
+        while retry.is_busy.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
         assert_eq!(give_up(long).await, 3);

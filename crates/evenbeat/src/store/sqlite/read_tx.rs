@@ -1,5 +1,4 @@
-//! One look at the store: everything that is read, of one moment. The writer looks the same way at what it is
-//! about to change.
+//! Everything that is read from the file. The writer reads in the same way what it is about to change.
 
 use std::sync::Arc;
 
@@ -13,34 +12,34 @@ use evenbeat_core::store::{
 use evenbeat_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
+use super::context::StoreContext;
 use super::feed::limit;
 use super::rows::{self, Id};
-use super::shared::Shared;
 use super::sql::{
     job_columns, job_sql, memory_columns, open_run_sql, run_columns, run_over_columns, run_sql, session_sql,
 };
 use crate::store::columns::{counter_of, number, small_number};
 use crate::store::definition::broken_state;
 
-/// Reads, all of one moment.
-pub struct Reader<'c> {
+/// Reads one snapshot of the store.
+pub struct ReadTx<'c> {
     pub(super) conn: &'c Connection,
-    pub(super) shared: &'c Shared,
+    pub(super) context: &'c StoreContext,
 }
 
-impl std::fmt::Debug for Reader<'_> {
+impl std::fmt::Debug for ReadTx<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("path", &self.shared.path).finish_non_exhaustive()
+        f.debug_struct("ReadTx").field("path", &self.context.path).finish_non_exhaustive()
     }
 }
 
-/// A job and where its row is.
+/// A job with its id.
 pub(super) struct StoredJob {
     pub(super) id: i64,
     pub(super) row: JobRow,
 }
 
-/// A job without what is remembered of it, which whoever claims it or ends its run replaces as a whole.
+/// A job without its state, which a claim or an end replaces completely.
 pub(super) struct JobHead {
     pub(super) id: i64,
     pub(super) version: Version,
@@ -52,14 +51,14 @@ pub(super) struct JobHead {
 }
 
 impl JobHead {
-    /// The whole job with what is to be remembered of it.
+    /// The job with its new state.
     pub(super) fn with(self, state: JobState) -> JobRow {
         let JobHead { job, revision, version, fence, n_open, is_deleted, .. } = self;
         JobRow { job, state, revision, version, fence, n_open, is_deleted }
     }
 }
 
-impl<'c> Reader<'c> {
+impl<'c> ReadTx<'c> {
     pub(super) fn prepared(&self, sql: &str) -> Result<CachedStatement<'c>> {
         self.conn.prepare_cached(sql)
     }
@@ -83,7 +82,7 @@ impl<'c> Reader<'c> {
     }
 
     pub(super) fn down(&self, error: &rusqlite::Error) -> StoreDown {
-        super::trouble::store_down(&self.shared.path, error)
+        super::errors::store_down(&self.context.path, error)
     }
 
     // Epoch and sessions.
@@ -103,8 +102,7 @@ impl<'c> Reader<'c> {
         self.one(session_sql!("WHERE id = ?1"), [Id::of(session.0)], rows::session).optional()
     }
 
-    /// None if it is not known.
-    /// Whether a session was told to take nothing new.
+    /// Whether a session takes no new runs.
     pub(super) fn is_draining(&self, session: SessionId) -> Result<bool> {
         self.one("SELECT is_draining FROM session WHERE id = ?1", [Id::of(session.0)], |row| row.get(0))
     }
@@ -135,7 +133,7 @@ impl<'c> Reader<'c> {
                    FROM job j JOIN memory m ON m.job_id = j.id WHERE j.key = ?1";
         let head = self.one(sql, [key.as_str()], |row| {
             let id = row.get(0)?;
-            let (job, _) = self.shared.definitions.job_or_none(id, key, row.get_ref(1)?.as_str()?);
+            let (job, _) = self.context.definitions.job_or_broken(id, key, row.get_ref(1)?.as_str()?);
             Ok(JobHead {
                 id,
                 job,
@@ -158,7 +156,7 @@ impl<'c> Reader<'c> {
     /// A row of [`job_sql!`].
     pub(super) fn stored_job(&self, row: &Row<'_>) -> Result<StoredJob> {
         let (id, key) = (row.get(0)?, rows::key(row, 1)?);
-        let (job, unreadable) = self.shared.definitions.job_or_none(id, &key, row.get_ref(2)?.as_str()?);
+        let (job, unreadable) = self.context.definitions.job_or_broken(id, &key, row.get_ref(2)?.as_str()?);
         let state = rows::memory(row, 8)?;
         let row = JobRow {
             job,
@@ -233,7 +231,7 @@ impl<'c> Reader<'c> {
         Ok(self.many(sql, [], row)?.into_iter().flatten().collect())
     }
 
-    /// The counters that open runs hold, one for each that is held.
+    /// The counters that open runs hold. A counter is repeated for each run that holds it.
     pub(super) fn held_counters(&self) -> Result<Vec<CounterKey>> {
         let sql = "SELECT takes FROM open_run WHERE takes IS NOT NULL";
         let held =

@@ -1,20 +1,20 @@
-//! What went wrong with the file, in words for people, and whether waiting can help.
+//! Errors of SQLite: a message for people, and whether the file can still be written.
 
 use std::path::Path;
 
 use evenbeat_core::store::StoreDown;
 use rusqlite::{Error, ErrorCode};
 
-/// What an error says about the requests that come after it.
+/// What an error affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Nothing: it was the request's own.
-    OfTheRequest,
-    /// Nothing can be written for now.
-    OfTheFile,
+pub(super) enum ErrorScope {
+    /// Only the request.
+    Request,
+    /// The file: nothing can be written for now.
+    File,
 }
 
-pub(super) fn trouble(error: &Error) -> Trouble {
+pub(super) fn scope(error: &Error) -> ErrorScope {
     match error.sqlite_error_code() {
         Some(
             ErrorCode::DiskFull
@@ -23,8 +23,8 @@ pub(super) fn trouble(error: &Error) -> Trouble {
             | ErrorCode::CannotOpen
             | ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase,
-        ) => Trouble::OfTheFile,
-        _ => Trouble::OfTheRequest,
+        ) => ErrorScope::File,
+        _ => ErrorScope::Request,
     }
 }
 

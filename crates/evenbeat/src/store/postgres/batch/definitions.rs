@@ -1,4 +1,4 @@
-//! The cold rows that a batch of edits has written.
+//! The definitions that a batch of edits writes.
 
 use evenbeat_core::ids::{JobKey, Site, Tenant};
 use evenbeat_core::store::AuditEntry;
@@ -6,15 +6,15 @@ use evenbeat_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::{ChangedJobs, HeldJob};
+use super::{ChangedJobs, LockedJob};
 use crate::store::columns::{MemoryColumns, stored_number};
 use crate::store::definition;
-use crate::store::postgres::fail::Fail;
+use crate::store::postgres::error::PgError;
 use crate::store::postgres::memory::{memory_names, memory_types};
-use crate::store::postgres::tx::{Param, Query, Tx};
+use crate::store::postgres::transaction::{Param, Statement, Transaction};
 
-/// Makes jobs with their memories. Fails if another was quicker with one of the keys.
-pub(super) static ADD_JOBS: Query = Query {
+/// Creates jobs with their states. Fails if another transaction has created one of them.
+pub(super) static ADD_JOBS: Statement = Statement {
     sql: concat!(
         "WITH u AS (SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], \
             $7::text[], $8::bool[], $9::bool[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], \
@@ -57,7 +57,7 @@ pub(super) static ADD_JOBS: Query = Query {
     ),
 };
 
-pub(super) static WRITE_DEFINITIONS: Query = Query {
+pub(super) static WRITE_DEFINITIONS: Statement = Statement {
     sql: "UPDATE job j SET definition = u.definition, terms = u.terms, target = u.target, pool = u.pool, \
             site = u.site, tenant = u.tenant, is_enabled = u.is_enabled, is_deleted = u.is_deleted, \
             revision = u.revision \
@@ -79,19 +79,19 @@ pub(super) static WRITE_DEFINITIONS: Query = Query {
     ],
 };
 
-pub(super) static CLEAR_LABELS: Query = Query {
+pub(super) static CLEAR_LABELS: Statement = Statement {
     sql: "DELETE FROM label USING job j WHERE label.job_id = j.id AND j.key = ANY($1)",
     types: &[Type::TEXT_ARRAY],
 };
 
-pub(super) static ADD_LABELS: Query = Query {
+pub(super) static ADD_LABELS: Statement = Statement {
     sql: "INSERT INTO label (name, value, key, job_id) SELECT u.name, u.value, j.key, j.id \
           FROM unnest($1::text[], $2::text[], $3::text[]) AS u(key, name, value) \
           JOIN job j ON j.key = u.key COLLATE \"C\"",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::TEXT_ARRAY],
 };
 
-pub(super) static AUDIT: Query = Query {
+pub(super) static AUDIT: Statement = Statement {
     sql: "INSERT INTO audit (at, actor, action, detail) SELECT $4, u.actor, u.action, u.detail \
           FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS u(actor, action, detail, idx) \
           ORDER BY u.idx",
@@ -100,7 +100,7 @@ pub(super) static AUDIT: Query = Query {
 
 /// Definitions, column by column.
 #[derive(Debug, Default)]
-struct Definitions<'a> {
+struct DefinitionColumns<'a> {
     key: Vec<&'a str>,
     definition: Vec<String>,
     terms: Vec<String>,
@@ -113,9 +113,9 @@ struct Definitions<'a> {
     revision: Vec<i64>,
 }
 
-impl<'a> Definitions<'a> {
-    fn push(&mut self, key: &'a JobKey, HeldJob { row, .. }: &'a HeldJob) {
-        let stored = definition::stored(&row.job);
+impl<'a> DefinitionColumns<'a> {
+    fn push(&mut self, key: &'a JobKey, LockedJob { row, .. }: &'a LockedJob) {
+        let stored = definition::to_text(&row.job);
         self.key.push(key.as_str());
         self.definition.push(stored.definition);
         self.terms.push(stored.terms);
@@ -144,19 +144,19 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// What is to be written.
+/// The definitions to write.
 #[derive(Debug, Default)]
-pub(super) struct Written<'a> {
-    new: Definitions<'a>,
+pub(super) struct DefinitionWrites<'a> {
+    new: DefinitionColumns<'a>,
     new_memory: ChangedJobs,
-    old: Definitions<'a>,
+    old: DefinitionColumns<'a>,
     /// By key, name and value.
     labels: (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>),
 }
 
-impl<'a> Written<'a> {
-    pub(super) fn of(jobs: impl Iterator<Item = (&'a JobKey, &'a HeldJob)>) -> Written<'a> {
-        let mut written = Written::default();
+impl<'a> DefinitionWrites<'a> {
+    pub(super) fn of(jobs: impl Iterator<Item = (&'a JobKey, &'a LockedJob)>) -> DefinitionWrites<'a> {
+        let mut written = DefinitionWrites::default();
         for (key, held) in jobs {
             match held.id {
                 Some(_) => written.old.push(key, held),
@@ -177,7 +177,7 @@ impl<'a> Written<'a> {
         written
     }
 
-    pub(super) async fn write(&self, tx: &Tx) -> Result<(), Fail> {
+    pub(super) async fn write(&self, tx: &Transaction) -> Result<(), PgError> {
         let mut add: Vec<Param<'_>> = Vec::from(self.new.params());
         let memory = &self.new_memory;
         add.extend([&memory.version as Param<'_>, &memory.fence, &memory.n_open]);
@@ -195,11 +195,11 @@ impl<'a> Written<'a> {
     }
 }
 
-async fn add_jobs(tx: &Tx, are_none: bool, params: &[Param<'_>]) -> Result<Vec<Row>, Fail> {
+async fn add_jobs(tx: &Transaction, are_none: bool, params: &[Param<'_>]) -> Result<Vec<Row>, PgError> {
     if are_none { Ok(Vec::new()) } else { tx.query_all(&ADD_JOBS, params).await }
 }
 
-pub(super) async fn audit(tx: &Tx, entries: &[AuditEntry], at: Timestamp) -> Result<(), Fail> {
+pub(super) async fn audit(tx: &Transaction, entries: &[AuditEntry], at: Timestamp) -> Result<(), PgError> {
     let actor: Vec<&str> = entries.iter().map(|it| it.actor.as_str()).collect();
     let action: Vec<&str> = entries.iter().map(|it| it.action.as_str()).collect();
     let detail: Vec<&str> = entries.iter().map(|it| it.detail.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Runs that a batch of ends has closed, and results that came too late.
+//! The runs that a batch ends, and results that came too late.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use uuid::Uuid;
 
 use super::stored_fence;
 use crate::store::columns::report_to_text;
-use crate::store::postgres::fail::Fail;
-use crate::store::postgres::tx::{Query, Tx};
-use crate::store::word::Word;
+use crate::store::keyword::Keyword;
+use crate::store::postgres::error::PgError;
+use crate::store::postgres::transaction::{Statement, Transaction};
 
-/// Moves runs from those that are open to those that are over; one without an outcome is only taken away. The removal
-/// is the compare-and-set: it fails if one is not open under that lease.
-pub(super) static CLOSE_RUNS: Query = Query {
+/// Moves runs from `open_run` to `run`. A run without an outcome is only removed. The removal is the compare-and-set:
+/// it fails if a run is not open under that lease.
+pub(super) static CLOSE_RUNS: Statement = Statement {
     sql: "WITH gone AS (\
             DELETE FROM open_run o USING unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], \
               $6::bigint[], $7::text[], $8::bigint[]) \
@@ -45,18 +45,18 @@ pub(super) static CLOSE_RUNS: Query = Query {
     ],
 };
 
-pub(super) static FREE_COUNTERS: Query = Query {
+pub(super) static FREE_COUNTERS: Statement = Statement {
     sql: "UPDATE counter c SET n_open = greatest(c.n_open - u.n, 0) \
           FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(kind, key, n) \
           WHERE c.kind = u.kind AND c.key = u.key COLLATE \"C\"",
     types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY],
 };
 
-pub(super) static CLEAR_OUTBOX: Query =
-    Query { sql: "DELETE FROM outbox WHERE run_id = ANY($1)", types: &[Type::UUID_ARRAY] };
+pub(super) static CLEAR_OUTBOX: Statement =
+    Statement { sql: "DELETE FROM outbox WHERE run_id = ANY($1)", types: &[Type::UUID_ARRAY] };
 
-/// A result that comes after its run was given up is kept beside it, the first one that comes.
-pub(super) static KEEP_LATE: Query = Query {
+/// The first result that comes after its run was given up is kept with the run.
+pub(super) static KEEP_LATE: Statement = Statement {
     sql: "UPDATE run r SET outcome = 'superseded', late_outcome = u.outcome, late_ended_at = u.ended_at, \
             exit_code = u.exit_code, report = u.report \
           FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::text[]) \
@@ -72,9 +72,9 @@ pub(super) static KEEP_LATE: Query = Query {
     ],
 };
 
-/// Column by column.
+/// Ended runs, column by column.
 #[derive(Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct EndedRunColumns {
     id: Vec<Uuid>,
     fence: Vec<i64>,
     outcome: Vec<Option<&'static str>>,
@@ -82,22 +82,22 @@ pub(super) struct Closed {
     exit_code: Vec<Option<i64>>,
     frozen_for: Vec<Option<i64>>,
     report: Vec<Option<String>>,
-    /// For runs whose start nobody marked.
+    /// For runs whose start was not marked.
     begun_at: Vec<Option<i64>>,
     freed: BTreeMap<CounterKey, i64>,
-    /// Only the first result of each counts.
-    late: BTreeMap<(RunId, Fence), Late>,
+    /// Only the first late result of a run counts.
+    late: BTreeMap<(RunId, Fence), LateRow>,
 }
 
 #[derive(Debug)]
-struct Late {
+struct LateRow {
     outcome: &'static str,
     ended_at: i64,
     exit_code: Option<i64>,
     report: Option<String>,
 }
 
-impl Closed {
+impl EndedRunColumns {
     pub(super) fn push(
         &mut self,
         run: RunId,
@@ -108,7 +108,7 @@ impl Closed {
     ) {
         self.id.push(Uuid::from_u128(run.0));
         self.fence.push(stored_fence(fence));
-        self.outcome.push(end.map(|it| it.outcome.word()));
+        self.outcome.push(end.map(|it| it.outcome.keyword()));
         self.ended_at.push(end.map(|it| it.ended_at.as_millis()));
         self.exit_code.push(end.and_then(|it| it.exit_code).map(i64::from));
         self.frozen_for.push(end.map(|it| it.frozen_for.as_millis()));
@@ -120,15 +120,15 @@ impl Closed {
     }
 
     pub(super) fn late(&mut self, run: RunId, fence: Fence, end: &RunEnd, report: Option<&RunReport>) {
-        self.late.entry((run, fence)).or_insert_with(|| Late {
-            outcome: end.outcome.word(),
+        self.late.entry((run, fence)).or_insert_with(|| LateRow {
+            outcome: end.outcome.keyword(),
             ended_at: end.ended_at.as_millis(),
             exit_code: end.exit_code.map(i64::from),
             report: report_to_text(report),
         });
     }
 
-    pub(super) async fn write(&self, tx: &Tx) -> Result<(), Fail> {
+    pub(super) async fn write(&self, tx: &Transaction) -> Result<(), PgError> {
         let kind: Vec<&str> = self.freed.keys().map(CounterKey::kind).collect();
         let key: Vec<&str> = self.freed.keys().map(CounterKey::key).collect();
         let n: Vec<i64> = self.freed.values().copied().collect();

@@ -1,4 +1,4 @@
-//! Connections for reading, kept for the next who reads.
+//! Connections for reading, which are kept and reused.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -7,38 +7,38 @@ use evenbeat_core::store::StoreDown;
 use rusqlite::Connection;
 
 use super::connection;
-use super::reader::Reader;
-use super::shared::Shared;
-use super::trouble;
+use super::context::StoreContext;
+use super::errors;
+use super::read_tx::ReadTx;
 
-/// So many are kept; more are opened while more read at once.
+/// Most idle connections that are kept. More are opened if more callers read at once.
 const KEPT_MAX: usize = 4;
 
-pub(super) struct Pool {
+pub(super) struct ReadConnections {
     path: PathBuf,
-    /// None once the store is closed.
+    /// `None` once the store is closed.
     idle: Mutex<Option<Vec<Connection>>>,
 }
 
-impl Pool {
-    pub(super) fn new(path: PathBuf) -> Pool {
-        Pool { path, idle: Mutex::new(Some(Vec::new())) }
+impl ReadConnections {
+    pub(super) fn new(path: PathBuf) -> ReadConnections {
+        ReadConnections { path, idle: Mutex::new(Some(Vec::new())) }
     }
 
-    /// Reads inside of one transaction: all of one moment.
+    /// Reads inside one transaction, which sees one snapshot.
     pub(super) fn read<T>(
         &self,
-        shared: &Shared,
-        look: impl FnOnce(&Reader<'_>) -> Result<T, StoreDown>,
+        context: &StoreContext,
+        look: impl FnOnce(&ReadTx<'_>) -> Result<T, StoreDown>,
     ) -> Result<T, StoreDown> {
-        let down = |error: rusqlite::Error| trouble::store_down(&self.path, &error);
+        let down = |error: rusqlite::Error| errors::store_down(&self.path, &error);
         let conn = match self.take()? {
             Some(conn) => conn,
             None => connection::reading(&self.path).map_err(down)?,
         };
         let run = |sql: &str| conn.prepare_cached(sql).and_then(|mut it| it.execute([])).map_err(down);
         run("BEGIN")?;
-        let answer = look(&Reader { conn: &conn, shared });
+        let answer = look(&ReadTx { conn: &conn, context });
         run("COMMIT")?;
         self.give_back(conn);
         answer
