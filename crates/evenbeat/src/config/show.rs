@@ -17,7 +17,7 @@ pub enum ValueOrigin {
     Default,
     /// The file.
     File {
-        /// OriginLine number, from 1.
+        /// Line number, from 1.
         line: usize,
     },
     /// A variable or a flag of this name.

@@ -48,15 +48,15 @@ pub struct Config {
     pub lease: Timings,
     /// How long a published run waits for a worker.
     pub start_within: Duration,
-    /// QuotaLimits of sites.
+    /// Limits of sites.
     pub sites: BTreeMap<Site, CounterLimit>,
-    /// QuotaLimits by plan; `free` and `unlimited` always exist.
+    /// Limits by plan; `free` and `unlimited` always exist.
     pub plans: BTreeMap<String, QuotaLimits>,
     /// The plans of tenants; each of them exists.
     pub tenants: BTreeMap<Tenant, String>,
     /// The plan of all other tenants.
     pub default_plan: String,
-    /// QuotaLimits of all tenants together.
+    /// Limits of all tenants together.
     pub quota: QuotaLimits,
     /// Settings for commands.
     pub commands: RunSettings,
@@ -87,7 +87,7 @@ impl Default for AgendaSettings {
     }
 }
 
-/// QuotaLimits of a plan, or of all tenants together (Q1).
+/// Limits of a plan, or of all tenants together (Q1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaLimits {
     /// Concurrent jobs.

@@ -199,7 +199,7 @@ pub(in crate::api) async fn cancel(
             Ok(()) => return Ok(cancel_asked(&found.id)),
             // Its run was claimed a moment ago.
             Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => {
-                found = find(&api.app, ids).await?
+                found = find(&api.app, ids).await?;
             }
             Err(error) => return Err(error.into()),
         }
