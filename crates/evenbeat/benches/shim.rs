@@ -19,8 +19,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use evenbeat::target::RunNews;
-use evenbeat::target::command::{Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, find_cgroup};
+use evenbeat::testing::target::RunNews;
+use evenbeat::testing::target::command::{
+    Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, find_cgroup,
+};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::Duration;

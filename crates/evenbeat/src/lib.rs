@@ -1,27 +1,37 @@
 //! The program around [`evenbeat_core`]: stores, processes, HTTP, files and the command line.
 //!
 //! The modules are layers, in this order: each uses only those above it, and a test keeps it so. A library only so that
-//! tests can reach the parts; the product is the binary `evenbeat`.
+//! tests can reach some parts, through `testing`; the product is the binary `evenbeat`.
 
-pub mod clock;
+#![expect(
+    unreachable_pub,
+    reason = "`pub` says what a module offers to the others; the crate itself offers only what is at its end"
+)]
+
+mod clock;
 mod mint;
 mod point;
-pub mod printable;
-pub mod socket_path;
-pub mod value_json;
-pub mod jobfile;
-pub mod crontab;
-pub mod statefile;
-pub mod config;
-pub mod store;
-pub mod target;
-pub mod exec;
-pub mod node;
-pub mod fleet;
-pub mod intake;
-pub mod app;
-pub mod views;
-pub mod api;
-pub mod serve;
-pub mod demo;
-pub mod cli;
+mod printable;
+mod socket_path;
+mod value_json;
+mod jobfile;
+mod crontab;
+mod statefile;
+mod config;
+mod store;
+mod target;
+mod exec;
+mod node;
+mod fleet;
+mod intake;
+mod app;
+mod views;
+mod api;
+mod serve;
+mod demo;
+mod cli;
+#[doc(hidden)]
+pub mod testing;
+
+pub use cli::main;
+pub use target::command::shim_main;

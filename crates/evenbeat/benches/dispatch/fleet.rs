@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use evenbeat::jobfile::{SourceText, load};
+use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat_core::ids::Pool;
 use evenbeat_core::job::Job;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};

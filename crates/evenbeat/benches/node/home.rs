@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use evenbeat::store::any::AnyStore;
-use evenbeat::store::postgres::{BlockingStore, PgConfig, PgStore};
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::any::AnyStore;
+use evenbeat::testing::store::postgres::{BlockingStore, PgConfig, PgStore};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::job::{CommandTarget, Job, JobState, Target};
 use evenbeat_core::schedule::{OnceAt, Placement, Schedule};
 use evenbeat_core::store::{PutAnswer, PutJob, Seen, Store};

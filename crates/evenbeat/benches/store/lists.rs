@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use evenbeat::store::query::{JobFilter, RunQuery};
+use evenbeat::testing::store::query::{JobFilter, RunQuery};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::Duration as Length;
 

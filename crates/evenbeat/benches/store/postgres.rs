@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenbeat::store::keyword::Keyword;
-use evenbeat::store::postgres::{BlockingStore, PgStore};
-use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
+use evenbeat::testing::store::keyword::Keyword;
+use evenbeat::testing::store::postgres::{BlockingStore, PgStore};
+use evenbeat::testing::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat_core::ids::JobKey;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls, Row, Statement};
@@ -67,7 +67,7 @@ impl Postgres {
 
     fn open(&self) -> BlockingStore {
         let address = format!("{}/{}?sslmode=disable", self.server, database(Whose::Ours));
-        let config: evenbeat::store::postgres::PgConfig = address.parse().expect("an address");
+        let config: evenbeat::testing::store::postgres::PgConfig = address.parse().expect("an address");
         let config = config.with_deadline(DEADLINE).with_connections(N_CONNECTIONS);
         let store = PgStore::new(config).expect("a handle");
         BlockingStore { store, runtime: Arc::clone(&self.runtime) }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use evenbeat::store::keyword::Keyword;
-use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::keyword::Keyword;
+use evenbeat::testing::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::ids::{JobKey, RunId};
 use rusqlite::{Connection, params};
 

@@ -1,6 +1,6 @@
 //! What must be known of a database to measure it.
 
-use evenbeat::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
+use evenbeat::testing::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::store::{Store, Views};
 

@@ -21,9 +21,8 @@ mod serve;
 mod socket;
 mod stream;
 
-pub use caller::{Peer, Role};
+pub use caller::Peer;
 pub use log_book::{LogBook, LogPart, NoLogs};
-pub use problem::{Code, Problem};
 pub use router::{ApiOptions, router};
 pub use serve::{ConnectionLimits, Listeners, serve, serve_within};
 pub use socket::{Socket, SocketError};

@@ -13,7 +13,6 @@ use crate::views::model::{FieldError, ProblemBody};
 
 /// Which kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the titles say it")]
 pub enum Code {
     NoSuchRoute,
     NoSuchMethod,
@@ -159,6 +158,7 @@ impl Problem {
     }
 
     /// Which kind.
+    #[cfg(test)]
     pub fn code(&self) -> Code {
         self.code
     }

@@ -46,7 +46,7 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zone;
 
-pub use exit::{Exit, ProbeExit, exit_codes};
+pub use exit::{Exit, exit_codes};
 pub use reasons::reasons;
 
 use crate::clock::Clock as SystemClock;

@@ -39,14 +39,11 @@ mod toml_text;
 mod value_type;
 mod values;
 
-pub use error::{ConfigError, Location, diagnostics};
+pub use error::{ConfigError, diagnostics};
 pub(crate) use load::machine;
 pub use load::{ConfigErrors, ConfigFlags, LoadedConfig, load};
 pub use reference::reference;
-pub use show::{Origins, ValueOrigin};
+pub use show::Origins;
 pub use sources::{Flag, Machine, Sources};
-pub use store_address::{StoreAddress, StoreAddressError};
-pub use values::{
-    AgendaSettings, Config, LogFormat, LogLevel, LogSettings, QuotaLimits, RetentionSettings, RunSettings,
-    TRIM_MOST,
-};
+pub use store_address::StoreAddress;
+pub use values::{AgendaSettings, Config, LogFormat, LogLevel, LogSettings, TRIM_MOST};

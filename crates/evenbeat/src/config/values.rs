@@ -146,7 +146,6 @@ pub struct LogSettings {
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are the usual log levels")]
 pub enum LogLevel {
     Error,
     Warn,

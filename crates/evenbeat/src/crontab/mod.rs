@@ -25,5 +25,5 @@ mod key;
 mod read;
 mod words;
 
-pub use form::{CrontabForm, SYSTEM_USERS};
-pub use read::{Crontab, CrontabEntry, SkipReason, SkippedEntry, looks_like_crontab, read};
+pub use form::CrontabForm;
+pub use read::{SkipReason, SkippedEntry, looks_like_crontab, read};

@@ -27,7 +27,7 @@ mod spans;
 pub(crate) mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity};
-pub use load::{JobFile, LoadedFiles, LoadedJob, load};
+pub use load::{LoadedFiles, load};
 pub(crate) use source::LineIndex;
-pub use source::{FILE_BYTES_MAX, Position, SourceText};
+pub use source::{FILE_BYTES_MAX, SourceText};
 pub(crate) use spans::Spans;

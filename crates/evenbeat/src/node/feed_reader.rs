@@ -17,12 +17,12 @@ const PAGE_MAX: usize = 5_000;
 #[derive(Clone, Debug)]
 pub(super) struct FeedReader {
     store: AnyStore,
-    ahead: Arc<Mutex<Option<PrefetchedPage>>>,
+    ahead: Arc<Mutex<Option<EarlyPage>>>,
 }
 
 /// A page that was read ahead.
 #[derive(Debug)]
-struct PrefetchedPage {
+struct EarlyPage {
     since: Cursor,
     page: JoinHandle<Result<Changes, StoreDown>>,
 }
@@ -46,12 +46,12 @@ impl FeedReader {
         if let Ok(Changes::Rows { next, is_last: false, .. }) = &page {
             let (store, since) = (self.store.clone(), *next);
             let page = tokio::spawn(async move { store.changes(Some(since), PAGE_MAX).await });
-            *self.lock() = Some(PrefetchedPage { since, page });
+            *self.lock() = Some(EarlyPage { since, page });
         }
         page
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<PrefetchedPage>> {
+    fn lock(&self) -> MutexGuard<'_, Option<EarlyPage>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

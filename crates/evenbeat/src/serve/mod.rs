@@ -19,7 +19,7 @@ use home::Home;
 use job_files::JobFiles;
 pub use logging::start_logging;
 pub use open::ServeError;
-pub use signals::{Hangups, Signal, Signals};
+pub use signals::{Hangups, Signals};
 
 use crate::app::housekeeping::HousekeepingRules;
 use crate::app::{App, AppParts, AppTasks, StopResult};
@@ -37,10 +37,8 @@ const DRAIN_FOR: Length = Length::from_secs(30);
 /// A process that serves.
 #[derive(Debug)]
 pub struct Server {
-    /// What everybody in it may use.
+    /// What its parts share.
     pub app: App,
-    /// Where its files are.
-    pub places: Places,
     /// Where people reach it.
     pub doors: Doors,
     running: AppTasks,
@@ -90,7 +88,7 @@ impl Server {
         point("serve.applied");
         let (doors, listening) = unopened.open(&app, &places);
         tracing::info!(address = %doors.address, socket = %doors.socket.display(), "serving");
-        Ok(Server { app, places, doors, running, listening, job_files, _node_lock: node_lock })
+        Ok(Server { app, doors, running, listening, job_files, _node_lock: node_lock })
     }
 
     /// Waits until it is asked to stop, or cannot go on; then stops in good order. A second signal lets go at once.

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use evenbeat::cli::Exit;
-use evenbeat::cli::analyze::{AnalyzeOptions, FleetFileKind, analyze};
-use evenbeat::crontab;
-use evenbeat::jobfile::{Diagnostics, SourceText};
+use evenbeat::testing::cli::Exit;
+use evenbeat::testing::cli::analyze::{AnalyzeOptions, FleetFileKind, analyze};
+use evenbeat::testing::crontab;
+use evenbeat::testing::jobfile::{Diagnostics, SourceText};
 use evenbeat_core::schedule::cron::CronExpr;
 use evenbeat_core::zone::Zones;
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenbeat::jobfile::{SourceText, load};
+use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 use proptest::prelude::*;

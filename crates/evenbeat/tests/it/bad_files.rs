@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenbeat::jobfile::{FILE_BYTES_MAX, LoadedFiles, SourceText, load};
+use evenbeat::testing::jobfile::{FILE_BYTES_MAX, LoadedFiles, SourceText, load};
 use evenbeat_core::job::Job;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;

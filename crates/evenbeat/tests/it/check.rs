@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evenbeat::cli::{Exit, check};
+use evenbeat::testing::cli::{Exit, check};
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)

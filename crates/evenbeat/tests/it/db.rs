@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 
 /// A folder that goes with the test.
 struct Folder(PathBuf);

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use evenbeat::cli::{exit_codes, reasons};
-use evenbeat::jobfile::{SourceText, load};
+use evenbeat::testing::cli::{exit_codes, reasons};
+use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat_core::spec;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;

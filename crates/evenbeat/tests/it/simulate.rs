@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use evenbeat::jobfile::{self, SourceText};
+use evenbeat::testing::jobfile::{self, SourceText};
 use evenbeat_core::engine::{DispatchSettings, PoolSettings};
 use evenbeat_core::job::Job;
 use evenbeat_core::placement::{Balance, place_fleet};

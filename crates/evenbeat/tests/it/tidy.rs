@@ -1,6 +1,6 @@
 //! House rules that a machine can hold.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +71,42 @@ fn core_modules_use_only_those_above_them() {
 #[test]
 fn the_layers_of_the_program_use_only_those_above_them() {
     let faults = uses_of_modules_below(&root().join("crates/evenbeat/src"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The names of the types that a file defines, but for its tests. Alternatives of one type count once.
+fn types_of(text: &str) -> BTreeSet<&str> {
+    let product = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    let names = product.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub").unwrap_or(line);
+        let line =
+            line.strip_prefix('(').map_or(line, |it| it.split_once(')').map_or(it, |it| it.1)).trim_start();
+        let rest = ["struct ", "enum ", "trait ", "type "].iter().find_map(|it| line.strip_prefix(it))?;
+        rest.split(|it: char| !it.is_alphanumeric()).next()
+    });
+    names.collect()
+}
+
+#[test]
+fn no_type_name_is_used_twice_in_a_crate() {
+    let mut faults = Vec::new();
+    for name in ["core", "whatif", "sim", "evenbeat"] {
+        let source = root().join("crates").join(name).join("src");
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for path in files_under(&source, ".rs") {
+            let inside = path.strip_prefix(&source).unwrap().to_str().unwrap().to_owned();
+            if ["test", "sample", "properties"].iter().any(|it| inside.contains(it)) {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            for it in types_of(&text) {
+                places.entry(it.to_owned()).or_default().push(inside.clone());
+            }
+        }
+        assert!(50 < places.len() || name == "whatif", "the types of {name} were not found");
+        let twice = places.iter().filter(|(_, places)| 1 < places.len());
+        faults.extend(twice.map(|(it, places)| format!("{name}: `{it}` in {}", places.join(", "))));
+    }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

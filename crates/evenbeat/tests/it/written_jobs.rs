@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenbeat::crontab;
-use evenbeat::jobfile::{SourceText, load};
+use evenbeat::testing::crontab;
+use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat_core::job::Job;
 use evenbeat_core::spec::{JobSpec, written};
 use evenbeat_core::time::Timestamp;

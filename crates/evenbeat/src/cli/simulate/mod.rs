@@ -18,9 +18,7 @@ use std::path::Path;
 use evenbeat_core::time::Timestamp;
 use evenbeat_whatif::Setup;
 
-pub use args::{
-    BalanceArg, CapacityArg, DAYS_MAX, NodesArg, OrderArg, OutageArg, SetupArgs, SimulateArgs, SiteArg,
-};
+pub use args::SimulateArgs;
 
 use super::analyze::{FleetFileKind, WIDTH_MAX, WIDTH_MIN};
 use super::remote::{ServerArgs, with_server};

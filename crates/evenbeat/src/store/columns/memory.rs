@@ -18,7 +18,6 @@ use crate::value_json::{from_json, to_json};
 
 /// The columns of `memory` from `created_at` on.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "named like the columns, and those like the fields of a state")]
 pub struct MemoryColumns {
     pub created_at: i64,
     pub placed_at: Option<i64>,

@@ -12,8 +12,7 @@ use serde_json::Value as Json;
 
 pub use memory::MemoryColumns;
 pub use run::{
-    DueColumns, EndedColumns, RunColumns, counter_of, report_from_text, report_to_text, takes_from_text,
-    takes_to_text,
+    DueColumns, EndedColumns, RunColumns, counter_of, report_to_text, takes_from_text, takes_to_text,
 };
 pub use session::{pools_from_text, pools_to_text, timings_from_text, timings_to_text};
 

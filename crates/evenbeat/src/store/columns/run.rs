@@ -16,7 +16,6 @@ use crate::value_json::{from_json, from_text, to_json, to_text};
 
 /// What a run serves, as the columns from `due_at` to `params`.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct DueColumns {
     pub due_at: i64,
     pub attempt: i64,
@@ -66,7 +65,6 @@ impl DueColumns {
 
 /// A run as columns: open runs are in `open_run`, ended ones in `run`.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct RunColumns {
     pub id: u128,
     pub key: JobKey,
@@ -85,7 +83,6 @@ pub struct RunColumns {
 
 /// The columns that only ended runs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named like the columns, and those like the fields")]
 pub struct EndedColumns {
     pub outcome: Outcome,
     pub ended_at: i64,

@@ -40,10 +40,8 @@ use std::time::Duration;
 
 use evenbeat_core::store::StoreDown;
 
-pub use batch::PathCounts;
 pub use blocking::BlockingStore;
-pub use config::{PgConfig, PgConfigError};
-pub use tls::TlsError;
+pub use config::PgConfig;
 
 use batch::{JobCache, PathCounters};
 use connect::Connections;

@@ -20,11 +20,10 @@ mod start_marker;
 mod token;
 
 pub use executor::Commands;
-pub use log::{Chunk, LogReader, OWN_LINE, read_log};
+pub use log::read_log;
 pub use order::{Bounds, Order, ResourceLimits};
 pub use places::{Places, PlacesError, open_own_file};
-pub use prepare::{CommandSettings, ENV_ALLOWED, order};
-pub use run_result::RunResult;
+pub use prepare::CommandSettings;
 pub use shim::find_cgroup;
 pub use shim::main as shim_main;
 pub use shims::{Adoption, ShimOptions, Shims};

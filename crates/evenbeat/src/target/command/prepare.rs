@@ -230,7 +230,7 @@ mod tests {
                 "PATH=/opt/bin",
             ]
         );
-        assert!(settings().token_key.is_token(&env["EVENBEAT_TOKEN"], RunId(42), Fence(7)));
+        assert_eq!(env["EVENBEAT_TOKEN"], settings().token_key.token(RunId(42), Fence(7)));
     }
 
     #[test]

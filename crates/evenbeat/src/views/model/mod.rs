@@ -17,20 +17,17 @@ mod scheduler;
 mod status;
 mod upcoming;
 
-pub use apply::{
-    AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, FieldChange, field_changes,
-};
-pub use explanation::{ExplanationView, WaitView};
-pub use fleet::{FleetJob, LimitView, LimitsView, PlacementView, RunTimeView};
+pub use apply::{AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, field_changes};
+pub use explanation::ExplanationView;
+pub use fleet::{FleetJob, LimitView, LimitsView};
 pub use instant::{Instant, Length, seconds};
 pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerAnswer, TriggerRequest};
 pub use node::{DrainAnswer, DrainRequest, NodeView};
 pub use page::Page;
 pub use problem::{FieldError, ProblemBody};
-pub use run::{CancelAnswer, LateView, RecordView, RunView, SessionNames};
+pub use run::{CancelAnswer, RecordView, RunView, SessionNames};
 pub use scheduler::{
-    DistributionView, HourCount, MovedJob, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest,
-    SkippedJob, SlotCount,
+    DistributionView, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest, SkippedJob,
 };
 pub use status::{ConditionCounts, HealthView, JobCounts, ReadyView, StatusCounts, StatusView};
 pub use upcoming::{OccurrenceView, UpcomingPage};

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
-use evenbeat::api::{ApiOptions, Socket};
-use evenbeat::socket_path::SocketPath;
+use evenbeat::testing::api::{ApiOptions, Socket};
+use evenbeat::testing::socket_path::SocketPath;
 
 use crate::support::folder::Folder;
 use crate::support::served::{Served, Setup};

@@ -2,7 +2,7 @@
 
 use std::time::Duration as Length;
 
-use evenbeat::store::sqlite::Options;
+use evenbeat::testing::store::sqlite::Options;
 use serde_json::{Value as Json, json};
 
 use crate::support::served::{Served, Setup};

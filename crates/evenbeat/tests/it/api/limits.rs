@@ -6,7 +6,7 @@ use std::time::Duration as Length;
 
 use axum::body::Body;
 use axum::http::Request;
-use evenbeat::api::{ApiOptions, ConnectionLimits, Peer, router};
+use evenbeat::testing::api::{ApiOptions, ConnectionLimits, Peer, router};
 use tower::ServiceExt;
 
 use crate::support::served::{Served, Setup, converse, request};

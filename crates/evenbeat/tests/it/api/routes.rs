@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use evenbeat::api::{ApiOptions, NoLogs, router};
+use evenbeat::testing::api::{ApiOptions, NoLogs, router};
 use tower::ServiceExt;
 
 use crate::support::served::Served;

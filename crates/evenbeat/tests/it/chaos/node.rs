@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use evenbeat::socket_path::SocketPath;
+use evenbeat::testing::socket_path::SocketPath;
 use rustix::process::Signal;
 use serde_json::Value as Json;
 

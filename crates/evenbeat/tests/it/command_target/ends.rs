@@ -1,7 +1,7 @@
 //! How runs begin and end if nothing interferes.
 
-use evenbeat::target::RunNews;
-use evenbeat::target::command::{Order, ResourceLimits};
+use evenbeat::testing::target::RunNews;
+use evenbeat::testing::target::command::{Order, ResourceLimits};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 
@@ -38,7 +38,7 @@ fn a_signal_is_told() {
 fn started_comes_before_ended_and_the_clock_agrees() {
     in_every_way(|node| {
         let order = node.script("echo done");
-        let before = evenbeat::target::command::boot::now();
+        let before = evenbeat::testing::target::command::boot::now();
         let (over, told) = node.run(&order);
         let started_at = node.started(order.run);
         assert_eq!(started_at, over.started_at);
@@ -221,8 +221,10 @@ fn how_much_a_run_used_is_told() {
         .script("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; while [ ! -e go ]; do sleep 0.02; done");
     node.start(&order);
     node.started(order.run);
-    let looked_at = evenbeat::target::command::boot::now() + Duration::from_millis(400);
-    crate::command_target::node::until("time to look", || looked_at < evenbeat::target::command::boot::now());
+    let looked_at = evenbeat::testing::target::command::boot::now() + Duration::from_millis(400);
+    crate::command_target::node::until("time to look", || {
+        looked_at < evenbeat::testing::target::command::boot::now()
+    });
     std::fs::write(node.work.0.join("go"), "").unwrap();
     let (_, told) = node.ended(order.run);
     assert!(Duration::ZERO < told.cpu, "{told:?}");

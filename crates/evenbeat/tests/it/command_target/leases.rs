@@ -1,7 +1,7 @@
 //! Leases: what happens when they end, are extended, or are taken away.
 
-use evenbeat::target::RunNews;
-use evenbeat::target::command::{Bounds, Order};
+use evenbeat::testing::target::RunNews;
+use evenbeat::testing::target::command::{Bounds, Order};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::{BootTime, Duration};
@@ -182,7 +182,7 @@ fn whoever_lets_a_frozen_run_go_on_by_hand_does_not_get_far() {
         }
         // In time for the next look at the latest.
         let looked_at = in_millis(300);
-        until("it was looked at", || looked_at < evenbeat::target::command::boot::now());
+        until("it was looked at", || looked_at < evenbeat::testing::target::command::boot::now());
         stays(100, || count(node));
         node.extend(60_000);
         counts_on(node);
@@ -200,7 +200,7 @@ fn a_shim_that_stood_still_freezes_its_run_as_soon_as_it_goes_on() {
         let shim = shim_of(run);
         kill(shim, Signal::STOP);
         let lease_until = order.lease_until.unwrap();
-        until("its lease is over", || lease_until < evenbeat::target::command::boot::now());
+        until("its lease is over", || lease_until < evenbeat::testing::target::command::boot::now());
         kill(shim, Signal::CONT);
         assert!(lease_until <= node.frozen(run));
         stays(100, || count(node));
@@ -218,7 +218,7 @@ fn a_lease_that_is_extended_in_time_is_never_over() {
         let until_then = in_millis(3_000);
         until("longer than the first lease", || {
             node.extend(5_000);
-            until_then < evenbeat::target::command::boot::now()
+            until_then < evenbeat::testing::target::command::boot::now()
         });
         counts_on(node);
         assert_eq!(node.heard(run), []);

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use evenbeat::target::RunNews;
-use evenbeat::target::command::{Bounds, Order, Places};
+use evenbeat::testing::target::RunNews;
+use evenbeat::testing::target::command::{Bounds, Order, Places};
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
@@ -262,7 +262,7 @@ fn an_end_of_before_the_machine_was_restarted_is_believed_and_its_instants_are_n
     node.run(&order);
     until("its shim is gone", || processes_of(order.run).is_empty());
     let end = std::fs::read_to_string(node.places.end(order.run)).unwrap();
-    let boot_id = evenbeat::target::command::boot::id();
+    let boot_id = evenbeat::testing::target::command::boot::id();
     assert!(end.contains(&boot_id));
     std::fs::write(node.places.end(order.run), end.replace(&boot_id, "another")).unwrap();
     node.next_life();

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 
-use evenbeat::target::command::Order;
+use evenbeat::testing::target::command::Order;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::run::Outcome;
 use rustix::fs::{FlockOperation, flock};
@@ -90,7 +90,7 @@ fn an_extension_is_good_for_whoever_waits_too() {
         let run = node.start(&order);
         node.extend(60_000);
         until("the first lease is over", || {
-            order.lease_until.unwrap() < evenbeat::target::command::boot::now()
+            order.lease_until.unwrap() < evenbeat::testing::target::command::boot::now()
         });
         drop(held);
         assert_eq!(node.ended(run).0.outcome, Outcome::Succeeded);

@@ -1,6 +1,6 @@
 //! What runs write, while they run and afterwards.
 
-use evenbeat::target::command::{Order, read_log};
+use evenbeat::testing::target::command::{Order, read_log};
 use evenbeat_core::run::Outcome;
 
 use crate::command_target::node::{in_every_way, until};

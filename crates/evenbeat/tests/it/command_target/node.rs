@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration as RealDuration;
 
-use evenbeat::target::command::{
+use evenbeat::testing::target::command::{
     Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, boot, find_cgroup, open_own_file,
     read_log,
 };
-use evenbeat::target::{EndDetails, RunNews};
+use evenbeat::testing::target::{EndDetails, RunNews};
 use evenbeat_core::engine::RunOver;
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::time::{BootTime, Duration};

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use evenbeat::socket_path::SocketPath;
+use evenbeat::testing::socket_path::SocketPath;
 use evenbeat_core::run::Outcome;
 
 use crate::command_target::node::{Node, in_every_way, in_millis, stays};

@@ -1,6 +1,6 @@
 //! Ending in good order: asked, asked again, killed.
 
-use evenbeat::target::command::Order;
+use evenbeat::testing::target::command::Order;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::Duration;
 
@@ -27,7 +27,7 @@ fn it_is_asked_twice_and_then_killed() {
         let order = Order { grace: Duration::from_millis(600), ..node.script(script) };
         let run = node.start(&order);
         node.line("up");
-        let asked_at = evenbeat::target::command::boot::now();
+        let asked_at = evenbeat::testing::target::command::boot::now();
         node.shims.stop(run, Outcome::Cancelled);
         let (over, told) = node.ended(run);
         assert_eq!(over.outcome, Outcome::Cancelled);
@@ -45,7 +45,7 @@ fn the_second_time_is_at_half_of_the_grace() {
         let order = Order { grace: Duration::from_secs(2), ..node.script(script) };
         let run = node.start(&order);
         node.line("up");
-        let asked_at = evenbeat::target::command::boot::now();
+        let asked_at = evenbeat::testing::target::command::boot::now();
         node.shims.stop(run, Outcome::Cancelled);
         let (over, told) = node.ended(run);
         assert_eq!(told.exit_code, Some(0), "{told:?}");

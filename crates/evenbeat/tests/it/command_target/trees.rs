@@ -1,7 +1,7 @@
 //! What runs leave behind: children of children, processes that hide, that hold on, that do not want to end.
 
-use evenbeat::target::RunNews;
-use evenbeat::target::command::{Bounds, Order};
+use evenbeat::testing::target::RunNews;
+use evenbeat::testing::target::command::{Bounds, Order};
 use evenbeat_core::run::{EndReason, Outcome};
 use evenbeat_core::time::Duration;
 

@@ -13,8 +13,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use evenbeat::config::{Config, Flag, Machine, Origins, Sources, diagnostics, reference};
-use evenbeat::jobfile::SourceText;
+use evenbeat::testing::config::{Config, Flag, Machine, Origins, Sources, diagnostics, reference};
+use evenbeat::testing::jobfile::SourceText;
 use evenbeat_core::engine::{DispatchSettings, Settings};
 use evenbeat_core::ids::Tenant;
 use evenbeat_core::lease::{Timings, TimingsSpec};
@@ -46,7 +46,7 @@ fn read(sources: &Sources) -> (Config, Origins) {
     Config::read(sources).unwrap_or_else(|faults| panic!("{}", shown(sources, &faults)))
 }
 
-fn shown(sources: &Sources, faults: &[evenbeat::config::ConfigError]) -> String {
+fn shown(sources: &Sources, faults: &[evenbeat::testing::config::ConfigError]) -> String {
     diagnostics(sources.file.as_ref(), faults).render(false)
 }
 

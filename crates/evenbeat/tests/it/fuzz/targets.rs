@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::str::FromStr;
 
-use evenbeat::jobfile::{self, SourceText};
-use evenbeat::statefile;
+use evenbeat::testing::jobfile::{self, SourceText};
+use evenbeat::testing::statefile;
 use evenbeat_core::blackout::{BlackoutPeriod, Blackouts, TimeOfDay, Weekdays};
 use evenbeat_core::schedule::cron::{CronExpr, CronRule, CronText};
 use evenbeat_core::time::{Duration, Timestamp};
@@ -318,7 +318,7 @@ fn job_file(text: &str) -> String {
 fn crontab(text: &str) -> String {
     let now: Timestamp = "2026-02-04T10:00:00Z".parse().unwrap();
     let source = SourceText { name: "crontab".to_owned(), text: text.to_owned() };
-    match evenbeat::crontab::read(&source, None, now, &mut Zones::new()) {
+    match evenbeat::testing::crontab::read(&source, None, now, &mut Zones::new()) {
         Ok(read) => format!("{} entries, {} left out", read.entries.len(), read.left_out.len()),
         Err(diagnostics) => {
             assert!(!diagnostics.render(false).is_empty());

@@ -1,6 +1,6 @@
 //! The same requests, the same answers as the reference; and whichever call fails, the books balance.
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::SessionId;
 use evenbeat_core::lease::{Timings, TimingsSpec};
 use evenbeat_core::run::Outcome;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use evenbeat::store::postgres::{BlockingStore, PgConfig};
+use evenbeat::testing::store::postgres::{BlockingStore, PgConfig};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::lease::Silent;
 use evenbeat_core::store::{Beat, Claims, Fencing, Retention, RunFilter, Store, StoreDown, Views};

@@ -3,7 +3,7 @@
 
 use std::slice;
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent};
 use evenbeat_core::run::Outcome;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::job::{CommandTarget, Job, JobState, RunEnd, Target};
 use evenbeat_core::lease::{Epoch, Silent, Timings, TimingsSpec};

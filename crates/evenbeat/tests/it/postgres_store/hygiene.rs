@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::thread;
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::{JobKey, SessionId};
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::Outcome;

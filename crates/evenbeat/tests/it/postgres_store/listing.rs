@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenbeat::store::query::{Count, JobFilter, RunQuery, ScorePoint};
+use evenbeat::testing::store::query::{Count, JobFilter, RunQuery, ScorePoint};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::{Job, Pause, PausedBy};
 use evenbeat_core::run::Outcome;

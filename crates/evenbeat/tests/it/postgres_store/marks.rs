@@ -2,7 +2,7 @@
 
 use std::iter::repeat_n;
 
-use evenbeat::store::postgres::PgStore;
+use evenbeat::testing::store::postgres::PgStore;
 use evenbeat_core::ids::{Fence, RunId};
 use evenbeat_core::store::{Claims, Mark, MarkKind, Store};
 use tokio_postgres::Client;

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration as Length;
 
-use evenbeat::app::housekeeping::HousekeepingRules;
-use evenbeat::app::{App, AppParts, AppTasks};
-use evenbeat::clock::Clock;
-use evenbeat::config::AgendaSettings;
-use evenbeat::exec::Router;
-use evenbeat::intake::{Actor, IntakeError, JobPolicy};
-use evenbeat::node::NodeIdentity;
-use evenbeat::store::any::AnyStore;
-use evenbeat::target::news_channel;
-use evenbeat::target::noop::Noop;
+use evenbeat::testing::app::housekeeping::HousekeepingRules;
+use evenbeat::testing::app::{App, AppParts, AppTasks};
+use evenbeat::testing::clock::Clock;
+use evenbeat::testing::config::AgendaSettings;
+use evenbeat::testing::exec::Router;
+use evenbeat::testing::intake::{Actor, IntakeError, JobPolicy};
+use evenbeat::testing::node::NodeIdentity;
+use evenbeat::testing::store::any::AnyStore;
+use evenbeat::testing::target::news_channel;
+use evenbeat::testing::target::noop::Noop;
 use evenbeat_core::engine::Settings;
 use evenbeat_core::ids::{NodeName, Pool};
 use evenbeat_core::lease::{Timings, TimingsSpec};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::Outcome;

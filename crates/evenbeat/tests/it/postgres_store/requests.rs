@@ -1,6 +1,6 @@
 //! Requests for runs: how long they are recognised and found, by the server's clock.
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::{ExtraId, RunId, SessionId};
 use evenbeat_core::job::Extra;
 use evenbeat_core::store::{Idempotency, JobRow, PutAnswer, PutJob, Retention, RunRequest, Seen, Store};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use assert_cmd::Command;
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 
 use crate::support::postgres::{Database, Way, runtime};
 

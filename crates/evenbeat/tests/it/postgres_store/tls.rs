@@ -1,6 +1,6 @@
 //! Encryption, and whom it trusts.
 
-use evenbeat::store::postgres::PgConfig;
+use evenbeat::testing::store::postgres::PgConfig;
 use evenbeat_core::store::{Store, StoreDown};
 
 use crate::support::postgres::{Database, Way, runtime, said, store};

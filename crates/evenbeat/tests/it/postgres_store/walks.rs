@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use evenbeat::store::postgres::BlockingStore;
-use evenbeat::store::query::{Count, JobFilter, RunQuery};
+use evenbeat::testing::store::postgres::BlockingStore;
+use evenbeat::testing::store::query::{Count, JobFilter, RunQuery};
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::job::Job;
 use evenbeat_core::run::Outcome;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use evenbeat::store::postgres::BlockingStore;
+use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::lease::Epoch;
 use evenbeat_core::run::Outcome;

@@ -1,6 +1,6 @@
 //! The same requests, the same answers as the reference; and whichever call fails, the books balance.
 
-use evenbeat::store::sqlite::SqliteStore;
+use evenbeat::testing::store::sqlite::SqliteStore;
 use evenbeat_core::time::Timestamp;
 use evenbeat_sim::differential::{Held, compare, fail_each_call};
 

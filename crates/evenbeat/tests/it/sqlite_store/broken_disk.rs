@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenbeat::store::sqlite::{Health, Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Health, Options, SqliteStore};
 use evenbeat_core::store::{Store, Views};
 use rustix::process::{Resource, Rlimit, setrlimit};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::job::{CommandTarget, Job, JobState, RunEnd, Target};
 use evenbeat_core::lease::{Epoch, Timings, TimingsSpec};

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use evenbeat::store::sqlite::{BackupError, Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{BackupError, Options, SqliteStore};
 use evenbeat_core::store::Views;
 use rusqlite::Connection;
 

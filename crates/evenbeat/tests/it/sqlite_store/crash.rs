@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::ids::RunId;
 
 use rusqlite::{Connection, OpenFlags};

@@ -1,6 +1,6 @@
 //! How long a place in the feed is remembered, and what it stands for.
 
-use evenbeat::store::sqlite::SqliteStore;
+use evenbeat::testing::store::sqlite::SqliteStore;
 use evenbeat_core::store::{Changes, Cursor, Seen, Store, Views};
 use evenbeat_core::time::Duration;
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use evenbeat::store::sqlite::{OpenError, Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{OpenError, Options, SqliteStore};
 use evenbeat_core::store::{Store, Views};
 use rusqlite::Connection;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenbeat::store::sqlite::{Health, Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Health, Options, SqliteStore};
 use evenbeat_core::store::{PutJob, Retention, Store, StoreDown, Views};
 
 use crate::sqlite_store::common::{Folder, HOUR, job, new_job, noon, record};

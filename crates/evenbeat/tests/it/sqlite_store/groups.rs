@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use evenbeat::store::sqlite::{Health, Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Health, Options, SqliteStore};
 use evenbeat_core::ids::SessionId;
 use evenbeat_core::store::{Beat, Store, StoreDown, Views};
 use rusqlite::Connection;

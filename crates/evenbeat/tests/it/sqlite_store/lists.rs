@@ -1,7 +1,7 @@
 //! The lists that people look at.
 
-use evenbeat::store::query::{Count, JobFilter, RunQuery, ScorePoint};
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::query::{Count, JobFilter, RunQuery, ScorePoint};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::job::{Pause, PausedBy};
 use evenbeat_core::run::Outcome;

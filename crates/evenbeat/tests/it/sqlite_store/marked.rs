@@ -1,7 +1,7 @@
 //! Runs that end before anybody has noted that they began: told of both at once, the store comes to the same as when it
 //! is told of one after the other.
 
-use evenbeat::store::sqlite::SqliteStore;
+use evenbeat::testing::store::sqlite::SqliteStore;
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::job::RunEnd;
 use evenbeat_core::run::Outcome;

@@ -15,7 +15,7 @@ mod nth_write;
 mod plans;
 mod requests;
 
-use evenbeat::store::sqlite::SqliteStore;
+use evenbeat::testing::store::sqlite::SqliteStore;
 use evenbeat_sim::conformance::{Backend, FailOver};
 
 use common::{Sqlite, fresh};

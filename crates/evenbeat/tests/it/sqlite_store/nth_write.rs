@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use evenbeat::store::sqlite::{Health, Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Health, Options, SqliteStore};
 use evenbeat_core::ids::{JobKey, RunId, SessionId};
 use evenbeat_core::job::RunEnd;
 use evenbeat_core::lease::Epoch;

@@ -1,6 +1,6 @@
 //! How long a rebalance plan is kept, and what becomes of one that meets a full disk half way.
 
-use evenbeat::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::store::{ApplyPlan, JobRow, NewPlan, PlanAnswer, PlanId, PutJob, Seen, Store, Views};
 use evenbeat_core::time::Duration;
 

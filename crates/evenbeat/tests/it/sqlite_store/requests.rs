@@ -1,6 +1,6 @@
 //! Requests for runs: how long they are recognised and found.
 
-use evenbeat::store::sqlite::SqliteStore;
+use evenbeat::testing::store::sqlite::SqliteStore;
 use evenbeat_core::ids::{ExtraId, RunId};
 use evenbeat_core::job::Extra;
 use evenbeat_core::store::{

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use evenbeat::store::postgres::{BlockingStore, PgConfig, PgStore};
+use evenbeat::testing::store::postgres::{BlockingStore, PgConfig, PgStore};
 use evenbeat_sim::conformance::{Backend, FailOver};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls};

@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration as Length;
 
-use evenbeat::api::{
+use evenbeat::testing::api::{
     ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, Socket, router, serve_within,
 };
-use evenbeat::app::housekeeping::HousekeepingRules;
-use evenbeat::app::{App, AppParts, AppTasks};
-use evenbeat::clock::Clock;
-use evenbeat::config::AgendaSettings;
-use evenbeat::exec::Router;
-use evenbeat::intake::JobPolicy;
-use evenbeat::node::NodeIdentity;
-use evenbeat::socket_path::SocketPath;
-use evenbeat::store::any::AnyStore;
-use evenbeat::store::sqlite::{Options, SqliteStore};
-use evenbeat::target::news_channel;
-use evenbeat::target::noop::Noop;
+use evenbeat::testing::app::housekeeping::HousekeepingRules;
+use evenbeat::testing::app::{App, AppParts, AppTasks};
+use evenbeat::testing::clock::Clock;
+use evenbeat::testing::config::AgendaSettings;
+use evenbeat::testing::exec::Router;
+use evenbeat::testing::intake::JobPolicy;
+use evenbeat::testing::node::NodeIdentity;
+use evenbeat::testing::socket_path::SocketPath;
+use evenbeat::testing::store::any::AnyStore;
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::target::news_channel;
+use evenbeat::testing::target::noop::Noop;
 use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, RunId};
 use evenbeat_core::placement::Balance;

@@ -21,7 +21,6 @@ mod short_end;
 
 pub(super) use job_cache::JobCache;
 pub(super) use short::PathCounters;
-pub use short::PathCounts;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@
 mod read;
 mod write;
 
-pub use read::{Chunk, LogReader, read_log};
+pub use read::read_log;
 pub(super) use write::{LogWriter, OutputStream};
 
 /// The prefix of our own lines.
@@ -31,6 +31,7 @@ mod tests {
     use evenbeat_core::ids::RunId;
     use proptest::prelude::*;
 
+    use super::read::Chunk;
     use super::*;
     use crate::target::command::places::Places;
 
