@@ -7,8 +7,8 @@
 use std::fmt;
 
 use crate::condition::{self, Assessment, Reason, Wait};
-use crate::engine::plan::{Passed, Plan, Stop};
-use crate::engine::view::{Entry, JobIdx, Spot};
+use crate::engine::plan::{PassReason, Plan, Stop};
+use crate::engine::view::{Entry, JobIdx, Stage};
 use crate::engine::{Engine, Now};
 use crate::ids::{JobKey, NodeName, Pool};
 use crate::job::{JobState, Terms};
@@ -230,12 +230,12 @@ impl Engine {
         if let Some(rest) = self.rests(now) {
             return Binding::NodeRests(rest);
         }
-        match entry.spot {
-            Spot::Waiting { at, is_left: true } if time < at => {
+        match entry.stage {
+            Stage::Waiting { at, is_left: true } if time < at => {
                 let node = self.preferred_node(key, terms);
                 return Binding::LeftTo { node, until: at };
             }
-            Spot::Parked => {
+            Stage::Parked => {
                 if let Some(by) = self.queued.get(&idx).and_then(|it| it.parked_at.clone()) {
                     let until = self.counters.refused_until(&by);
                     return Binding::Limited { by, until };
@@ -292,13 +292,13 @@ impl Engine {
         }
         let name_of = |idx: JobIdx| self.view.get(idx).map_or_else(|| entry.key.clone(), |it| it.key.clone());
         match plan.passed.iter().find(|(of, _)| *of == idx).map(|(_, why)| why) {
-            Some(Passed::Counter(by)) => {
+            Some(PassReason::Counter(by)) => {
                 return Binding::Limited { by: by.clone(), until: self.counters.refused_until(by) };
             }
-            Some(Passed::LeavesRoomTo(other)) => return Binding::LeavesRoomTo(name_of(*other)),
-            Some(Passed::LooksAheadTo(other)) => return Binding::LooksAheadTo(name_of(*other)),
-            Some(Passed::GivesWay) => return Binding::GivesWay,
-            Some(Passed::Later(_)) | None => {}
+            Some(PassReason::LeavesRoomTo(other)) => return Binding::LeavesRoomTo(name_of(*other)),
+            Some(PassReason::LooksAheadTo(other)) => return Binding::LooksAheadTo(name_of(*other)),
+            Some(PassReason::GivesWay) => return Binding::GivesWay,
+            Some(PassReason::Later(_)) | None => {}
         }
         if plan.gives_way.contains(&idx) {
             return Binding::GivesWay;

@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// A run that lies ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct UpcomingRun {
     /// When it will start.
     pub at: Timestamp,
     /// When it is due.
@@ -98,7 +98,7 @@ impl HoldUps {
     }
 
     /// The starts within a window; none of them are told if there are too many to walk through.
-    pub fn within(&self, rhythm: Rhythm<'_>, now: Timestamp, window: TimeWindow) -> Option<Vec<Start>> {
+    pub fn within(&self, rhythm: Rhythm<'_>, now: Timestamp, window: TimeWindow) -> Option<Vec<UpcomingRun>> {
         let rhythm = self.near(rhythm, window.start());
         let ahead = TimeWindow::new(Timestamp::MIN, window.end());
         if WALKED_MAX < rhythm.count_in(ahead) {
@@ -118,15 +118,15 @@ impl HoldUps {
     }
 
     /// The starts of a rhythm that begins with what is pending, as far as they are due before `until`.
-    fn starts<'a>(&'a self, rhythm: Rhythm<'a>, now: Timestamp, until: Timestamp) -> Starts<'a> {
+    fn starts<'a>(&'a self, rhythm: Rhythm<'a>, now: Timestamp, until: Timestamp) -> StartWalk<'a> {
         let due = if self.is_running { rhythm.next_after(now) } else { rhythm.first() };
-        Starts { of: self, rhythm, due, now, until, n_left: self.n_left }
+        StartWalk { of: self, rhythm, due, now, until, n_left: self.n_left }
     }
 }
 
 /// Walks over the starts of a job.
 #[derive(Clone, Debug)]
-struct Starts<'a> {
+struct StartWalk<'a> {
     of: &'a HoldUps,
     rhythm: Rhythm<'a>,
     due: Option<Timestamp>,
@@ -135,10 +135,10 @@ struct Starts<'a> {
     n_left: Option<u64>,
 }
 
-impl Iterator for Starts<'_> {
-    type Item = Start;
+impl Iterator for StartWalk<'_> {
+    type Item = UpcomingRun;
 
-    fn next(&mut self) -> Option<Start> {
+    fn next(&mut self) -> Option<UpcomingRun> {
         if self.n_left == Some(0) {
             return None;
         }
@@ -161,7 +161,7 @@ impl Iterator for Starts<'_> {
             };
             self.due = self.rhythm.next_after(at);
             self.n_left = self.n_left.map(|n_left| n_left - 1);
-            return Some(Start { at, due_at, held_up_by });
+            return Some(UpcomingRun { at, due_at, held_up_by });
         }
     }
 }
@@ -175,7 +175,7 @@ pub fn of_job(
     now: Timestamp,
     after: Option<Timestamp>,
     most: usize,
-) -> Vec<Start> {
+) -> Vec<UpcomingRun> {
     let is_over = matches!(state.status(terms), Status::Done | Status::Pending);
     let length = urgency::expected_length(terms, state, outlook);
     let load = || {
@@ -211,7 +211,7 @@ mod tests {
     fn shown(job: &Job, state: &JobState, now: &str) -> Vec<String> {
         let starts = of_job(&job.key, job, state, &Outlook::default(), instant(now), None, 4);
         let clock = |at: Timestamp| at.to_string()[11..].replace(":00Z", "").replace('Z', "");
-        let line = |it: &Start| match it.held_up_by {
+        let line = |it: &UpcomingRun| match it.held_up_by {
             Some(why) => format!("{} for {} ({})", clock(it.at), clock(it.due_at), why.as_str()),
             None if it.at != it.due_at => format!("{} for {}", clock(it.at), clock(it.due_at)),
             None => clock(it.at),

@@ -24,9 +24,9 @@ const TABLE_END_S: i64 = 7_258_118_400;
 
 /// An IANA time zone. Cheap to clone: all copies share one table.
 #[derive(Clone)]
-pub struct Zone(Arc<Table>);
+pub struct Zone(Arc<ZoneTable>);
 
-struct Table {
+struct ZoneTable {
     name: Box<str>,
     zone: TimeZone,
     /// Where each segment begins, in UTC seconds, and its offset; the first begins at `i64::MIN`.
@@ -80,7 +80,13 @@ impl Zone {
     pub fn utc() -> Zone {
         let segments = [(i64::MIN, 0)].into();
         let pages = Box::default();
-        Zone(Arc::new(Table { name: "UTC".into(), zone: TimeZone::UTC, segments, end_s: i64::MAX, pages }))
+        Zone(Arc::new(ZoneTable {
+            name: "UTC".into(),
+            zone: TimeZone::UTC,
+            segments,
+            end_s: i64::MAX,
+            pages,
+        }))
     }
 
     /// The zone of this IANA name, in any case: `Europe/Berlin`.
@@ -95,7 +101,7 @@ impl Zone {
         let segments = tabulate(&zone);
         let end_s = next_change(&zone, TABLE_END_S - 1);
         let pages = paginate(&segments);
-        Ok(Zone(Arc::new(Table { name: name.as_str().into(), zone, segments, end_s, pages })))
+        Ok(Zone(Arc::new(ZoneTable { name: name.as_str().into(), zone, segments, end_s, pages })))
     }
 
     /// The release of the bundled zone data, such as `2026e`.

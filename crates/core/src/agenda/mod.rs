@@ -41,7 +41,7 @@ mod build;
 mod counting;
 mod error;
 mod query;
-mod roster;
+mod key_table;
 mod slice;
 mod source;
 mod strands;

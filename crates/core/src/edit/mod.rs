@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::ids::ExtraId;
 use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
-use crate::occurrence::{self, Asked, Due, Step};
+use crate::occurrence::{self, Due, ExtraAnswer, Transition};
 use crate::placement::{KeptReason, Move};
 use crate::repair;
 use crate::schedule::{Placement, Schedule};
@@ -199,9 +199,9 @@ pub fn trigger(row: &JobRow, extra: Extra) -> Result<PutJob, Refusal> {
     put.request = Some(RunRequest { id: extra.id, idempotency: None });
     let extra = Extra { requested_in: Some(row.version.epoch().0), ..extra };
     match occurrence::ask(&row.job, &row.state, row.n_open, extra) {
-        Asked::Taken(step) => take(&mut put, *step),
-        Asked::Running => return Err(Refusal::Running),
-        Asked::TooMany => return Err(Refusal::TooMany),
+        ExtraAnswer::Taken(step) => take(&mut put, *step),
+        ExtraAnswer::Running => return Err(Refusal::Running),
+        ExtraAnswer::TooMany => return Err(Refusal::TooMany),
     }
     Ok(put)
 }
@@ -292,7 +292,7 @@ fn is_invalid(state: &JobState) -> bool {
     state.pause.as_ref().is_some_and(|pause| pause.by == PausedBy::Invalid)
 }
 
-fn take(put: &mut PutJob, step: Step) {
+fn take(put: &mut PutJob, step: Transition) {
     put.state = step.state;
     put.records.extend(step.records);
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::ends::{EndWhat, OpenEnd};
-use super::held::{Held, Phase};
-use super::plan::{Passed, Pick, Plan};
+use super::local_runs::{LocalRun, Phase};
+use super::plan::{PassReason, Pick, Plan};
 use super::pool::Hold;
-use super::view::{JobIdx, Spot, Told, View};
+use super::view::{JobIdx, JobUpdate, Stage, View};
 use super::{Command, Engine, Now, Start};
 use crate::ids::{JobKey, Pool, RunId};
 use crate::job::Exclusive;
-use crate::lease::{Epoch, Standing};
+use crate::lease::{Epoch, LeaseState};
 use crate::occurrence::{Due, Serves};
 use crate::rules::Rule;
 use crate::store::{Bid, ClaimAnswer, Claims, CounterKey, JobRow, Settle, SettleAnswer, StoreDown};
@@ -19,7 +19,7 @@ use crate::urgency;
 
 /// What the store has been asked for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     idx: JobIdx,
     pool: Pool,
     /// None if only something goes on record.
@@ -60,13 +60,13 @@ impl Engine {
         }
         let Some(epoch) = self.life.session().map(super::session::Session::epoch) else { return };
         let plan = self.plan(now, self.settings.dispatch.batch);
-        self.starts.take(now.boot, plan.picks.len());
+        self.start_bucket.take(now.boot, plan.picks.len());
         let Plan { picks, settles, passed, .. } = plan;
         for (idx, why) in passed {
             match why {
-                Passed::Counter(counter) => self.park(idx, counter),
-                Passed::Later(at) => self.wait_until(idx, at),
-                Passed::LeavesRoomTo(_) | Passed::LooksAheadTo(_) | Passed::GivesWay => {}
+                PassReason::Counter(counter) => self.park(idx, counter),
+                PassReason::Later(at) => self.wait_until(idx, at),
+                PassReason::LeavesRoomTo(_) | PassReason::LooksAheadTo(_) | PassReason::GivesWay => {}
             }
         }
         let time = self.time(now);
@@ -121,11 +121,11 @@ impl Engine {
         };
         self.asked.insert(
             entry.key.clone(),
-            Asked { idx, pool, hold: Some(hold), takes: counters, due: Some(due) },
+            PendingRequest { idx, pool, hold: Some(hold), takes: counters, due: Some(due) },
         );
         let advances_early = !self.settings.rules.hold(Rule::AdvanceOnAnswer);
         if let Some(entry) = self.view.get_mut(idx) {
-            entry.spot = Spot::Asked;
+            entry.stage = Stage::Requested;
             if advances_early {
                 entry.state = bid.state.clone();
             }
@@ -133,12 +133,12 @@ impl Engine {
         Some(bid)
     }
 
-    fn settle_step(&mut self, idx: JobIdx, step: crate::occurrence::Step) -> Option<Settle> {
+    fn settle_step(&mut self, idx: JobIdx, step: crate::occurrence::Transition) -> Option<Settle> {
         self.unqueue(idx);
         let entry = self.view.get_mut(idx)?;
-        entry.spot = Spot::Asked;
+        entry.stage = Stage::Requested;
         let pool = entry.terms.place.pool.clone();
-        let asked = Asked { idx, pool, hold: None, takes: Vec::new(), due: None };
+        let asked = PendingRequest { idx, pool, hold: None, takes: Vec::new(), due: None };
         self.asked.insert(entry.key.clone(), asked);
         let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
         Some(Settle { key: entry.key.clone(), seen: entry.version, state: step.state, records })
@@ -226,13 +226,15 @@ impl Engine {
     fn granted(&mut self, now: Now, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
         let time = self.time(now);
         let key = &row.job.key;
-        let Some(Asked { idx, pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else { return };
+        let Some(PendingRequest { idx, pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else {
+            return;
+        };
         self.counters.answered(&takes, true);
-        let standing = self.life.session().map(|session| session.standing(now.boot));
+        let lease_state = self.life.session().map(|session| session.lease_state(now.boot));
         self.take_in_at(self.view.idx_near(idx, key), row.into(), time);
         let counters = takes.clone();
-        let lease_until = match standing {
-            Some(Standing::Trusted { until }) => until,
+        let lease_until = match lease_state {
+            Some(LeaseState::Trusted { until }) => until,
             _ if !self.settings.rules.hold(Rule::StartInTrust) => now.boot + Duration::from_hours(24),
             _ => {
                 // Trust ran out while the answer was on its way: nothing of it has begun, and nothing will.
@@ -248,7 +250,7 @@ impl Engine {
         let idx = self.view.idx_near(idx, key);
         let terms = idx.and_then(|idx| self.view.get(idx)).map(|entry| Arc::clone(&entry.terms));
         let is_published = row.job.target.is_published();
-        let held = Held {
+        let held = LocalRun {
             idx: idx.unwrap_or(JobIdx::FIRST),
             key: key.clone(),
             fence: row.fence,
@@ -317,7 +319,7 @@ impl Engine {
     pub(super) fn keep_row(&mut self, row: &JobRow, time: Timestamp) {
         if row.is_deleted {
             // It has nothing pending: it stands aside until its last run has ended.
-            return self.take_in(Told { is_deleted: false, ..row.into() }, time);
+            return self.take_in(JobUpdate { is_deleted: false, ..row.into() }, time);
         }
         self.take_in(row, time);
     }

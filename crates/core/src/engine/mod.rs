@@ -32,7 +32,7 @@ mod dispatch;
 mod ends;
 mod event;
 mod feed;
-mod held;
+mod local_runs;
 mod lengths;
 mod life;
 mod nodes;
@@ -64,15 +64,15 @@ use crate::time::{BootTime, Duration, Timestamp};
 use crate::upcoming;
 use batches::Batches;
 use counters::Counters;
-use dispatch::Asked;
+use dispatch::PendingRequest;
 use ends::Ends;
 use feed::ChangeFeed;
-use held::HeldRuns;
 use life::Life;
+use local_runs::LocalRuns;
 use nodes::Nodes;
 pub(crate) use pool::PoolLine;
-use queue::Queued;
-use start_rate::Starts;
+use queue::QueueEntry;
+use start_rate::StartBucket;
 use view::{JobIdx, View};
 
 /// Time that falls this far behind the boot clock has been set back. Less than the slack of a repair, so that no step is
@@ -87,11 +87,11 @@ pub struct Engine {
     // Jobs.
     pub(crate) view: View,
     pub(crate) pools: BTreeMap<Pool, PoolLine>,
-    pub(crate) queued: BTreeMap<JobIdx, Queued>,
+    pub(crate) queued: BTreeMap<JobIdx, QueueEntry>,
     pub(crate) counters: Counters,
-    starts: Starts,
+    start_bucket: StartBucket,
     /// What the store has been asked for and has not answered.
-    pub(crate) asked: BTreeMap<JobKey, Asked>,
+    pub(crate) asked: BTreeMap<JobKey, PendingRequest>,
     pub(crate) feed: ChangeFeed,
 
     // Sessions.
@@ -116,7 +116,7 @@ pub struct Engine {
     is_store_up: bool,
 
     // Runs.
-    pub(crate) held: HeldRuns,
+    pub(crate) held: LocalRuns,
     /// What must be told to the store about ends.
     ends: Ends,
     batches: Batches,
@@ -129,7 +129,7 @@ impl Engine {
         let carries = settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect();
         let nodes = Nodes::new(settings.node.clone(), carries, settings.lease.is_none());
         Engine {
-            starts: Starts::new(settings.dispatch.start_rate),
+            start_bucket: StartBucket::new(settings.dispatch.start_rate),
             view: View::default(),
             pools,
             queued: BTreeMap::new(),
@@ -147,7 +147,7 @@ impl Engine {
             furthest: None,
             n_steps_back: 0,
             is_store_up: true,
-            held: HeldRuns::default(),
+            held: LocalRuns::default(),
             ends: Ends::default(),
             batches: Batches::default(),
             settings,
@@ -224,7 +224,7 @@ impl Engine {
             [waiting.filter(|_| self.may_dispatch(now)), self.held.next_time(), self.counters.next_at()];
         let by_time = by_time.into_iter().flatten().min().map(at_time);
         let rated =
-            self.starts.next_at(now.boot).filter(|_| !self.queued.is_empty() && self.may_dispatch(now));
+            self.start_bucket.next_at(now.boot).filter(|_| !self.queued.is_empty() && self.may_dispatch(now));
         let own =
             [by_time, rated, self.session_wakes_at(now), self.changes_wake_at(now), self.work_wakes_at(now)];
         own.into_iter().flatten().min()
@@ -270,7 +270,7 @@ impl Engine {
         key: &JobKey,
         after: Option<Timestamp>,
         most: usize,
-    ) -> Option<Vec<upcoming::Start>> {
+    ) -> Option<Vec<upcoming::UpcomingRun>> {
         let entry = self.view.find(key)?;
         let outlook = self.outlook(&entry.terms);
         let time = self.time(now);

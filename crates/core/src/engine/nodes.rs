@@ -16,9 +16,9 @@ use crate::unsatisfiable::NodeFit;
 #[derive(Debug)]
 pub(crate) struct Nodes {
     /// This one, which is there as long as it can ask.
-    own: Node,
+    own: NodeCapacity,
     /// All that were seen, by node and instance.
-    seen: BTreeMap<(NodeName, String), (Node, BootTime)>,
+    seen: BTreeMap<(NodeName, String), (NodeCapacity, BootTime)>,
     first_read_at: Option<BootTime>,
     /// Whether those that were away at first have had the time to come back.
     is_settled: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Nodes {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct NodeCapacity {
     name: NodeName,
     pools: BTreeMap<Pool, u32>,
 }
@@ -35,7 +35,7 @@ impl Nodes {
     /// This node alone. Where no others can be, that is all there is to know.
     pub(crate) fn new(name: NodeName, pools: BTreeMap<Pool, u32>, is_alone: bool) -> Nodes {
         Nodes {
-            own: Node { name, pools },
+            own: NodeCapacity { name, pools },
             seen: BTreeMap::new(),
             first_read_at: None,
             is_settled: is_alone,
@@ -51,9 +51,9 @@ impl Nodes {
         sessions: &[SessionRow],
         since: impl Fn(SessionId) -> Option<BootTime>,
     ) {
-        let before: Vec<Node> = self.seen.values().map(|(node, _)| node.clone()).collect();
+        let before: Vec<NodeCapacity> = self.seen.values().map(|(node, _)| node.clone()).collect();
         for row in sessions.iter().filter(|row| row.spec.kind == SessionKind::Node && !row.is_dead) {
-            let node = Node { name: row.spec.node.clone(), pools: row.spec.pools.clone() };
+            let node = NodeCapacity { name: row.spec.node.clone(), pools: row.spec.pools.clone() };
             let seen_at = since(row.spec.id).unwrap_or(now);
             self.seen.insert((row.spec.node.clone(), row.spec.name.clone()), (node, seen_at));
         }

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::ahead::{self, Soon};
+use super::ahead::{self, UpcomingJob};
 use super::pool::{Lane, PoolLine};
 use super::view::{Entry, JobIdx};
 use super::{Engine, Now};
 use crate::ids::Pool;
-use crate::occurrence::{self, Due, Step};
+use crate::occurrence::{self, Due, Transition};
 use crate::rank::Rank;
 use crate::rules::Rule;
 use crate::store::{CounterKey, Take};
@@ -31,9 +31,9 @@ pub(crate) struct Plan {
     /// These start, in this order.
     pub(crate) picks: Vec<Pick>,
     /// Of these only something goes on record.
-    pub(crate) settles: Vec<(JobIdx, Step)>,
+    pub(crate) settles: Vec<(JobIdx, Transition)>,
     /// These were passed over.
-    pub(crate) passed: Vec<(JobIdx, Passed)>,
+    pub(crate) passed: Vec<(JobIdx, PassReason)>,
     /// Those whose deadline has passed, and that give way to what can still be saved.
     pub(crate) gives_way: Vec<JobIdx>,
     /// Why nothing more of a pool starts.
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 pub(crate) struct Pick {
     pub(crate) idx: JobIdx,
     pub(crate) due: Due,
-    pub(crate) step: Step,
+    pub(crate) step: Transition,
     pub(crate) takes: Vec<Take>,
     pub(crate) is_late: bool,
     pub(crate) not_before: Timestamp,
@@ -53,7 +53,7 @@ pub(crate) struct Pick {
 
 /// Why a ready job was passed over while others may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
+pub(crate) enum PassReason {
     /// A counter has no room.
     Counter(CounterKey),
     /// By now it must wait until then.
@@ -106,7 +106,7 @@ impl Engine {
             self.look(line, &mut draft, &mut plan, &counted, time);
             drafts.insert(pool, draft);
         }
-        let n_rated = self.starts.available(now.boot);
+        let n_rated = self.start_bucket.available(now.boot);
         while let Some((pool, draft)) = drafts
             .iter_mut()
             .filter(|(_, draft)| draft.next.is_some())
@@ -165,13 +165,13 @@ impl Engine {
             let Some(entry) = self.view.get(idx) else { continue };
             let takes = self.takes(&entry.key, &entry.terms);
             if let Some(full) = takes.iter().find(|take| self.has_no_room(take, counted, time)) {
-                plan.passed.push((idx, Passed::Counter(full.counter.clone())));
+                plan.passed.push((idx, PassReason::Counter(full.counter.clone())));
                 continue;
             }
             let not_before = match self.starts_from(entry, time) {
                 Some(at) if at <= time => at,
                 Some(at) => {
-                    plan.passed.push((idx, Passed::Later(at)));
+                    plan.passed.push((idx, PassReason::Later(at)));
                     continue;
                 }
                 None => continue,
@@ -253,15 +253,15 @@ impl Engine {
         entry: &Entry,
         rank: Rank,
         time: Timestamp,
-    ) -> Option<Passed> {
+    ) -> Option<PassReason> {
         let expected = urgency::expected_length(&entry.terms, &entry.state, &self.outlook(&entry.terms));
         let ends_at = time + expected;
         larger_before(line, draft, entry, rank, ends_at, time)
-            .map(Passed::LeavesRoomTo)
+            .map(PassReason::LeavesRoomTo)
             .or_else(|| {
-                self.savable_before(line, draft, entry, rank, ends_at, time).then_some(Passed::GivesWay)
+                self.savable_before(line, draft, entry, rank, ends_at, time).then_some(PassReason::GivesWay)
             })
-            .or_else(|| self.soon_due(line, draft, entry, rank, ends_at, time).map(Passed::LooksAheadTo))
+            .or_else(|| self.soon_due(line, draft, entry, rank, ends_at, time).map(PassReason::LooksAheadTo))
     }
 
     /// What can never be in time, and has its share, starts only if it is over before anything comes due that
@@ -319,7 +319,7 @@ impl Engine {
             let is_in_need = at <= latest && latest < ends_at && is_first;
             let expected = urgency::expected_length(&other.terms, &other.state, &outlook);
             let cost = other.terms.place.cost;
-            (is_in_need && self.is_preferred(&other.key, &other.terms)).then_some(Soon {
+            (is_in_need && self.is_preferred(&other.key, &other.terms)).then_some(UpcomingJob {
                 idx,
                 at,
                 latest,
@@ -327,7 +327,7 @@ impl Engine {
                 expected,
             })
         };
-        let mut soon: Vec<Soon> = soon.into_iter().filter_map(in_need).collect();
+        let mut soon: Vec<UpcomingJob> = soon.into_iter().filter_map(in_need).collect();
         soon.sort_by_key(|it| (it.at, it.latest, it.idx));
         let units = |free: u32| {
             let free = std::iter::repeat_n(time, usize::try_from(free.min(wanted)).unwrap_or(0));

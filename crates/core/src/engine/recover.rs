@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::ends::{EndWhat, OpenEnd};
-use super::held::{Held, Phase, lost_end};
+use super::local_runs::{LocalRun, Phase, lost_end};
 use super::view::JobIdx;
 use super::{Command, Engine, Now};
 use crate::ids::{Fence, RunId};
@@ -21,7 +21,7 @@ impl Engine {
         for row in adopted {
             let (run, is_published) = (row.run, row.phase == RunPhase::Published);
             self.counters.adopted(&row.takes);
-            let held = Held {
+            let held = LocalRun {
                 idx: JobIdx::FIRST,
                 key: row.key,
                 fence: row.fence,

@@ -1,7 +1,7 @@
 //! The life of a held run: it starts, may be ended for a reason, is over, and the store is told.
 
 use super::ends::{EndWhat, OpenEnd};
-use super::held::{Alarm, Held, Phase, lost_end};
+use super::local_runs::{Alarm, LocalRun, Phase, lost_end};
 use super::view::JobIdx;
 use super::{Command, Engine, Now, RunOver};
 use crate::ids::{RunId, SessionId};
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Whether an occurrence that comes due now gets no run, even if the one that goes on were to end well.
-    fn is_skipped(&self, held: &Held, run: RunId, time: Timestamp) -> bool {
+    fn is_skipped(&self, held: &LocalRun, run: RunId, time: Timestamp) -> bool {
         let Some(entry) = self.view.find_near(held.idx, &held.key) else { return true };
         let end = RunEnd { outcome: Outcome::Succeeded, ..lost_end(run, held.started_at, time, time) };
         let after = occurrence::finish(&held.key, &entry.terms, &entry.state, &held.due, &end).state;
@@ -182,7 +182,7 @@ impl Engine {
         if !self.batches.is_burst || !has_one_writer || end.outcome != Outcome::Succeeded {
             return false;
         }
-        let is_free = |held: &&Held| held.keeps_end && held.takes.is_empty();
+        let is_free = |held: &&LocalRun| held.keeps_end && held.takes.is_empty();
         let Some(held) = self.held.by_id.get(&run).filter(is_free) else { return false };
         self.view.find_near(held.idx, &held.key).is_some_and(|job| {
             let after = occurrence::finish(&held.key, &job.terms, &job.state, &held.due, end).state;

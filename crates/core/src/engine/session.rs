@@ -6,7 +6,7 @@ use super::life::Life;
 use super::poll::Poll;
 use super::{Command, Engine, Now};
 use crate::ids::SessionId;
-use crate::lease::{BeatAnswer, Epoch, Owner, SessionBeat, Silent, Standing, Timings, Watcher};
+use crate::lease::{BeatAnswer, Epoch, LeaseOwner, LeaseState, SessionBeat, Silent, Timings, Watcher};
 use crate::notice::Notice;
 use crate::rules::Rule;
 use crate::store::{Beat, Fencing, RunRow, StoreDown, Watch};
@@ -33,7 +33,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct SessionLease {
     timings: Timings,
-    pub(crate) owner: Owner,
+    pub(crate) owner: LeaseOwner,
     watcher: Watcher,
 }
 
@@ -42,10 +42,10 @@ impl Session {
         self.epoch
     }
 
-    pub(crate) fn standing(&self, now: BootTime) -> Standing {
+    pub(crate) fn lease_state(&self, now: BootTime) -> LeaseState {
         match &self.lease {
-            Some(lease) => lease.owner.standing(now),
-            None => Standing::Trusted { until: BootTime::MAX },
+            Some(lease) => lease.owner.lease_state(now),
+            None => LeaseState::Trusted { until: BootTime::MAX },
         }
     }
 
@@ -89,7 +89,8 @@ impl Engine {
         let must_wait = !adopted.is_empty() && !is_open;
         let lease = self.settings.lease.map(|timings| SessionLease {
             timings,
-            owner: if must_wait { Owner::inheriting(timings) } else { Owner::new(timings) }.by(rules),
+            owner: if must_wait { LeaseOwner::inheriting(timings) } else { LeaseOwner::new(timings) }
+                .by(rules),
             watcher: Watcher::new(timings, id).by(rules),
         });
         self.life = Life::In(Session {
@@ -172,7 +173,7 @@ impl Engine {
             session.is_opening = true;
             out.push(Command::OpenEpoch(reign.epoch()));
         }
-        let is_trusted = matches!(lease.owner.standing(now.boot), Standing::Trusted { .. });
+        let is_trusted = matches!(lease.owner.lease_state(now.boot), LeaseState::Trusted { .. });
         if !session.is_fencing && is_trusted {
             let silent = lease.watcher.silent(now.boot, &reign);
             if !silent.is_empty() {
@@ -226,7 +227,7 @@ impl Engine {
         let Some(session) = self.life.session_mut() else { return };
         let is_new_epoch = session.epoch < epoch;
         session.epoch = session.epoch.max(epoch);
-        let was_frozen = session.standing(now.boot);
+        let was_frozen = session.lease_state(now.boot);
         let fences: BTreeMap<_, _> = runs.iter().map(|row| (row.run, row.fence)).collect();
         let verdict = match &mut session.lease {
             Some(lease) => {
@@ -238,8 +239,8 @@ impl Engine {
         // First of all: what is frozen and not ours any more must not thaw, not for a moment.
         self.revoke(verdict.revoke, out);
         let Some(session) = self.life.session_mut() else { return };
-        let standing = session.standing(now.boot);
-        if let (Standing::Trusted { until }, Some(_)) = (standing, &session.lease) {
+        let lease_state = session.lease_state(now.boot);
+        if let (LeaseState::Trusted { until }, Some(_)) = (lease_state, &session.lease) {
             session.thaw(now.boot, was_frozen);
             out.push(Command::Extend { until });
         }
@@ -338,7 +339,7 @@ impl Engine {
     pub(super) fn work_wakes_at(&self, now: Now) -> Option<BootTime> {
         let session = self.life.session()?;
         let next = self.held.next_work()?;
-        let is_trusted = matches!(session.standing(now.boot), Standing::Trusted { .. });
+        let is_trusted = matches!(session.lease_state(now.boot), LeaseState::Trusted { .. });
         is_trusted.then(|| now.boot + (next - session.worked(now.boot)).max(Duration::from_millis(1)))
     }
 }
@@ -346,13 +347,13 @@ impl Engine {
 impl Session {
     /// Trust has run out since we last looked: the runs stand still since then.
     fn note_frozen(&mut self, now: BootTime) {
-        if self.standing(now) == Standing::Frozen && self.frozen_since.is_none() {
+        if self.lease_state(now) == LeaseState::Frozen && self.frozen_since.is_none() {
             self.frozen_since = Some(now);
         }
     }
 
-    fn thaw(&mut self, now: BootTime, was: Standing) {
-        if let (Standing::Frozen, Some(since)) = (was, self.frozen_since.take()) {
+    fn thaw(&mut self, now: BootTime, was: LeaseState) {
+        if let (LeaseState::Frozen, Some(since)) = (was, self.frozen_since.take()) {
             self.frozen_for = self.frozen_for + (now - since);
         }
     }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use crate::chunked_slab::ChunkedSlab;
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
-use crate::numbered::Numbered;
-use crate::sorted::Sorted;
+use crate::sorted_index::SortedIndex;
 use crate::store::{JobNews, JobRow, Version};
 use crate::time::Timestamp;
 
@@ -33,12 +33,12 @@ pub(crate) struct Entry {
     pub(crate) n_open: u32,
     /// Whether its start message goes through the outbox.
     pub(crate) is_published: bool,
-    pub(crate) spot: Spot,
+    pub(crate) stage: Stage,
 }
 
 /// A job as an answer or the feed tells of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct JobUpdate<'a> {
     pub(crate) key: &'a JobKey,
     pub(crate) terms: &'a Terms,
     pub(crate) is_published: bool,
@@ -48,9 +48,9 @@ pub(crate) struct Told<'a> {
     pub(crate) is_deleted: bool,
 }
 
-impl<'a> From<&'a JobRow> for Told<'a> {
-    fn from(row: &'a JobRow) -> Told<'a> {
-        Told {
+impl<'a> From<&'a JobRow> for JobUpdate<'a> {
+    fn from(row: &'a JobRow) -> JobUpdate<'a> {
+        JobUpdate {
             key: &row.job.key,
             terms: &row.job.terms,
             is_published: row.job.target.is_published(),
@@ -62,10 +62,10 @@ impl<'a> From<&'a JobRow> for Told<'a> {
     }
 }
 
-impl<'a> From<&'a JobNews> for Told<'a> {
-    fn from(news: &'a JobNews) -> Told<'a> {
+impl<'a> From<&'a JobNews> for JobUpdate<'a> {
+    fn from(news: &'a JobNews) -> JobUpdate<'a> {
         let JobNews { key, terms, is_published, state, version, n_open, is_deleted } = news;
-        Told {
+        JobUpdate {
             key,
             terms,
             is_published: *is_published,
@@ -79,7 +79,7 @@ impl<'a> From<&'a JobNews> for Told<'a> {
 
 /// Where a job stands in a node's order of things.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum Stage {
     /// Nowhere: nothing to do for it here, or not before its row changes.
     #[default]
     Aside,
@@ -95,14 +95,14 @@ pub(crate) enum Spot {
     /// It may start as soon as a counter has room.
     Parked,
     /// The store has been asked.
-    Asked,
+    Requested,
 }
 
 /// All jobs.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    entries: Numbered<Entry>,
-    by_key: Sorted<JobIdx>,
+    entries: ChunkedSlab<Entry>,
+    by_key: SortedIndex<JobIdx>,
     shared: SharedTerms,
 }
 
@@ -158,7 +158,7 @@ impl View {
     }
 
     /// Takes in what is told of a job that is known as this, or not yet, and returns where it is kept.
-    pub(crate) fn put(&mut self, known: Option<JobIdx>, row: Told<'_>) -> JobIdx {
+    pub(crate) fn put(&mut self, known: Option<JobIdx>, row: JobUpdate<'_>) -> JobIdx {
         let before = known.and_then(|idx| self.get(idx));
         // The text of a key is kept once, however often it is told.
         let key = before.map_or(row.key, |entry| &entry.key).clone();
@@ -170,7 +170,7 @@ impl View {
             version: row.version,
             n_open: row.n_open,
             is_published: row.is_published,
-            spot: Spot::Aside,
+            stage: Stage::Aside,
         };
         match known {
             Some(idx) => {

@@ -18,7 +18,7 @@
 //! trust ends it freezes its runs, at once and by a process of their own, so that a stopped scheduler
 //! changes nothing. A later beat that succeeds thaws them, after it has revoked those that are not its own any
 //! more: a failover may have lost a claim, and another may run that job by now. If it learns that it is dead, it
-//! kills them all. See [`Owner`].
+//! kills them all. See [`LeaseOwner`].
 //!
 //! **The watcher** (every node watches every other) reads all counters every
 //! [`probe`](Timings::probe). A session whose counter it saw standing still for a whole
@@ -59,7 +59,7 @@ mod watcher;
 #[cfg(test)]
 mod tests;
 
-pub use owner::{BeatAnswer, HeldRun, Owner, Standing, Verdict};
+pub use owner::{BeatAnswer, HeldRun, LeaseOwner, LeaseState, Verdict};
 pub use reign::{Epoch, Reign};
 pub use timings::{DRIFT, TimingFault, Timings, TimingsSpec};
 pub use watcher::{SessionBeat, Silent, Watcher};

@@ -9,7 +9,7 @@ use crate::time::BootTime;
 
 /// What a session knows about its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct LeaseOwner {
     timings: Timings,
     /// When the last beat that succeeded was begun: trust counts from there.
     beat_began_at: Option<BootTime>,
@@ -25,7 +25,7 @@ pub struct Owner {
 
 /// How a session stands at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaseState {
     /// It has not beaten yet: it has no runs, and may claim none.
     New,
     /// Its runs may execute until then, and not a moment longer without another beat.
@@ -75,10 +75,10 @@ pub struct Verdict {
     pub release: Vec<(RunId, Fence)>,
 }
 
-impl Owner {
+impl LeaseOwner {
     /// A session that has yet to beat.
-    pub fn new(timings: Timings) -> Owner {
-        Owner {
+    pub fn new(timings: Timings) -> LeaseOwner {
+        LeaseOwner {
             timings,
             beat_began_at: None,
             reign: None,
@@ -91,34 +91,34 @@ impl Owner {
 
     /// A session that has taken over runs of an earlier one in an epoch that is not open. They may be frozen, and
     /// nobody knows yet who else was given them: they wait like any frozen run.
-    pub fn inheriting(timings: Timings) -> Owner {
-        Owner { inherits: true, ..Owner::new(timings) }
+    pub fn inheriting(timings: Timings) -> LeaseOwner {
+        LeaseOwner { inherits: true, ..LeaseOwner::new(timings) }
     }
 
     /// The same, by these rules.
     #[must_use]
-    pub fn by(self, rules: Rules) -> Owner {
-        Owner { rules, ..self }
+    pub fn by(self, rules: Rules) -> LeaseOwner {
+        LeaseOwner { rules, ..self }
     }
 
     /// How the session stands.
-    pub fn standing(&self, now: BootTime) -> Standing {
+    pub fn lease_state(&self, now: BootTime) -> LeaseState {
         if self.is_dead {
-            return Standing::Dead;
+            return LeaseState::Dead;
         }
-        let (Some(began_at), Some(reign)) = (self.beat_began_at, &self.reign) else { return Standing::New };
+        let (Some(began_at), Some(reign)) = (self.beat_began_at, &self.reign) else { return LeaseState::New };
         let until = began_at + self.timings.self_fence();
         let in_same_reign = self.trusted_in == Some(reign.epoch());
         if until <= now || !in_same_reign {
-            return Standing::Frozen;
+            return LeaseState::Frozen;
         }
-        Standing::Trusted { until }
+        LeaseState::Trusted { until }
     }
 
     /// Whether it may ask for new runs.
     pub fn may_claim(&self, now: BootTime) -> bool {
         let Some(began_at) = self.beat_began_at else { return false };
-        let is_trusted = matches!(self.standing(now), Standing::Trusted { .. });
+        let is_trusted = matches!(self.lease_state(now), LeaseState::Trusted { .. });
         let is_recent = now < began_at + self.timings.claim_trust();
         is_trusted && is_recent && self.reign.is_some_and(|reign| reign.is_open())
     }
@@ -150,10 +150,10 @@ impl Owner {
             // A late word from before we died, or from a primary that has fallen.
             return Verdict::default();
         }
-        let was_trusted = match self.standing(answered_at) {
-            Standing::Trusted { .. } => true,
-            Standing::New => !self.inherits,
-            Standing::Frozen | Standing::Dead => !self.rules.hold(Rule::ThawAfterQuarantine),
+        let was_trusted = match self.lease_state(answered_at) {
+            LeaseState::Trusted { .. } => true,
+            LeaseState::New => !self.inherits,
+            LeaseState::Frozen | LeaseState::Dead => !self.rules.hold(Rule::ThawAfterQuarantine),
         };
         let began_at = if self.rules.hold(Rule::TrustFromRequest) { began_at } else { answered_at };
         let mut reign = self.reign.unwrap_or_else(|| Reign::new(*epoch, *is_open, answered_at));

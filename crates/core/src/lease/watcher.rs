@@ -30,13 +30,13 @@ pub struct Silent {
 pub struct Watcher {
     timings: Timings,
     me: SessionId,
-    seen: BTreeMap<SessionId, Seen>,
+    seen: BTreeMap<SessionId, LastBeat>,
     last_answer_at: Option<BootTime>,
     rules: Rules,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct LastBeat {
     beat: u64,
     epoch: Epoch,
     /// When the answer came that first showed it.
@@ -67,7 +67,7 @@ impl Watcher {
         self.seen = sessions
             .iter()
             .map(|it| {
-                let is_same = |seen: &&Seen| {
+                let is_same = |seen: &&LastBeat| {
                     (seen.beat, seen.epoch) == (it.beat, epoch) || !self.rules.hold(Rule::BeatRestartsWindow)
                 };
                 let unchanged = before.get(&it.session).filter(is_same);
@@ -75,7 +75,7 @@ impl Watcher {
                     || (answered_at, self.fenced_from(it.session, answered_at)),
                     |seen| (seen.since, seen.fenced_from),
                 );
-                (it.session, Seen { beat: it.beat, epoch, since, fenced_from })
+                (it.session, LastBeat { beat: it.beat, epoch, since, fenced_from })
             })
             .collect();
         self.last_answer_at = Some(answered_at);

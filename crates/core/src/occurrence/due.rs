@@ -22,7 +22,7 @@ pub enum Serves {
 
 /// What a job would start with now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Up {
+pub struct DueRun {
     /// When it was due.
     pub due_at: Timestamp,
     /// What makes it start.

@@ -2,7 +2,7 @@
 //!
 //! A job has one occurrence at a time to care about: the *pending* one, in
 //! [`JobState::next_run_at`]. A few things can happen to it, and each is a function here that takes the
-//! job's terms, its memory and the time, and returns a [`Step`]: the new memory, what ended, and what
+//! job's terms, its memory and the time, and returns a [`Transition`]: the new memory, what ended, and what
 //! goes on record.
 //!
 //! ```text
@@ -46,9 +46,9 @@ mod tests;
 
 use std::fmt;
 
-pub use ask::{Asked, ask};
+pub use ask::{ExtraAnswer, ask};
 pub use clock::set_right;
-pub use due::{Due, Serves, Up};
+pub use due::{Due, DueRun, Serves};
 pub use finish::{LOSSES_MAX, finish};
 pub use settle::{mend, replace, resume, settle};
 pub use start::{next_up, start, unstart};
@@ -63,18 +63,18 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// What one thing that happened leads to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct Transition {
     /// The memory from now on.
     pub state: JobState,
     /// Occurrences that a run, or the last of several, has ended.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<OccurrenceEnd>,
     /// Occurrences that got no run of their own.
     pub records: Vec<Record>,
 }
 
 /// An occurrence that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct OccurrenceEnd {
     /// When it was due.
     pub due_at: Timestamp,
     /// How its last run ended.
@@ -151,9 +151,9 @@ impl fmt::Display for RecordKind {
     }
 }
 
-impl Step {
-    fn unchanged(state: &JobState) -> Step {
-        Step { state: state.clone(), ended: Vec::new(), records: Vec::new() }
+impl Transition {
+    fn unchanged(state: &JobState) -> Transition {
+        Transition { state: state.clone(), ended: Vec::new(), records: Vec::new() }
     }
 
     fn record(&mut self, what: RecordKind, range: Option<RecordRange>) {
@@ -162,7 +162,7 @@ impl Step {
 
     /// One of the schedule's own occurrences is over.
     fn end_own(&mut self, due_at: Timestamp, outcome: Outcome) {
-        self.ended.push(Ended { due_at, outcome, asked: None });
+        self.ended.push(OccurrenceEnd { due_at, outcome, asked: None });
     }
 
     /// The pending occurrence had its last run, and ends as that did.

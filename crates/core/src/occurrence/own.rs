@@ -19,7 +19,7 @@ pub(super) struct Position {
 }
 
 /// A newer occurrence has come due while the pending one waited for a retry.
-pub(super) struct Overtaken {
+pub(super) struct NewerOccurrence {
     pub(super) by: Timestamp,
     /// What came due in between.
     pub(super) between: Option<RecordRange>,
@@ -55,7 +55,7 @@ impl Position {
     }
 
     /// The same once the pending one has been overtaken.
-    pub(super) fn overtaken(self, overtaken: &Overtaken) -> Position {
+    pub(super) fn overtaken(self, overtaken: &NewerOccurrence) -> Position {
         Position { pending: overtaken.by, attempt: 0, ..self }
     }
 
@@ -66,7 +66,7 @@ impl Position {
         terms: &Terms,
         rhythm: &Rhythm<'_>,
         now: Timestamp,
-    ) -> Option<Overtaken> {
+    ) -> Option<NewerOccurrence> {
         if self.attempt == 0 {
             return None;
         }
@@ -76,7 +76,7 @@ impl Position {
             MissedRuns::All => rhythm.nth_in(newer, 0)?,
             MissedRuns::Once | MissedRuns::Skip => rhythm.last_in(newer)?,
         };
-        Some(Overtaken { by, between: range_of(rhythm, TimeWindow::new(newer.start(), by)) })
+        Some(NewerOccurrence { by, between: range_of(rhythm, TimeWindow::new(newer.start(), by)) })
     }
 
     /// Decides which occurrence is served by a run that starts now and takes so long. The pending one must

@@ -197,10 +197,10 @@ struct Seat<'a> {
     load: JobLoad,
     /// The usual distance of its occurrences: the most frequent choose first.
     distance: Duration,
-    moved: Option<Moved>,
+    moved: Option<Destination>,
 }
 
-struct Moved {
+struct Destination {
     placement: Placement,
     load: JobLoad,
 }
@@ -256,7 +256,7 @@ impl<'a> Seat<'a> {
 
     /// Takes the job off the load and returns where it would be better off; if there is no such
     /// place, the load is as before.
-    fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
+    fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Destination> {
         let wishes = Wishes::of(self.job, self.work.length);
         let by_runs = load.by() == BalanceBy::Runs;
         let is_plain = by_runs && wishes.is_none();
@@ -311,7 +311,7 @@ impl<'a> Seat<'a> {
     }
 
     /// A quieter minute of the same slots, for a job that shares its minute with far too many.
-    fn take_better_minute(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
+    fn take_better_minute(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Destination> {
         let Schedule::Every { interval, .. } = &self.job.schedule else { return None };
         let crowd = minute_peak(load, self.next(), *interval);
         if crowd <= calm.minute {
@@ -334,7 +334,7 @@ impl<'a> Seat<'a> {
         load: &mut SlotLoad,
         found: Option<(Spot, Choices)>,
         now: Timestamp,
-    ) -> Option<Moved> {
+    ) -> Option<Destination> {
         if found.is_none() {
             load.add(self.final_load());
         }
@@ -372,11 +372,11 @@ impl<'a> Seat<'a> {
         Some((spot, choices.into()))
     }
 
-    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Choices) -> Moved {
+    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Choices) -> Destination {
         let placement = Placement { choices, ..Placement::at(spot.at, now) };
         let job = self.job;
         let load = JobLoad::of(&job.schedule, &placement, spot.at, job.bounds, &job.zone, self.work);
-        Moved { placement, load: load.unwrap_or_else(|| self.load.clone()) }
+        Destination { placement, load: load.unwrap_or_else(|| self.load.clone()) }
     }
 
     /// When a job last started or, if it never did, when it would have.

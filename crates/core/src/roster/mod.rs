@@ -34,7 +34,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use jobs::{EngineJobs, Jobs, Known};
+pub use jobs::{EngineJobs, JobRef, Jobs};
 pub use lists::Which;
 pub use tally::Counts;
 
@@ -43,10 +43,10 @@ use crate::condition;
 use crate::condition::{Condition, Reason};
 use crate::ids::{JobKey, Pool};
 use crate::job::Status;
-use crate::keyed::KeyNo;
+use crate::keyed_slab::KeyNo;
 use crate::time::{Duration, Timestamp};
-use judge::{Verdict, judge};
-use lists::{Entry, Lists};
+use judge::{Judgement, judge};
+use lists::{Lists, RosterEntry};
 use tally::Tally;
 
 /// A clock that steps back by no more than this is waited for.
@@ -185,7 +185,7 @@ impl Roster {
 
     /// How one job stands; none if it is not known.
     pub fn of(&self, key: &JobKey) -> Option<Standing> {
-        let Entry { status, reason, since, .. } = *self.lists.all().find(key)?;
+        let RosterEntry { status, reason, since, .. } = *self.lists.all().find(key)?;
         Some(Standing { status, reason, since })
     }
 
@@ -281,10 +281,10 @@ impl Roster {
     }
 
     /// What is kept of a verdict, which is counted from now on.
-    fn tallied(&mut self, known: &Known<'_>, verdict: &Verdict, since: Timestamp) -> Entry {
-        let Verdict { status, reason, next_at, .. } = *verdict;
+    fn tallied(&mut self, known: &JobRef<'_>, verdict: &Judgement, since: Timestamp) -> RosterEntry {
+        let Judgement { status, reason, next_at, .. } = *verdict;
         let pool = self.tally.add(&known.terms.place.pool, reason, status);
-        Entry { since, next_at, pool, status, reason }
+        RosterEntry { since, next_at, pool, status, reason }
     }
 }
 

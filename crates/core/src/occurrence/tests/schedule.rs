@@ -1,6 +1,6 @@
 //! The schedule's own occurrences, one at a time.
 
-use super::{Life, as_is, check, check_of};
+use super::{JobLife, as_is, check, check_of};
 use crate::job::sample::instant;
 use crate::job::{Job, Overlap};
 use crate::missed::MissedRuns;
@@ -187,7 +187,7 @@ fn where_all_are_owed_the_next_one_takes_the_place_of_a_failed_one() {
 fn the_newer_occurrence_inherits_failures_and_the_floor_only_if_that_holds_the_schedule() {
     #[track_caller]
     fn check(holds_schedule: bool, expected: &str) {
-        let mut life = Life::new("every 1h", "10:00");
+        let mut life = JobLife::new("every 1h", "10:00");
         life.job.retry.holds_schedule = holds_schedule;
         life.tell("start 10:00, failed 10:01, start 10:06, failed 10:50, wait 11:00");
         assert_eq!((life.state.failure_count, life.state.attempt), (2, 0));
@@ -214,7 +214,7 @@ fn a_run_that_takes_its_node_down_is_stopped_after_three_losses() {
         "start 10:00, lost 10:01, start 10:02, lost 10:03, start 10:04, lost 10:05",
         "run 10:00 #1 scheduler, run 10:00 #2 retry, run 10:00 #3 retry, 10:00 lost; next 11:00",
     );
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.tell("start 10:00, lost 10:01");
     assert_eq!((life.state.losses, life.state.failure_count), (1, 0), "a loss says nothing about the job");
 }
@@ -297,7 +297,7 @@ fn the_other_kinds_of_schedule() {
 
 #[test]
 fn when_the_clock_has_gone_back_no_occurrence_is_served_twice_and_the_job_goes_on() {
-    let mut life = Life::new("fresh 4h cooldown 1h", "10:00");
+    let mut life = JobLife::new("fresh 4h cooldown 1h", "10:00");
     life.tell("start 10:00, good 08:10");
     assert_eq!(
         life.state.next_run_at,

@@ -16,7 +16,7 @@ use crate::unsatisfiable::NodeFit;
 
 /// Something that happens to a fleet.
 #[derive(Clone, Debug)]
-enum Happening {
+enum FleetEvent {
     /// A job is written, by its number.
     Put(usize, Box<Facts>),
     Remove(usize),
@@ -99,57 +99,57 @@ prop_compose! {
     }
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn happening() -> impl Strategy<Value = FleetEvent> {
     prop_oneof![
-        5 => (0_usize..8, facts()).prop_map(|(n, facts)| Happening::Put(n, Box::new(facts))),
-        1 => (0_usize..8).prop_map(Happening::Remove),
-        3 => (0_i64..900_000).prop_map(Happening::Pass),
-        1 => (0_i64..9_000_000).prop_map(Happening::Pass),
-        1 => (-20_000_i64..0).prop_map(Happening::Pass),
-        1 => (-5_000_000_i64..0).prop_map(Happening::Pass),
+        5 => (0_usize..8, facts()).prop_map(|(n, facts)| FleetEvent::Put(n, Box::new(facts))),
+        1 => (0_usize..8).prop_map(FleetEvent::Remove),
+        3 => (0_i64..900_000).prop_map(FleetEvent::Pass),
+        1 => (0_i64..9_000_000).prop_map(FleetEvent::Pass),
+        1 => (-20_000_i64..0).prop_map(FleetEvent::Pass),
+        1 => (-5_000_000_i64..0).prop_map(FleetEvent::Pass),
         1 => (any::<bool>(), prop::option::of(0_i64..60), 1_usize..5)
-            .prop_map(|(no_node, median_mins, step)| Happening::World { no_node, median_mins, step }),
-        1 => Just(Happening::ReadAgain),
+            .prop_map(|(no_node, median_mins, step)| FleetEvent::World { no_node, median_mins, step }),
+        1 => Just(FleetEvent::ReadAgain),
     ]
 }
 
 /// A fleet, its roster, and what somebody believes who only hears of turns.
-struct Told {
+struct Listener {
     jobs: Plain,
     roster: Roster,
     clock: Timestamp,
     believed: BTreeMap<JobKey, Reason>,
 }
 
-impl Told {
-    fn new() -> Told {
+impl Listener {
+    fn new() -> Listener {
         let clock = instant("10:30");
-        Told { jobs: Plain::default(), roster: Roster::new(clock), clock, believed: BTreeMap::new() }
+        Listener { jobs: Plain::default(), roster: Roster::new(clock), clock, believed: BTreeMap::new() }
     }
 
-    fn live(&mut self, happening: &Happening) -> Vec<Turned> {
+    fn live(&mut self, happening: &FleetEvent) -> Vec<Turned> {
         let key_of = |n: usize| -> JobKey { format!("job{n}").parse().unwrap() };
         match happening {
-            Happening::Put(n, facts) => {
+            FleetEvent::Put(n, facts) => {
                 self.jobs.rows.insert(key_of(*n), facts.row());
                 self.roster.apply(self.clock, &self.jobs, [&key_of(*n)])
             }
-            Happening::Remove(n) => {
+            FleetEvent::Remove(n) => {
                 self.jobs.rows.remove(&key_of(*n));
                 self.roster.apply(self.clock, &self.jobs, [&key_of(*n)])
             }
-            Happening::Pass(millis) => {
+            FleetEvent::Pass(millis) => {
                 self.clock = self.clock + Duration::from_millis(*millis);
                 self.roster.advance(self.clock, &self.jobs)
             }
-            Happening::World { no_node, median_mins, step } => {
+            FleetEvent::World { no_node, median_mins, step } => {
                 self.jobs.outlook.fit = if *no_node { NodeFit::NoPool } else { NodeFit::Fits };
                 self.jobs.outlook.pool_median = median_mins.map(Duration::from_mins);
                 // Twice round, wherever it was.
                 let n_steps = 2 * self.jobs.rows.len() / step + 2;
                 (0..n_steps).flat_map(|_| self.roster.refresh(self.clock, &self.jobs, *step)).collect()
             }
-            Happening::ReadAgain => self.roster.reassess(self.clock, &self.jobs),
+            FleetEvent::ReadAgain => self.roster.reassess(self.clock, &self.jobs),
         }
     }
 
@@ -274,7 +274,7 @@ proptest! {
     fn a_roster_is_what_judging_everybody_afresh_gives(
         happenings in prop::collection::vec(happening(), 1..30),
     ) {
-        let mut told = Told::new();
+        let mut told = Listener::new();
         for happening in &happenings {
             let turned = told.live(happening);
             told.check();

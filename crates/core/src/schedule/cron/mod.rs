@@ -35,7 +35,7 @@ mod hashed;
 mod local;
 mod parse;
 mod plan;
-mod scrap;
+mod text_span;
 mod text;
 mod times;
 mod walk;

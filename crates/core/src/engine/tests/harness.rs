@@ -17,7 +17,7 @@ use crate::store::{
 use crate::time::{BootTime, Duration, Timestamp};
 
 /// One engine and what it is told.
-pub(super) struct Desk {
+pub(super) struct Harness {
     pub(super) engine: Engine,
     pub(super) rows: BTreeMap<JobKey, JobRow>,
     pub(super) runs: BTreeMap<RunId, RunRow>,
@@ -34,11 +34,11 @@ pub(super) struct Desk {
 
 pub(super) const ME: SessionId = SessionId(1);
 
-impl Desk {
+impl Harness {
     /// An engine at 10:00 that has joined and read these jobs: `key: schedule taking length, first due at`.
-    pub(super) fn with(settings: Settings, jobs: &[Job], first_due: &str) -> Desk {
+    pub(super) fn with(settings: Settings, jobs: &[Job], first_due: &str) -> Harness {
         let rows = jobs.iter().map(|job| (job.key.clone(), row(job, first_due))).collect();
-        let mut desk = Desk {
+        let mut harness = Harness {
             engine: Engine::new(settings),
             rows,
             runs: BTreeMap::new(),
@@ -50,9 +50,9 @@ impl Desk {
             is_open: true,
             is_draining: false,
         };
-        assert_eq!(desk.tell(Event::Woke), "join");
-        desk.join(Vec::new());
-        desk
+        assert_eq!(harness.tell(Event::Woke), "join");
+        harness.join(Vec::new());
+        harness
     }
 
     pub(super) fn join(&mut self, adopted: Vec<RunRow>) -> String {

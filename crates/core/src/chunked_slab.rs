@@ -5,18 +5,18 @@ const CHUNK: usize = 1_024;
 
 /// Things by their numbers. The number of one that is taken out is given to another.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbered<T> {
+pub(crate) struct ChunkedSlab<T> {
     chunks: Vec<Vec<Option<T>>>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Numbered<T> {
-    fn default() -> Numbered<T> {
-        Numbered { chunks: Vec::new(), free: Vec::new() }
+impl<T> Default for ChunkedSlab<T> {
+    fn default() -> ChunkedSlab<T> {
+        ChunkedSlab { chunks: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T> Numbered<T> {
+impl<T> ChunkedSlab<T> {
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         let (chunk_idx, within) = place_of(number);
         self.chunks.get(chunk_idx)?.get(within)?.as_ref()
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug)]
-    enum Act {
+    enum SlabOp {
         /// So many.
         Add(usize),
         /// The one with this number, or the next that is there.
@@ -85,12 +85,12 @@ mod tests {
         Change(u32),
     }
 
-    fn act() -> impl Strategy<Value = Act> {
+    fn act() -> impl Strategy<Value = SlabOp> {
         let number = || 0..3 * CHUNK as u32;
         prop_oneof![
-            2 => (1..CHUNK).prop_map(Act::Add),
-            5 => number().prop_map(Act::Remove),
-            3 => number().prop_map(Act::Change),
+            2 => (1..CHUNK).prop_map(SlabOp::Add),
+            5 => number().prop_map(SlabOp::Remove),
+            3 => number().prop_map(SlabOp::Change),
         ]
     }
 
@@ -99,24 +99,24 @@ mod tests {
         fn each_has_a_number_of_its_own_for_as_long_as_it_is_there(
             acts in proptest::collection::vec(act(), 1..40),
         ) {
-            let mut numbered = Numbered::default();
+            let mut numbered = ChunkedSlab::default();
             let mut model: BTreeMap<u32, usize> = BTreeMap::new();
             let mut most = 0;
             for (no, act) in acts.into_iter().enumerate() {
                 match act {
-                    Act::Add(n) => {
+                    SlabOp::Add(n) => {
                         for _ in 0..n {
                             let number = numbered.add(no);
                             prop_assert_eq!(model.insert(number, no), None, "it was somebody's");
                         }
                         most = most.max(model.len());
                     }
-                    Act::Remove(from) => {
+                    SlabOp::Remove(from) => {
                         let number = model.range(from..).next().map_or(from, |(number, _)| *number);
                         prop_assert_eq!(numbered.remove(number), model.remove(&number));
                         prop_assert_eq!(numbered.remove(number), None, "twice");
                     }
-                    Act::Change(number) => {
+                    SlabOp::Change(number) => {
                         let [kept, expected] = [numbered.get_mut(number), model.get_mut(&number)];
                         prop_assert_eq!(&kept, &expected);
                         for thing in [kept, expected].into_iter().flatten() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ends::Ends;
 use super::pool::Hold;
-use super::view::{JobIdx, Told};
+use super::view::{JobIdx, JobUpdate};
 use crate::ids::{Fence, JobKey, RunId};
 use crate::job::{RunEnd, Terms};
 use crate::lease::HeldRun;
@@ -16,7 +16,7 @@ use crate::time::{BootTime, Duration, Timestamp};
 
 /// A run that this node holds.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct LocalRun {
     /// The number that its job had; to be believed only with the key.
     pub(crate) idx: JobIdx,
     pub(crate) key: JobKey,
@@ -72,8 +72,8 @@ pub(crate) enum Alarm {
 
 /// All runs that this node holds, and what will be due about them.
 #[derive(Debug, Default)]
-pub(crate) struct HeldRuns {
-    pub(crate) by_id: BTreeMap<RunId, Held>,
+pub(crate) struct LocalRuns {
+    pub(crate) by_id: BTreeMap<RunId, LocalRun>,
     /// By the clock that occurrences go by.
     by_time: BTreeSet<(Timestamp, RunId, Alarm)>,
     /// By how much this session has executed: frozen time does not count.
@@ -88,9 +88,9 @@ enum AlarmAt {
     Work(Duration, Alarm),
 }
 
-impl HeldRuns {
+impl LocalRuns {
     /// A removed job is nowhere in the view, and what runs of it here must still keep to its terms.
-    pub(crate) fn learn_terms(&mut self, removed: Told<'_>) {
+    pub(crate) fn learn_terms(&mut self, removed: JobUpdate<'_>) {
         if removed.n_open == 0 {
             return;
         }
@@ -113,7 +113,7 @@ impl HeldRuns {
 
     /// What was taken over and does not hold any units yet, though it may execute.
     pub(crate) fn unplaced(&self) -> impl Iterator<Item = RunId> {
-        let is_unplaced = |held: &Held| held.hold.is_none() && held.phase != Phase::Over;
+        let is_unplaced = |held: &LocalRun| held.hold.is_none() && held.phase != Phase::Over;
         self.by_id.iter().filter(move |(_, held)| is_unplaced(held)).map(|(run, _)| *run)
     }
 
