@@ -98,7 +98,7 @@ pub enum FaultKind {
     /// The database's clock is.
     DatabaseClockStep(Duration),
     /// Nobody reaches the database.
-    DatabaseAway(Away),
+    DatabaseAway(Outage),
     /// A new primary; away while it lasts.
     Failover {
         /// So much of what was last committed is lost.
@@ -135,7 +135,7 @@ pub enum CutWay {
 
 /// How a database that is away behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Away {
+pub enum Outage {
     /// It says so at once.
     Refuses,
     /// It says nothing; some of what is asked is done when it comes back.
@@ -256,7 +256,7 @@ fn draw(
                 FaultKind::DatabaseClockStep(millis(sign * dice.spread(50, 60_000)))
             }
         }
-        DATABASE_AWAY => FaultKind::DatabaseAway(*dice.pick(&[Away::Refuses, Away::Hangs])),
+        DATABASE_AWAY => FaultKind::DatabaseAway(*dice.pick(&[Outage::Refuses, Outage::Hangs])),
         FAILOVER => {
             lasts = millis(dice.spread(20, window));
             FaultKind::Failover { loses: millis(dice.between(0, 5_000)) }

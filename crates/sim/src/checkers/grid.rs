@@ -142,7 +142,7 @@ fn minutes_of(expression: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{cron, every, fresh, instant};
+    use crate::checkers::fact_builder::{cron, every, fresh, instant};
 
     #[track_caller]
     fn check(job: &Job, anchor: i64, from: i64, to: i64, expected: &[i64]) {

@@ -8,7 +8,7 @@
 //! Checkers are of two kinds. Those about processes believe only what executed. Those about the store
 //! believe only what survived: a failover takes commits back, and then they never were (`history.rs`).
 
-mod book;
+mod projection;
 mod clock;
 mod conservation;
 mod ends_once;
@@ -23,15 +23,15 @@ mod one_copy;
 mod premises;
 mod rhythm;
 mod segments;
-mod shelves;
+mod store_rows;
 mod starvation;
 mod timely;
 mod unbroken;
 mod windows;
 #[cfg(test)]
-mod shelf;
+mod fake_store;
 #[cfg(test)]
-mod tale;
+mod fact_builder;
 
 use evenbeat_core::store::Views;
 use evenbeat_core::time::Timestamp;
@@ -44,10 +44,10 @@ pub use limits::Limits;
 pub use liveness::Liveness;
 pub use one_copy::OneCopy;
 pub use premises::Premises;
-pub use rhythm::KeptRhythm;
+pub use rhythm::RhythmKeeping;
 pub use starvation::Starvation;
-pub use timely::Timely;
-pub use unbroken::Unbroken;
+pub use timely::Timeliness;
+pub use unbroken::Integrity;
 pub use windows::Windows;
 
 use crate::fact::{Fact, RealTime};
@@ -94,11 +94,11 @@ pub fn all(premises: &Premises) -> Vec<Box<dyn Checker>> {
         Box::new(FencesGrow::new()),
         Box::new(EndsOnce::new()),
         Box::new(Conservation::new()),
-        Box::new(Timely::new(premises)),
+        Box::new(Timeliness::new(premises)),
         Box::new(Limits::new(premises)),
-        Box::new(KeptRhythm::new()),
+        Box::new(RhythmKeeping::new()),
         Box::new(Windows::new(premises)),
-        Box::new(Unbroken::new(premises)),
+        Box::new(Integrity::new(premises)),
         Box::new(Starvation::new(premises)),
         Box::new(Liveness::new(premises)),
     ]

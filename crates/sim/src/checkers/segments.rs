@@ -7,7 +7,7 @@ use evenbeat_core::schedule::{Bounds, Placement, Schedule};
 use evenbeat_core::time::{Duration, Timestamp};
 
 use super::grid::Grid;
-use super::history::Follows;
+use super::history::FactState;
 use super::premises::most_at_once;
 use crate::fact::{Fact, What};
 
@@ -79,7 +79,7 @@ impl Segments {
     }
 }
 
-impl Follows for Segments {
+impl FactState for Segments {
     fn wants(what: &What) -> bool {
         matches!(what, What::Put { .. } | What::Removed { .. })
     }

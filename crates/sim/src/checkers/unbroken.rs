@@ -17,17 +17,17 @@ const READINGS_MAX: usize = 200;
 
 /// Watches over the watchers.
 #[derive(Debug)]
-pub struct Unbroken {
+pub struct Integrity {
     findings: Findings,
     timings: TimingsSpec,
     readings: BTreeMap<NodeName, VecDeque<RealTime>>,
     last_sign: BTreeMap<SessionId, RealTime>,
 }
 
-impl Unbroken {
+impl Integrity {
     /// Nobody has looked yet.
-    pub fn new(premises: &Premises) -> Unbroken {
-        Unbroken {
+    pub fn new(premises: &Premises) -> Integrity {
+        Integrity {
             findings: Findings::of("unbroken"),
             timings: premises.timings.spec(),
             readings: BTreeMap::new(),
@@ -67,7 +67,7 @@ impl Unbroken {
     }
 }
 
-impl Checker for Unbroken {
+impl Checker for Integrity {
     fn name(&self) -> &'static str {
         self.findings.property()
     }
@@ -101,24 +101,24 @@ impl Checker for Unbroken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{Tale, premises};
+    use crate::checkers::fact_builder::{FactBuilder, premises};
 
     /// Node `n2` reads every second from one instant to another.
-    fn watched(mut tale: Tale, from: i64, to: i64) -> Tale {
+    fn watched(mut fact_builder: FactBuilder, from: i64, to: i64) -> FactBuilder {
         for second in from..=to {
-            tale = tale.at(second * 1_000).watched("n2");
+            fact_builder = fact_builder.at(second * 1_000).watched("n2");
         }
-        tale
+        fact_builder
     }
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(Unbroken::new(&premises()), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(Integrity::new(&premises()), expected);
     }
 
     #[test]
     fn who_looked_all_the_time_may_fence() {
-        let told = || Tale::new().joined(1, "n1").joined(2, "n2");
+        let told = || FactBuilder::new().joined(1, "n1").joined(2, "n2");
         check(watched(told(), 1, 13).fenced(1, "n2"), &[]);
         // The window is 12 s; readings may lie 2.525 s and two attempts of 0.8 s apart.
         check(watched(told(), 1, 9).fenced(1, "n2"), &[]);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn who_was_cut_off_may_not() {
-        let told = || watched(Tale::new().joined(1, "n1").joined(2, "n2"), 1, 5);
+        let told = || watched(FactBuilder::new().joined(1, "n1").joined(2, "n2"), 1, 5);
         check(watched(told(), 9, 10).fenced(1, "n2"), &[]);
         check(watched(told(), 10, 13).fenced(1, "n2"), &["without a break for 3s at last"]);
         check(watched(told(), 10, 18).fenced(1, "n2"), &[]);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn another_primary_is_watched_anew() {
-        let told = || watched(Tale::new().joined(1, "n1"), 1, 13).at(13_500).failed_over(13_000, 2);
+        let told = || watched(FactBuilder::new().joined(1, "n1"), 1, 13).at(13_500).failed_over(13_000, 2);
         check(watched(told(), 14, 20).fenced(1, "n2"), &["without a break for 6s"]);
         check(watched(told(), 14, 26).fenced(1, "n2"), &[]);
     }

@@ -8,7 +8,7 @@ use evenbeat_core::store::{
 };
 use evenbeat_core::time::Timestamp;
 
-use super::Held;
+use super::TestStore;
 use super::story::PLANS;
 
 const MANY: usize = 1_000_000;
@@ -59,7 +59,7 @@ impl Asker {
     }
 
     /// Asks, and tells the answer as text.
-    pub(super) fn ask<S: Held>(&mut self, held: &mut S, request: &Request) -> String {
+    pub(super) fn ask<S: TestStore>(&mut self, held: &mut S, request: &Request) -> String {
         let asked: Result<String, _> = match request {
             Request::Clock(now) => {
                 held.set_now(*now);

@@ -6,8 +6,8 @@ mod sweep;
 
 use std::collections::BTreeSet;
 
-pub use mutants::{Mutant, Noticed, Taken};
-pub use sweep::{How, Sweep, sweep};
+pub use mutants::{Detection, Mutant, Removal};
+pub use sweep::{Sweep, SweepOptions, sweep};
 
 use crate::checkers::{self, Checker, Premises, Violation, WorldEnd};
 use crate::fact::Fact;

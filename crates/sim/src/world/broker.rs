@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use evenbeat_core::store::{OutboxRow, StoreDown};
 
-use super::database::{Answer, Request};
+use super::database::{Answer, StoreRequest};
 use super::rim::Asked;
 use super::worker::ForWorker;
 use super::{AtNode, ForScheduler, Happening, World};
@@ -63,7 +63,7 @@ impl World {
         let scheduler = self.scheduler(node);
         if scheduler.session.is_some() && !scheduler.is_publishing {
             scheduler.is_publishing = true;
-            self.ask(node, Request::Outbox, Asked::Outbox);
+            self.ask(node, StoreRequest::Outbox, Asked::Outbox);
         }
     }
 
@@ -84,7 +84,7 @@ impl World {
                 confirmed.push(under);
             }
         }
-        self.ask(node, Request::Published(confirmed), Asked::Published);
+        self.ask(node, StoreRequest::Published(confirmed), Asked::Published);
     }
 
     /// The broker takes a message.

@@ -40,11 +40,11 @@ pub use weakness::WorldWeakness;
 
 use self::broker::Broker;
 use self::database::Database;
-use self::network::Letter;
-use self::node::{Node, Report as FromShim};
+use self::network::Packet;
+use self::node::{Node, ShimReport};
 use self::operators::Edit;
 use self::queue::Queue;
-use self::shim::Word;
+use self::shim::ShimMessage;
 use self::worker::{ForWorker, Worker};
 use crate::dice::Dice;
 use crate::fact::{RealTime, What};
@@ -109,7 +109,7 @@ pub struct World {
     /// The faults that wait for a start.
     aiming: Vec<usize>,
     /// Letters that a database that hangs may still read.
-    stuck: Vec<Letter>,
+    stuck: Vec<Packet>,
     faults_hit: BTreeSet<&'static str>,
     is_healed: bool,
 }
@@ -119,7 +119,7 @@ pub struct World {
 #[derive(Debug)]
 enum Happening {
     /// A request reaches the database.
-    Arrives(Box<Letter>),
+    Arrives(Box<Packet>),
     /// Something that waits for one node.
     At(usize, AtNode),
     /// Something that waits for one worker, in that life.
@@ -167,7 +167,7 @@ enum ForScheduler {
     /// After a pause it tries again to begin a session.
     JoinAgain,
     /// A shim says something.
-    Hears(RunId, FromShim),
+    Hears(RunId, ShimReport),
     /// It looks for start messages; whether it will do so again.
     Publish(bool),
     /// It shall drain, or no longer.
@@ -182,7 +182,7 @@ enum ForShim {
     /// It is about to begin its process.
     Begin,
     /// Its scheduler says something.
-    Word(Word),
+    ShimMessage(ShimMessage),
     /// The end of its lease, as it was set.
     Deadline(RealTime),
     /// A freeze takes effect, if it is still that one.

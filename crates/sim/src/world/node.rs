@@ -9,7 +9,7 @@ use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{BootTime, Duration};
 
 use super::clock::NodeClock;
-use super::rim::Call;
+use super::rim::StoreCall;
 use super::shim::Shim;
 use super::{AtNode, ForScheduler, ForShim, Happening, Options, World, WorldWeakness};
 use crate::fact::{RealTime, What};
@@ -45,7 +45,7 @@ pub(super) struct Scheduler {
     /// Whether it asks for start messages, or tells that they are with the broker.
     pub(super) is_publishing: bool,
     /// Questions that are not answered yet.
-    pub(super) calls: BTreeMap<u64, Call>,
+    pub(super) calls: BTreeMap<u64, StoreCall>,
     /// When the engine wants to be woken.
     pub(super) wake_at: Option<BootTime>,
     /// When it will be looked at whether it is as late as that.
@@ -54,7 +54,7 @@ pub(super) struct Scheduler {
 
 /// What a shim says to its scheduler.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Report {
+pub(super) enum ShimReport {
     Started {
         at: BootTime,
     },

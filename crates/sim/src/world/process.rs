@@ -4,7 +4,7 @@ use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::{BootTime, Duration};
 
-use super::node::Report;
+use super::node::ShimReport;
 use super::shim::State;
 use super::{ForShim, World, WorldWeakness};
 use crate::fact::{RealTime, What};
@@ -174,8 +174,8 @@ impl Process {
     }
 
     /// What its shim says of it at the end.
-    fn last_word(&self, now: BootTime) -> Report {
-        Report::Ended {
+    fn last_word(&self, now: BootTime) -> ShimReport {
+        ShimReport::Ended {
             began_at: self.began_at,
             ended_at: now,
             outcome: self.outcome,

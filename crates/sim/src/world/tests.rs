@@ -12,10 +12,10 @@ use evenbeat_core::schedule::Schedule;
 use evenbeat_core::store::Views;
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
-use super::shim::Word;
+use super::shim::ShimMessage;
 use super::*;
 use crate::fact::Fact;
-use crate::faults::{Away, CutWay, Fault, FaultKind};
+use crate::faults::{CutWay, Fault, FaultKind, Outage};
 use crate::setup::{JobSetup, NodeSetup, WorkerSetup};
 
 const RUN: RunId = RunId(7);
@@ -125,7 +125,7 @@ fn fault(at_s: i64, lasts_s: i64, kind: FaultKind) -> Fault {
 
 /// Nobody reaches the database: no session, no beat, no extension but those of the test.
 fn without_database() -> Fault {
-    fault(0, 599, FaultKind::DatabaseAway(Away::Refuses))
+    fault(0, 599, FaultKind::DatabaseAway(Outage::Refuses))
 }
 
 /// A job whose runs all take this long.
@@ -216,10 +216,10 @@ fn a_shim_halts_at_its_deadline_and_goes_on_after_an_extension() {
     check_story(&world.until(20_000), &[("halts", 15_000, 15_800)]);
     // What is over already is no extension.
     let past = world.lease_in(-1);
-    world.say(0, RUN, Word::Extend(past));
+    world.say(0, RUN, ShimMessage::Extend(past));
     check_story(&world.until(25_000), &[]);
     let later = world.lease_in(5_000);
-    world.say(0, RUN, Word::Extend(later));
+    world.say(0, RUN, ShimMessage::Extend(later));
     check_story(&world.until(29_999), &[("goes on", 25_000, 25_100)]);
     check_story(&world.until(40_000), &[("halts", 30_000, 30_900)]);
 }
@@ -231,7 +231,7 @@ fn a_shim_that_was_extended_in_time_never_halts() {
     world.start_by_hand(5_000);
     for _ in 0..8 {
         let later = world.lease_in(6_000);
-        world.say(0, RUN, Word::Extend(later));
+        world.say(0, RUN, ShimMessage::Extend(later));
         world.until(world.now().0 + 4_000);
     }
     let shim = &world.nodes[0].shims[&RUN];
@@ -258,9 +258,9 @@ fn a_revoked_run_is_gone_in_time_and_no_extension_helps() {
     world.until(10_000);
     world.start_by_hand(200_000);
     check_story(&world.until(20_000), &[("begins", 10_000, 10_050)]);
-    world.say(0, RUN, Word::Revoke);
+    world.say(0, RUN, ShimMessage::Revoke);
     let later = world.lease_in(100_000);
-    world.say(0, RUN, Word::Extend(later));
+    world.say(0, RUN, ShimMessage::Extend(later));
     let facts = world.until(30_000);
     let last = story(&facts).last().copied();
     assert!(last.is_some_and(|(what, at)| what == "is gone" && at <= 22_200), "{:?}", story(&facts));
@@ -272,7 +272,7 @@ fn a_run_that_is_asked_to_stop_ends_with_the_outcome_it_was_given() {
     world.until(10_000);
     world.start_by_hand(200_000);
     world.until(20_000);
-    world.say(0, RUN, Word::Stop(Outcome::TimedOut));
+    world.say(0, RUN, ShimMessage::Stop(Outcome::TimedOut));
     check_story(&world.until(30_000), &[("is gone", 20_000, 22_200)]);
     let report = world.nodes[0].shims[&RUN].report();
     assert!(matches!(report, Some(FromShim::Ended { outcome: Outcome::TimedOut, .. })), "{report:?}");

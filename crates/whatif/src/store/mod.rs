@@ -27,9 +27,9 @@ pub(crate) const EPOCH: Epoch = Epoch(1);
 
 /// What simulations run on. In tests it compares each answer with the reference store's.
 #[cfg(not(test))]
-pub(crate) type Store = MemoryStore;
+pub(crate) use self::MemoryStore as KernelStore;
 #[cfg(test)]
-pub(crate) type Store = compared::ComparedStore;
+pub(crate) use self::compared::ComparedStore as KernelStore;
 
 pub(crate) struct MemoryStore {
     now: Timestamp,
