@@ -123,11 +123,6 @@ impl LeaseOwner {
         is_trusted && is_recent && self.reign.is_some_and(|reign| reign.is_open())
     }
 
-    /// When the next beat should be begun.
-    pub fn next_beat_at(&self, now: BootTime) -> BootTime {
-        self.beat_began_at.map_or(now, |began_at| began_at + self.timings.heartbeat())
-    }
-
     /// What it knows of the current epoch.
     pub fn reign(&self) -> Option<&Reign> {
         self.reign.as_ref()

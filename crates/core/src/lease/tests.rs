@@ -28,7 +28,6 @@ fn trust_counts_from_the_beginning_of_the_beat() {
     let owner = owner_after_beat(100.0, 102.9);
     assert_eq!(owner.lease_state(at(119.999)), LeaseState::Trusted { until: at(120.0) });
     assert_eq!(owner.lease_state(at(120.0)), LeaseState::Frozen);
-    assert_eq!(owner.next_beat_at(at(103.0)), at(105.0));
 }
 
 #[test]

@@ -66,17 +66,6 @@ pub struct Kept {
     pub reason: KeptReason,
 }
 
-impl RebalancePlan {
-    /// Sets a job down as the plan says. Its pending occurrence moves; none is lost, none doubled.
-    pub fn apply_to(&self, job: &Job, state: &mut JobState) {
-        if let Ok(idx) = self.moves.binary_search_by(|it| it.key.cmp(&job.key))
-            && let Some(it) = self.moves.get(idx)
-        {
-            state.place(job, it.placement.clone());
-        }
-    }
-}
-
 /// The plan for a fleet as it is now: the same for the same fleet.
 pub fn plan_rebalance(balance: Balance, now: Timestamp, jobs: &[(&Job, &JobState)]) -> RebalancePlan {
     let mut kept = Vec::new();

@@ -173,14 +173,6 @@ impl Setup {
         setup
     }
 
-    /// The same without anything that goes wrong.
-    #[must_use]
-    pub fn without_faults(self) -> Setup {
-        let nodes = self.nodes.into_iter().map(|it| NodeSetup { drift_ppm: 0, ..it }).collect();
-        let workers = self.workers.into_iter().map(|it| WorkerSetup { drift_ppm: 0, ..it }).collect();
-        Setup { faults: Vec::new(), nodes, workers, ..self }
-    }
-
     /// The classes of faults that are planned.
     pub fn fault_names(&self) -> BTreeSet<&'static str> {
         self.faults.iter().map(|it| it.kind.name()).collect()
