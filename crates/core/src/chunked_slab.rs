@@ -1,9 +1,9 @@
-//! Things that are known by a number: found at once, and ordered elsewhere by four bytes each.
+//! A slab in chunks: values are found by a number of four bytes, and never move when the slab grows.
 
-/// So many lie side by side: large enough to find quickly, small enough not to waste memory when there are more.
+/// Values per chunk: large enough to find them quickly, small enough not to waste memory in the last chunk.
 const CHUNK: usize = 1_024;
 
-/// Things by their numbers. The number of one that is taken out is given to another.
+/// Values by number. The number of a removed value is used again.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkedSlab<T> {
     chunks: Vec<Vec<Option<T>>>,
@@ -45,7 +45,7 @@ impl<T> ChunkedSlab<T> {
             chunk.push(Some(thing));
             chunk.len() - 1
         });
-        // A node that holds four thousand million jobs has other troubles.
+        // There are never four thousand million jobs.
         u32::try_from(n_full * CHUNK + within).unwrap_or(u32::MAX)
     }
 
@@ -78,7 +78,6 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum SlabOp {
-        /// So many.
         Add(usize),
         /// The one with this number, or the next that is there.
         Remove(u32),

@@ -12,7 +12,7 @@ pub const WEIGHT_OF_LAST: f64 = 0.37;
 /// run or one that found nothing to do must not move every deadline of the job.
 const OUTLIER_FACTOR: f64 = 5.0;
 
-/// What is known about the length of a job's runs. There is none before the first good run.
+/// What is known about the length of a job's runs. It begins with the first good run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     mean_ms: f64,

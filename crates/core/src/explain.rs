@@ -1,6 +1,6 @@
 //! Why a job runs or does not (B15), from the very code that decides.
 //!
-//! What keeps a job waiting by itself (its schedule, a floor, a blackout, a pause) is asked of
+//! What keeps a job itself waiting (its schedule, a floor, a blackout, a pause) comes from
 //! [`condition::waits`]. What keeps it waiting among others is read off the plan that the next dispatch
 //! would carry out: `Engine::plan` changes nothing, so asking costs nothing but the time to think.
 
@@ -18,10 +18,10 @@ use crate::time::Timestamp;
 use crate::unsatisfiable::{Unsatisfiable, units};
 use crate::urgency::Outlook;
 
-/// So many jobs that go before are named.
+/// How many of the jobs that go before are named.
 const NAMED_MAX: usize = 5;
 
-/// So many jobs that go before are counted.
+/// How many of the jobs that go before are counted.
 const COUNTED_MAX: usize = 1_000;
 
 /// Why a job runs or does not.
@@ -55,7 +55,7 @@ pub struct Before {
 pub enum Binding {
     /// It starts now.
     StartsNow,
-    /// The store has been asked for it, and has not answered yet.
+    /// It has been claimed, and the store has not answered yet.
     Asked,
     /// As many of its runs are open as may be.
     Running,
@@ -71,15 +71,9 @@ pub enum Binding {
     /// No node can take it; why, if that is not just for the moment.
     NoNode(Option<Unsatisfiable>),
     /// Every node that could take it is draining.
-    Draining {
-        /// Which.
-        nodes: Vec<NodeName>,
-    },
+    Draining { nodes: Vec<NodeName> },
     /// Only other nodes may take it.
-    Elsewhere {
-        /// Which.
-        nodes: Vec<NodeName>,
-    },
+    Elsewhere { nodes: Vec<NodeName> },
     /// Another node may take it first, for a moment.
     LeftTo {
         /// Which; none if it has just gone.
@@ -89,7 +83,6 @@ pub enum Binding {
     },
     /// A limit that spans nodes has no room.
     Limited {
-        /// Which.
         by: CounterKey,
         /// When it is asked again, if that is known.
         until: Option<Timestamp>,
@@ -246,7 +239,7 @@ impl Engine {
         self.in_line(idx, entry, plan)
     }
 
-    /// The node of a run that has fallen silent, and whose run nobody has released yet.
+    /// The silent node whose run of this job has not been released yet.
     fn lost_owner(&self, now: Now, state: &JobState) -> Option<NodeName> {
         let (session, owner) = (self.life.session()?, state.owner.as_ref()?);
         // A session that has joined since we last looked is not known yet.
@@ -394,7 +387,7 @@ impl Engine {
     }
 }
 
-/// The sentence for people. Instants are not part of it: whoever shows them does so in the reader's own zone.
+/// The sentence for people. It has no instants: they are shown separately, in the reader's own zone.
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,4 @@
-//! What is known of each job of a fleet, by its key: of a million of them much of what is kept in memory, so they lie side
-//! by side.
+//! A map from job keys that stays compact with a million jobs: values lie in a slab, an index keeps them in key order.
 
 use std::cmp::Ordering;
 

@@ -86,7 +86,7 @@ impl Rank {
     }
 
     /// No run whose deadline can still be met by a start now comes before this rank, but for those that
-    /// someone asked for.
+    /// a person requested.
     pub fn first_savable(now: Timestamp) -> Rank {
         Rank { class: Class::Live, should_start_by: now, due_at: Timestamp::MIN, n_nodes: 0, rotation: 0 }
     }
@@ -101,7 +101,7 @@ impl Rank {
         self.class == Class::Hopeless
     }
 
-    /// Whether someone asked for it.
+    /// Whether a person requested it.
     pub fn is_asked(&self) -> bool {
         self.class == Class::Asked
     }

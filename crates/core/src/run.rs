@@ -16,7 +16,7 @@ pub enum Trigger {
     Retry,
     /// Its occurrence was missed and is made up for.
     Catchup,
-    /// A person asked for a stretch of the past.
+    /// A person requested a stretch of the past.
     Backfill,
 }
 

@@ -1,12 +1,11 @@
-//! Jobs in the order of their keys, by their numbers alone: a key is long, and is kept with its job.
+//! A sorted index of numbers whose keys are kept elsewhere: a key is long, and is stored once, with its job.
 
 use std::cmp::Ordering;
 
-/// So many numbers lie side by side: few enough to move over for one more.
+/// Numbers per part: few enough to shift when one is inserted.
 const PART_MAX: usize = 512;
 
-/// Numbers in an order that only the asker knows: each question brings along how the job of a number stands to the one
-/// that is looked for.
+/// Numbers in the order of their keys. The caller passes in how the key of a number compares with the one it looks for.
 #[derive(Clone, Debug)]
 pub(crate) struct SortedIndex<N> {
     /// None of them is empty.
@@ -121,7 +120,7 @@ mod tests {
     enum IndexOp {
         Insert(u16),
         Remove(u16),
-        /// So many in a row, from there.
+        /// Inserts this many keys in a row.
         InsertRow(u16, u16),
     }
 

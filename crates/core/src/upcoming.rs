@@ -1,7 +1,7 @@
 //! When the runs of a job will really start (K6).
 //!
 //! A rhythm says when a job is due. Back-off and blackouts hold runs up: of all occurrences that come due meanwhile, one
-//! run serves the latest, or none does, as the job says about what it missed. These are the rules that dispatch goes by,
+//! run serves the latest, or none does, as the job says about what it missed. These are the rules of dispatch,
 //! so what is foreseen here is what `explain` says, unless a queue stands in between.
 
 use crate::blackout::Blackouts;
@@ -20,7 +20,7 @@ pub const LOOKAHEAD_MAX: Duration = Duration::from_days(366);
 /// No blackout is longer, so what is due earlier is not held up until then.
 const REACH: Duration = Duration::from_days(8);
 
-/// So many occurrences before the first that is asked for are walked through.
+/// How many occurrences before the first requested one are walked through.
 const BEFORE_MAX: u64 = 10_000;
 
 /// A job with more occurrences than this in a window is not walked through.
@@ -75,7 +75,7 @@ pub struct HoldUps {
 }
 
 impl HoldUps {
-    /// What may hold up a job whose runs take so long.
+    /// What may hold up a job whose runs take this long.
     pub fn of(key: &JobKey, terms: &Terms, state: &JobState, length: Duration) -> HoldUps {
         let is_running = state.owner.is_some() && !terms.moves_on_at_start();
         let n_served = state.n_served.saturating_add(u64::from(is_running));
@@ -97,7 +97,7 @@ impl HoldUps {
         !terms.blackouts.is_empty() || 0 < state.failure_count || terms.bounds.max_runs.is_some()
     }
 
-    /// The starts within a window; none of them are told if there are too many to walk through.
+    /// The starts within a window. None if there are too many to walk through.
     pub fn within(&self, rhythm: Rhythm<'_>, now: Timestamp, window: TimeWindow) -> Option<Vec<UpcomingRun>> {
         let rhythm = self.near(rhythm, window.start());
         let ahead = TimeWindow::new(Timestamp::MIN, window.end());

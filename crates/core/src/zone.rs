@@ -19,7 +19,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use crate::civil::{self, DAY_S, Date};
 use crate::time::Timestamp;
 
-/// Clock changes are tabulated up to 2200-01-01; what lies beyond is worked out when asked for.
+/// Clock changes are tabulated up to 2200-01-01; what lies beyond is computed when needed.
 const TABLE_END_S: i64 = 7_258_118_400;
 
 /// An IANA time zone. Cheap to clone: all copies share one table.
@@ -91,7 +91,7 @@ impl Zone {
 
     /// The zone of this IANA name, in any case: `Europe/Berlin`.
     ///
-    /// Builds its table anew each time; where many jobs share few zones, ask [`Zones`].
+    /// Builds its table each time; where many jobs share few zones, use [`Zones`].
     pub fn named(name: &str) -> Result<Zone, ZoneError> {
         let database = TimeZoneDatabase::bundled();
         let Some(name) = database.available().find(|known| known.as_str().eq_ignore_ascii_case(name)) else {
@@ -212,7 +212,7 @@ impl Zones {
         Zones(BTreeMap::new())
     }
 
-    /// The zone of this name, from memory if it was asked for before.
+    /// The zone of this name, from memory if it was used before.
     pub fn get(&mut self, name: &str) -> Result<Zone, ZoneError> {
         if let Some(zone) = self.0.get(name) {
             return Ok(zone.clone());

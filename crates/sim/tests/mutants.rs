@@ -4,7 +4,7 @@
 
 use evenbeat_sim::hunt::{Detection, Mutant, SweepOptions, sweep};
 
-/// So many worlds may pass before somebody notices.
+/// How many worlds may pass before a checker notices.
 const WORLDS_MAX: u64 = 150;
 
 #[test]

@@ -43,7 +43,7 @@ pub struct RunObservation<'a> {
     pub deadline: Option<Timestamp>,
 }
 
-/// Lives through a scenario. `progress` is told how much of it is over, from 0 to 1, now and then.
+/// Lives through a scenario. `progress` is called with the share that is done, from 0 to 1.
 pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(f64)) -> Report {
     simulate_watched(scenario, progress, &mut |_| {})
 }
@@ -384,7 +384,7 @@ impl<'a> Kernel<'a> {
             pools: node.settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
             zone_data: String::new(),
         };
-        // A node that is alone takes over whatever an earlier boot left behind: nobody else watches.
+        // A node that is alone takes over whatever an earlier boot left behind: no other node watches.
         let lives = if node.settings.lease.is_some() { Lives::OfThisBoot } else { Lives::OfAllNodes };
         self.store.join(&spec);
         let adopted = self.store.adopt(&spec, lives);

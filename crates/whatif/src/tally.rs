@@ -15,7 +15,7 @@ use super::report::{Group, LateJob, POINT, Point, Report, Trouble, WORST_MAX, Wa
 use super::scenario::Scenario;
 use super::store::KernelStore;
 
-/// A shorter wait is none: that is how fast a start is.
+/// A shorter wait is ignored: a start takes that long.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 
 pub(super) struct Tally {

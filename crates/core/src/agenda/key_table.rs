@@ -65,7 +65,7 @@ impl<'s, 'a> JobSources<'s, 'a> {
             return Arc::clone(known);
         }
         let listed = |sources: &[&Source]| {
-            // A job that is partly known and partly expected is no better than expected.
+            // A job that is partly known and partly expected counts as expected.
             let is_estimate = sources.iter().any(|source| source.is_estimate);
             sources.first().map(|first| KeyRow { key: first.key.clone(), is_estimate })
         };

@@ -24,7 +24,7 @@ impl Agenda {
         Agenda { window, origin, table: OccurrenceTable::empty(), roster: Arc::default() }
     }
 
-    /// The window that was asked for; outside of it this agenda knows nothing.
+    /// The window that it was built for; outside of it this agenda knows nothing.
     pub fn window(&self) -> TimeWindow {
         self.window
     }

@@ -21,7 +21,7 @@ pub(super) struct WeekReading {
     pub(super) lasts_s: i64,
 }
 
-/// The blackouts of a week that begins on Sunday, and that is followed by itself.
+/// The blackouts of a week that begins on Sunday and repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Week(Box<[WeekSpan]>);
 
@@ -104,7 +104,7 @@ fn pieces_of(period: &BlackoutPeriod) -> Vec<WeekSpan> {
     pieces
 }
 
-/// Saturday's midnight is no border: a window over it is one window, with one end.
+/// Saturday's midnight is not a border: a window over it is one window, with one end.
 fn join_over_the_end(stretches: &mut Vec<WeekSpan>) {
     let [first, .., last] = stretches.as_mut_slice() else { return };
     if first.start_s == 0 && last.end_s == WEEK_S {

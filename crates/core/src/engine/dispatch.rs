@@ -17,27 +17,27 @@ use crate::store::{Bid, ClaimAnswer, Claims, CounterKey, JobRow, Settle, SettleA
 use crate::time::{Duration, Timestamp};
 use crate::urgency;
 
-/// What the store has been asked for.
+/// A claim or settlement that the store has not answered yet.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     idx: JobIdx,
     pool: Pool,
-    /// None if only something goes on record.
+    /// None for a settlement, which starts nothing.
     hold: Option<Hold>,
     takes: Vec<CounterKey>,
     due: Option<Due>,
 }
 
 impl Engine {
-    /// Whether anything may be asked for at all.
+    /// Whether this node may claim runs at all.
     pub(crate) fn may_dispatch(&self, now: Now) -> bool {
         let Some(session) = self.life.session_until_left() else { return false };
         let may_claim = session.may_claim(now.boot) || !self.settings.rules.hold(Rule::ClaimInTrust);
         self.feed.is_loaded && self.is_store_up && !self.is_draining && !self.is_drained && may_claim
     }
 
-    /// Whether another batch may be asked for. In a burst one is got ready while the store is at the one before; where
-    /// others share the store, it has enough to do meanwhile.
+    /// Whether another batch may be sent. In a burst, the next batch is sent while the store works on the one before, but
+    /// not if other nodes share the store: they keep it busy.
     pub(crate) fn may_ask(&self) -> bool {
         let is_ahead = self.batches.is_burst && self.settings.lease.is_none();
         self.batches.n_claims == 0 || (self.batches.n_claims == 1 && is_ahead)
@@ -155,7 +155,7 @@ impl Engine {
         let time = self.time(now);
         let answers = match answer {
             Ok(Claims::Answered(answers)) => answers,
-            // Nobody knows what was done, or it must not be: the next beat tells. Until then nothing is asked.
+            // The claims may or may not have been granted; the next beat shows which. Send nothing until then.
             Err(_) | Ok(Claims::Closed) => {
                 self.is_store_up = false;
                 for (key, _) in &claims {
@@ -163,7 +163,7 @@ impl Engine {
                 }
                 return;
             }
-            // Told before the next beat could tell it. The beat also says when it is over.
+            // Known before the next beat could say it. A later beat says when draining is over.
             Ok(Claims::Draining) => {
                 self.is_drained = true;
                 for (key, _) in &claims {
@@ -279,7 +279,7 @@ impl Engine {
             deadline: urgency::deadline(&row.job, &row.state),
             last_good_start_at: row.state.last_good_start_at,
         })));
-        // One went in: whoever waits for the same counters may follow.
+        // Jobs that wait for the same counters may be next.
         for counter in counters {
             self.wake_parked(&counter, time);
         }
@@ -324,7 +324,7 @@ impl Engine {
         self.take_in(row, time);
     }
 
-    /// Forgets all jobs; what was asked for and what is held stays.
+    /// Forgets all jobs, but not open requests and runs.
     pub(super) fn forget_jobs(&mut self) {
         let all: Vec<JobIdx> = self.view.indices().collect();
         for idx in all {

@@ -1,4 +1,4 @@
-//! The nodes of the cluster and what each can carry: to tell which jobs no node can take (J6).
+//! The nodes of the cluster and their capacity: to find jobs that no node can take (J6).
 //!
 //! A node that is away is counted for as long as it takes to fence a silent one, so that a rolling restart raises
 //! no warning. For the same reason nothing is concluded before the others have been watched for that long.
@@ -15,7 +15,7 @@ use crate::unsatisfiable::NodeFit;
 /// The nodes that are there, or were a moment ago.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    /// This one, which is there as long as it can ask.
+    /// This one, which is always there.
     own: NodeCapacity,
     /// All that were seen, by node and instance.
     seen: BTreeMap<(NodeName, String), (NodeCapacity, BootTime)>,
@@ -43,7 +43,7 @@ impl Nodes {
         }
     }
 
-    /// Takes a reading of all living sessions. `since` tells when a session's current beat was first seen.
+    /// Takes a reading of all living sessions. `since` says when a session's current beat was first seen.
     pub(crate) fn read(
         &mut self,
         now: BootTime,

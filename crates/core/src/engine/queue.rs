@@ -1,4 +1,4 @@
-//! Where each job stands: aside, waiting, ready, parked or asked for.
+//! The stage of each job: aside, waiting, ready, parked or requested.
 
 use super::pool::Lane;
 use super::preference;
@@ -26,7 +26,7 @@ pub(crate) struct QueueEntry {
 }
 
 impl Engine {
-    /// Takes in what the store told of a job, and finds the job's place.
+    /// Takes in an update of a job, and finds its stage.
     pub(crate) fn take_in<'a>(&mut self, row: impl Into<JobUpdate<'a>>, time: Timestamp) {
         let row = row.into();
         self.take_in_at(self.view.idx_of(row.key), row, time);
@@ -57,14 +57,14 @@ impl Engine {
         self.enqueue(idx, time);
     }
 
-    /// Finds the place of a job that stands nowhere.
+    /// Finds the stage of a job that is in none.
     pub(crate) fn enqueue(&mut self, idx: JobIdx, time: Timestamp) {
         let Some(entry) = self.view.get(idx) else { return };
         let (stage, queued) = self.stage_of(entry, time, false);
         self.settle_at(idx, stage, queued);
     }
 
-    /// Takes a job out of line, wherever it stands.
+    /// Takes a job out of its stage.
     pub(crate) fn unqueue(&mut self, idx: JobIdx) {
         let Some(entry) = self.view.get_mut(idx) else { return };
         let stage = std::mem::take(&mut entry.stage);
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Those whose time has come become ready, or are left to another node for a moment.
+    /// Jobs whose time has come become ready, or are left to another node for a moment.
     pub(crate) fn promote(&mut self, time: Timestamp) {
         let due: Vec<JobIdx> = self
             .pools
@@ -126,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// Puts a job into the waiting set, until an instant that somebody else named.
+    /// Puts a job into the waiting set until an instant that the plan or the store has named.
     pub(crate) fn wait_until(&mut self, idx: JobIdx, at: Timestamp) {
         self.unqueue(idx);
         self.settle_at(idx, Stage::Waiting { at, is_left: true }, None);
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Where a job belongs.
+    /// The stage that a job belongs to.
     fn stage_of(&self, entry: &Entry, time: Timestamp, was_left: bool) -> (Stage, Option<QueueEntry>) {
         if self.asked.contains_key(&entry.key) {
             return (Stage::Requested, None);
@@ -174,7 +174,7 @@ impl Engine {
         has_room && terms.place.allows(&self.settings.node)
     }
 
-    /// When it may start here, if nothing else stands in its way; none if not before its row changes.
+    /// When it may start here, if nothing else stands in its way. None if not before its row changes.
     pub(crate) fn starts_from(&self, entry: &Entry, time: Timestamp) -> Option<Timestamp> {
         let Entry { key, terms, state, n_open, .. } = entry;
         let is_full = terms.max_open() <= *n_open;
@@ -201,8 +201,8 @@ impl Engine {
         preference::preferred(key, terms, self.beating()).map(|session| session.spec.node.clone())
     }
 
-    /// The sessions whose beat moves. One that has died is silent long before it may be fenced, and nobody should wait
-    /// for it meanwhile.
+    /// The sessions whose beat moves. A dead one is silent long before it may be fenced, and no job should wait for it
+    /// meanwhile.
     fn beating(&self) -> impl Iterator<Item = &SessionRow> {
         self.peers.iter().filter(|peer| !self.silent.contains(&peer.spec.id))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     is_fencing: bool,
     is_opening: bool,
     epoch: Epoch,
-    /// How long runs of this session have stood frozen, up to the last time they thawed.
+    /// How long runs of this session were frozen, up to the last time they thawed.
     frozen_for: Duration,
     frozen_since: Option<BootTime>,
     began_at: BootTime,
@@ -85,7 +85,7 @@ impl Engine {
         self.hear_time(now, began_at, store_now);
         self.is_store_up = true;
         let rules = self.settings.rules;
-        // What was taken over may be frozen, and in a young epoch nobody knows who else was given it.
+        // Runs that were taken over may be frozen, and in a young epoch another node may have been given them.
         let must_wait = !adopted.is_empty() && !is_open;
         let lease = self.settings.lease.map(|timings| SessionLease {
             timings,
@@ -109,7 +109,7 @@ impl Engine {
         self.adopt(now, adopted);
     }
 
-    /// The store has news: of jobs, and of runs that someone wants to end.
+    /// The store has news: of jobs, or of runs that were cancelled.
     pub(super) fn nudged(&mut self) {
         self.feed.poll.at_once();
         if let Some(session) = self.life.session_mut() {
@@ -183,7 +183,7 @@ impl Engine {
         }
     }
 
-    /// Whether an answer is on its way that a new session must not mistake for its own.
+    /// Whether an answer is outstanding that a new session must not mistake for its own.
     fn is_answer_awaited(&self) -> bool {
         let of_session = self
             .life
@@ -236,7 +236,7 @@ impl Engine {
             }
             None => crate::lease::Verdict::default(),
         };
-        // First of all: what is frozen and not ours any more must not thaw, not for a moment.
+        // Revoke first: a frozen run that is no longer ours must not thaw, not for a moment.
         self.revoke(verdict.revoke, out);
         let Some(session) = self.life.session_mut() else { return };
         let lease_state = session.lease_state(now.boot);
@@ -251,7 +251,7 @@ impl Engine {
         self.stop_cancelled(now, &runs, out);
     }
 
-    /// Others have taken over: whatever of ours still executes must not.
+    /// Others have taken over: everything of ours that still executes must stop.
     pub(super) fn session_died(&mut self, now: Now, out: &mut Vec<Command>) {
         let held = self.held.for_lease(&self.ends, now.boot);
         let Some(session) = self.life.session_mut() else { return };
@@ -299,7 +299,7 @@ impl Engine {
         let Some(session) = self.life.session_mut() else { return };
         session.is_fencing = false;
         let Ok(answers) = answer else {
-            // Not before the next reading: by then it is known whether it was done.
+            // Wait for the next reading, which shows whether it was done.
             return;
         };
         session.watch.answered(now.boot);
@@ -318,7 +318,7 @@ impl Engine {
         let Some(session) = self.life.session_mut() else { return };
         session.is_opening = false;
         if answer.is_ok() {
-            // The next beat tells whether it is open.
+            // Beat now: the answer says whether it is open.
             session.beat.answered(now.boot);
         }
     }
@@ -345,7 +345,7 @@ impl Engine {
 }
 
 impl Session {
-    /// Trust has run out since we last looked: the runs stand still since then.
+    /// Notes that trust has run out: the runs are frozen from now on.
     fn note_frozen(&mut self, now: BootTime) {
         if self.lease_state(now) == LeaseState::Frozen && self.frozen_since.is_none() {
             self.frozen_since = Some(now);

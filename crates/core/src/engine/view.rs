@@ -36,7 +36,7 @@ pub(crate) struct Entry {
     pub(crate) stage: Stage,
 }
 
-/// A job as an answer or the feed tells of it.
+/// A job as it comes with an answer or from the feed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobUpdate<'a> {
     pub(crate) key: &'a JobKey,
@@ -77,10 +77,10 @@ impl<'a> From<&'a JobNews> for JobUpdate<'a> {
     }
 }
 
-/// Where a job stands in a node's order of things.
+/// What a job waits for on this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nowhere: nothing to do for it here, or not before its row changes.
+    /// Nothing to do for it here, or not before its row changes.
     #[default]
     Aside,
     /// It may start then.
@@ -94,7 +94,7 @@ pub(crate) enum Stage {
     Ready,
     /// It may start as soon as a counter has room.
     Parked,
-    /// The store has been asked.
+    /// It has been claimed, and the store has not answered yet.
     Requested,
 }
 
@@ -111,7 +111,7 @@ impl View {
         self.by_key.find(|idx| self.against(idx, key))
     }
 
-    /// The same for one that was known by this number, and most likely still is.
+    /// The number of a job that had this number before, and most likely still has it.
     pub(crate) fn idx_near(&self, was: JobIdx, key: &JobKey) -> Option<JobIdx> {
         let is_same = self.get(was).is_some_and(|entry| entry.key == *key);
         if is_same { Some(was) } else { self.idx_of(key) }
@@ -144,7 +144,7 @@ impl View {
         self.by_key.iter_after(|idx| self.against(idx, key)).filter_map(|idx| self.get(idx))
     }
 
-    /// How the key of a job stands to another.
+    /// How the key of a job compares with another.
     fn against(&self, idx: JobIdx, key: &JobKey) -> Ordering {
         self.get(idx).map_or(Ordering::Less, |entry| entry.key.cmp(key))
     }
@@ -157,10 +157,10 @@ impl View {
         self.by_key.iter()
     }
 
-    /// Takes in what is told of a job that is known as this, or not yet, and returns where it is kept.
+    /// Takes in an update of a job, known by this number or not yet, and returns its number.
     pub(crate) fn put(&mut self, known: Option<JobIdx>, row: JobUpdate<'_>) -> JobIdx {
         let before = known.and_then(|idx| self.get(idx));
-        // The text of a key is kept once, however often it is told.
+        // Keep the text of a key once, however many updates carry it.
         let key = before.map_or(row.key, |entry| &entry.key).clone();
         let same = before.filter(|entry| *entry.terms == *row.terms).map(|entry| Arc::clone(&entry.terms));
         let entry = Entry {
@@ -201,7 +201,7 @@ impl View {
     }
 }
 
-/// Terms by their hash. Those that nobody uses any more are forgotten when the next of that hash comes.
+/// Terms by their hash. Those that are no longer used are dropped when the next terms of that hash come.
 #[derive(Debug, Default)]
 struct SharedTerms {
     by_hash: BTreeMap<u64, Vec<Arc<Terms>>>,

@@ -55,12 +55,12 @@ pub enum BeatAnswer {
     Dead,
 }
 
-/// A run that a session believes to hold.
+/// A run that a session believes it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRun {
     /// Its lease.
     pub fence: Fence,
-    /// Whether its claim or its end is being asked for right now: then the store's answer may already
+    /// Whether its claim or its end is on its way to the store: then what a beat says of it may already
     /// be old.
     pub is_in_flight: bool,
 }
@@ -68,7 +68,7 @@ pub struct HeldRun {
 /// What a beat's answer asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// These runs are not ours any more, or never were: kill them.
+    /// These runs are no longer ours, or never were: kill them.
     pub revoke: Vec<RunId>,
     /// These are ours in the store and have no process: their claim's answer was lost. Give them back;
     /// no attempt is counted.
@@ -90,7 +90,7 @@ impl LeaseOwner {
     }
 
     /// A session that has taken over runs of an earlier one in an epoch that is not open. They may be frozen, and
-    /// nobody knows yet who else was given them: they wait like any frozen run.
+    /// another session may have been given them: they wait like any frozen run.
     pub fn inheriting(timings: Timings) -> LeaseOwner {
         LeaseOwner { inherits: true, ..LeaseOwner::new(timings) }
     }
@@ -142,7 +142,7 @@ impl LeaseOwner {
             return Verdict { revoke: held.keys().copied().collect(), release: Vec::new() };
         };
         if self.is_dead || self.reign.is_some_and(|reign| *epoch < reign.epoch()) {
-            // A late word from before we died, or from a primary that has fallen.
+            // A late answer from before we died, or from an old primary.
             return Verdict::default();
         }
         let was_trusted = match self.lease_state(answered_at) {
@@ -157,7 +157,7 @@ impl LeaseOwner {
         // Answers may overtake each other; trust never shrinks by that, and never grows by a beat that
         // was begun earlier.
         self.beat_began_at = self.beat_began_at.max(Some(began_at));
-        // What executes in good trust goes on under a new primary: nobody can have taken it. What is
+        // What executes in good trust goes on under a new primary: no other session can have taken it. What is
         // frozen must first outlast those whose beats the old primary may have taken with it.
         if was_trusted || self.trusted_in == Some(*epoch) || reign.may_thaw(answered_at, &self.timings) {
             self.trusted_in = Some(*epoch);

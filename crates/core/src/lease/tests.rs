@@ -89,7 +89,7 @@ fn every_beat_compares_what_is_held_with_what_the_store_says() {
 
 #[test]
 fn after_a_failover_what_runs_goes_on_and_what_is_frozen_waits() {
-    // Running and trusted: the new primary confirms the beat, nobody can have taken the run.
+    // Running and trusted: the new primary confirms the beat, no other session can have taken the run.
     let mut running = owner_after_beat(100.0, 100.1);
     running.beat_answered(at(105.0), at(105.1), &alive(SECOND, false), &BTreeMap::new());
     assert_eq!(running.lease_state(at(105.1)), LeaseState::Trusted { until: at(125.0) });
@@ -174,7 +174,7 @@ fn any_sign_of_life_restarts_the_window() {
 #[test]
 fn an_outage_is_an_amnesty() {
     let mut watcher = watch(100.0, 140.0, 7);
-    // Ten seconds without an answer are no gap, a millisecond more is one.
+    // Ten seconds without an answer are fine, a millisecond more is a gap.
     watcher.read(at(150.0), FIRST, &[SessionBeat { session: OTHER, beat: 7 }]);
     assert!(watcher.next_silent_at().unwrap() < at(150.0));
     watcher.read(at(160.001), FIRST, &[SessionBeat { session: OTHER, beat: 7 }]);
@@ -290,7 +290,7 @@ mod world {
                 Arrival::BeatAnswered { began, is_dead } => {
                     let answered = self.owner_clock(now);
                     let answer = if is_dead { BeatAnswer::Dead } else { alive(FIRST, true) };
-                    // Every attempt has a deadline, after which nobody listens.
+                    // Every attempt has a deadline, after which its answer is ignored.
                     if answered - began <= Duration::from_secs(3) {
                         self.owner.beat_answered(began, answered, &answer, &BTreeMap::new());
                     }

@@ -1,4 +1,4 @@
-//! The watcher's side: which sessions have been silent for so long that they may be fenced off.
+//! The watcher's side: which sessions have been silent long enough to be fenced off.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,6 @@ pub struct SessionBeat {
 /// A session that may be fenced off, if its beat is still this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silent {
-    /// Which.
     pub session: SessionId,
     /// The beat that was seen for the whole window.
     pub beat: u64,
@@ -59,7 +58,7 @@ impl Watcher {
 
     /// Takes a reading of all sessions that hold runs; `answered_at` is after its answer.
     pub fn read(&mut self, answered_at: BootTime, epoch: Epoch, sessions: &[SessionBeat]) {
-        // Of a time in which we saw nothing we know nothing: whoever lives may have been as cut off as
+        // Of a time in which we saw nothing we know nothing: a living session may have been as cut off as
         // we were, and gets a whole window to speak.
         let was_blind = self.rules.hold(Rule::Amnesty)
             && self.last_answer_at.is_none_or(|last| self.timings.gap() < answered_at - last);

@@ -1,10 +1,10 @@
-//! A run that someone asks for.
+//! Runs that people request.
 
 use super::Transition;
 use crate::job::{EXTRAS_MAX, Extra, JobState, Overlap, Terms};
 use crate::run::Trigger;
 
-/// The answer to whoever asks for a run.
+/// The answer to a request for a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExtraAnswer {
     /// It will come.
@@ -15,7 +15,7 @@ pub enum ExtraAnswer {
     TooMany,
 }
 
-/// Someone asks for a run beyond the schedule, now or for an instant of the past.
+/// Requests a run beyond the schedule, now or for an instant of the past.
 pub fn ask(terms: &Terms, state: &JobState, n_open: u32, extra: Extra) -> ExtraAnswer {
     let is_now = extra.kind == Trigger::Manual;
     if is_now && 0 < n_open && terms.overlap == Overlap::Skip {

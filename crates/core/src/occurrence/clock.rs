@@ -53,7 +53,7 @@ fn limit_past(state: &mut JobState, now: Timestamp) {
     }
 }
 
-/// What someone asked for still comes, and now. A retry of an occurrence that lies ahead again is given up.
+/// Requested runs still come, and now. A retry of an occurrence that lies ahead again is given up.
 fn bring_extras_back(step: &mut Transition, now: Timestamp) {
     let extras: Vec<_> = step.state.extras.iter().filter(|extra| now < extra.not_before).cloned().collect();
     for mut extra in extras {

@@ -12,8 +12,8 @@ use crate::schedule::{Rhythm, Schedule};
 use crate::time::{Duration, TimeWindow, Timestamp};
 use crate::urgency;
 
-/// A run that takes its node down with it must not take all of them: after so many losses in a row
-/// its occurrence is over.
+/// After this many losses in a row an occurrence is over: a run that takes its node down must not take
+/// down one after the other.
 pub const LOSSES_MAX: u32 = 3;
 
 /// A run that ended this long before it was due, or before something else happened to its job, saw its clock set back
@@ -80,7 +80,7 @@ fn finish_pending(step: &mut Transition, terms: &Terms, due_at: Timestamp, end: 
 /// The end of a run whose occurrence is not, or no longer, the pending one.
 fn finish_other(step: &mut Transition, key: &JobKey, terms: &Terms, due: &Due, end: &RunEnd) {
     if due.serves == Serves::Pending {
-        // It was, until the job was placed afresh.
+        // It was, until the job got a new placement.
         step.state.n_served += 1;
     }
     match owed_again(&step.state, key, terms, due, end) {
@@ -97,7 +97,7 @@ fn owed_again(state: &JobState, key: &JobKey, terms: &Terms, due: &Due, end: &Ru
     let again = Extra { losses, last_outcome: Some(end.outcome), not_before: end.ended_at, ..due.to_extra() };
     match (due.asked(), end.outcome) {
         (Some(_), Outcome::Lost) => return (losses < LOSSES_MAX).then_some(again),
-        // The past does not get more urgent; whoever asked for it sees how it ended and can ask again.
+        // The past does not get more urgent; the person who requested it sees how it ended and can try again.
         (Some(_), _) if due.trigger == Trigger::Backfill || !end.outcome.counts_as_failure() => return None,
         (Some(_), _) => {
             let floor = urgency::delay_floor(key, terms, state)?;
@@ -239,7 +239,7 @@ fn pass_by(step: &mut Transition, terms: &Terms, due: &Due, end: &RunEnd) {
     }
 }
 
-/// A good run that was asked for has renewed the data of a `fresh` job: it rests from now on, and what
+/// A good requested run has renewed the data of a `fresh` job: it rests from now on, and what
 /// was due is served.
 fn renew(step: &mut Transition, terms: &Terms, position: &Position, end: &RunEnd) {
     let mut not_before = position.pending + TICK;

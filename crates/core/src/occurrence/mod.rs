@@ -13,11 +13,11 @@
 //!      |          unstart
 //!      |  settle: a newer one came due meanwhile
 //!      +------------------------------------------> that one is pending
-//!         resume, replace, mend: after a pause, with another schedule, or because what
-//!         is stored cannot be: placed afresh; set_right: a clock was ahead
+//!         resume, replace, mend: a new placement after a pause, with another schedule, or
+//!         because what is stored is impossible; set_right: a clock was ahead
 //! ```
 //!
-//! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask()`]) and,
+//! Sometimes a job owes more than that, in [`JobState::extras`]: what a person requested ([`ask()`]) and,
 //! where runs may overlap, what failed after the schedule had moved on. With `overlap = "allow"` it
 //! moves on when a run starts, since the next may run beside it:
 //!
@@ -29,7 +29,7 @@
 //!                   or its own and worth a retry
 //! ```
 //!
-//! One equation holds through all of them: **every occurrence that has come due or was asked for has
+//! One equation holds through all of them: **every occurrence that has come due or was requested has
 //! ended by a run, lies in one record, or is open**: pending or after it, an extra, or served by an open
 //! run. Nothing is lost, nothing counts twice. A property test checks it over random lives.
 
@@ -61,10 +61,10 @@ use crate::time::{Duration, Timestamp};
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// What one thing that happened leads to.
+/// The next state of a job, and what goes on record with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
-    /// The memory from now on.
+    /// The state from now on.
     pub state: JobState,
     /// Occurrences that a run, or the last of several, has ended.
     pub ended: Vec<OccurrenceEnd>,
@@ -79,16 +79,14 @@ pub struct OccurrenceEnd {
     pub due_at: Timestamp,
     /// How its last run ended.
     pub outcome: Outcome,
-    /// Which of those that were asked for it was; none for one of the schedule's own.
+    /// The request that it served. None for an occurrence of the schedule.
     pub asked: Option<ExtraId>,
 }
 
 /// What occurrences without a run of their own became.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Which.
     pub range: RecordRange,
-    /// What.
     pub what: RecordKind,
 }
 
@@ -97,7 +95,7 @@ pub struct Record {
 pub enum RecordKind {
     /// They came due during a run.
     SkippedOverlap,
-    /// Nobody was there, or nothing was free, in time.
+    /// No node was up, or none had room, in time.
     MissedLate,
     /// An older one waited for its retry.
     MissedBackoff,

@@ -79,7 +79,7 @@ impl Position {
         Some(NewerOccurrence { by, between: range_of(rhythm, TimeWindow::new(newer.start(), by)) })
     }
 
-    /// Decides which occurrence is served by a run that starts now and takes so long. The pending one must
+    /// Decides which occurrence is served by a run of this length that starts now. The pending one must
     /// be due.
     pub(super) fn choose(
         &self,
@@ -108,7 +108,7 @@ impl Position {
             (true, MissedRuns::All) => return pending_itself,
             // Kept for its turn; or by far the most common case, of which all this must make little.
             (true, _) | (false, MissedRuns::Once) if !has_newer => return pending_itself,
-            // It waited so long that newer ones have come due: they take its place.
+            // Newer ones have come due while it waited: they take its place.
             (true, _) => (Some(single(self.pending)), unsettled_from),
             (false, _) => (None, self.pending),
         };
@@ -159,7 +159,7 @@ pub(super) fn single(at: Timestamp) -> RecordRange {
     RecordRange { first: at, last: at, count: 1 }
 }
 
-/// The occurrences of a window as one record; none if there are none.
+/// The occurrences of a window as one record. None if it has none.
 pub(super) fn range_of(rhythm: &Rhythm<'_>, window: TimeWindow) -> Option<RecordRange> {
     let count = rhythm.count_in(window);
     Some(RecordRange { first: rhythm.nth_in(window, 0)?, last: rhythm.last_in(window)?, count })

@@ -27,9 +27,9 @@ pub fn settle(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> T
     step
 }
 
-/// A paused job goes on: what came due meanwhile is one record, without catch-up, and the job is
-/// placed afresh. What already waited for a retry ends with its last outcome, and what an open run
-/// serves will end with it. What someone asked for still comes.
+/// A paused job goes on: what came due meanwhile is one record, without catch-up, and the job gets
+/// a new placement. What already waited for a retry ends with its last outcome, and what an open run
+/// serves will end with it. Requested runs still come.
 pub fn resume(
     terms: &Terms,
     state: &JobState,
@@ -49,8 +49,8 @@ pub fn resume(
     step
 }
 
-/// What is stored as pending cannot be: the job is placed afresh, and nothing runs for it. Of what came due since it was
-/// last seen to run nobody knows anything; it goes on record, without catch-up. What someone asked for still comes.
+/// What is stored as pending is impossible: the job gets a new placement, and nothing runs for it. What came due since
+/// its last known run goes on record, without catch-up. Requested runs still come.
 pub fn mend(terms: &Terms, state: &JobState, placement: Option<Placement>, now: Timestamp) -> Transition {
     let mut step = Transition::unchanged(state);
     if let Some(rhythm) = urgency::rhythm(terms, state).filter(|_| !is_minted(terms)) {
@@ -76,7 +76,7 @@ fn is_minted(terms: &Terms) -> bool {
     matches!(terms.schedule, Schedule::Fresh { .. })
 }
 
-/// A job gets another schedule, and is placed afresh or not at all. What the old one still owed goes on
+/// A job gets another schedule, and a new placement or none. What the old one still owed goes on
 /// record; everything else is as in [`resume`].
 pub fn replace(
     old: &Terms,

@@ -11,7 +11,7 @@ use crate::schedule::{Rhythm, Schedule};
 use crate::time::{Duration, Timestamp};
 use crate::urgency::{self, Outlook};
 
-/// What [`start`] would serve now, with so many runs open; none if nothing may start. Cheap, for the
+/// What [`start`] would serve now, with `n_open` runs open. None if nothing may start. Cheap, for the
 /// order in which jobs start.
 ///
 /// A person comes first, then what failed, then the schedule, then the past. Blackouts are not looked
@@ -103,7 +103,7 @@ fn own_trigger(terms: &Terms, due_at: Timestamp, n_runs: u32, now: Timestamp) ->
 }
 
 /// A run is about to start, beside `n_open` others: which occurrence it serves ([`next_up`]). None if
-/// nothing may start; what was missed and may not be run any more is then on record, and a later
+/// nothing may start; what was missed and is too late to run is then on record, and a later
 /// occurrence is pending.
 pub fn start(
     key: &JobKey,
@@ -182,7 +182,7 @@ pub fn unstart(state: &JobState, due: &Due) -> Transition {
     let before = Due { attempt: due.attempt.saturating_sub(1), ..due.clone() };
     match due.serves {
         Serves::Pending if state.next_run_at == Some(due.due_at) => step.state.attempt = before.attempt,
-        // The job has been placed afresh meanwhile: nothing waits any more.
+        // The job has got a new placement meanwhile: nothing waits.
         Serves::Pending if before.attempt == 0 => {
             step.record(RecordKind::MissedLate, Some(single(due.due_at)));
         }

@@ -7,7 +7,7 @@ use crate::slot::{RunWork, SlotLoad};
 use crate::time::{TimeWindow, Timestamp};
 use crate::zone::Zone;
 
-/// Up to so many combinations of values are all tried: an hour and a minute have 1,440.
+/// Up to this many combinations of values are all tried: an hour and a minute have 1,440.
 const COMBINATIONS_MAX: u64 = 2_000;
 
 /// Beyond that, how often all `H` are looked at in turn: the best hour depends on the minute, and the

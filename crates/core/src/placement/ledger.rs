@@ -75,7 +75,6 @@ struct LedgerDetail {
 /// The occurrences of one job of a ledger.
 #[derive(Clone, Debug)]
 pub struct LedgerJob<'a> {
-    /// Which.
     pub key: &'a JobKey,
     /// The next one.
     pub next_run_at: Timestamp,
@@ -283,7 +282,7 @@ impl Ledger {
         let within = job.first_run_within.map_or(interval, |within| within.min(interval));
         let first_in = TimeWindow::new(earliest + tick, earliest + within + tick);
         if let Some(hint) = job.next_run_hint.filter(|_| matches!(job.schedule, Schedule::Every { .. })) {
-            // Another scheduler ran it so far: it keeps that rhythm.
+            // Another scheduler has run it until now: it keeps that rhythm.
             let next = Rhythm::grid(hint, interval).next_after(earliest)?;
             return Some(Spot::new(&self.load, next, 0, 0));
         }

@@ -14,8 +14,8 @@ const MINUTES_A_DAY: usize = 1_440;
 /// The best first occurrence of an interval, inside `first_in`; none only if that is empty.
 ///
 /// What it costs is the number of slots of a day, or of the interval if that is longer: each slot
-/// belongs to one phase. An interval that is no whole number of slots is looked at by minutes, and
-/// one that is no whole number of minutes by seconds.
+/// belongs to one phase. An interval that is not a whole number of slots is looked at by minutes,
+/// and one that is not a whole number of minutes by seconds.
 pub fn place_every(
     load: &SlotLoad,
     interval: Duration,
@@ -32,7 +32,7 @@ pub fn place_every(
 pub(super) struct Search<'a> {
     load: &'a SlotLoad,
     choice: PhaseChoice,
-    /// The cells that phases are told apart by, all counted from the beginning of the window.
+    /// The cells that distinguish phases, all counted from the beginning of the window.
     grain: Duration,
     /// The cell in which the choice begins.
     first_cell: i64,
@@ -148,7 +148,7 @@ impl<'a> Search<'a> {
         } else {
             self.tally_finely(&mut tallies, per(self.load.width().length()), per(MINUTE));
         }
-        // The phase of the slot that is going on is looked at elsewhere, and by itself.
+        // The phase of the slot that is going on is looked at elsewhere.
         let first = self.candidate(self.first_cell);
         if let Some(tally) = tallies.first_mut() {
             let Candidate { peak, sum, minute_peak, minute_sum, .. } = first;

@@ -5,7 +5,7 @@
 //! still a choice. A job moves only where neither the peak nor the sum of the slots it falls into
 //! grows, and one of them shrinks; so no move can make the fleet worse, a job that is well where it
 //! is stays there, and a fleet that is level gives an empty plan. That is repeated until nothing
-//! moves any more, a few times at most.
+//! moves, a few times at most.
 
 use super::fine::minute_peak;
 use super::ledger::{Balance, run_work};
@@ -24,7 +24,7 @@ use crate::time::{Duration, TimeWindow, Timestamp};
 /// How often all movable jobs are looked at.
 const ROUNDS_MAX: usize = 3;
 
-/// What a rebalance would do. Applying it is somebody else's business, and applies exactly this.
+/// What a rebalance would do. Applying it happens elsewhere, and applies exactly this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RebalancePlan {
     /// When it was made.
@@ -44,7 +44,6 @@ pub struct RebalancePlan {
 /// One job that moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Move {
-    /// Which.
     pub key: JobKey,
     /// Its next occurrence as it is.
     pub old_time: Timestamp,
@@ -60,9 +59,7 @@ pub struct Move {
 /// One job that does not, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Which.
     pub key: JobKey,
-    /// Why.
     pub reason: KeptReason,
 }
 
@@ -137,7 +134,7 @@ fn distribution<'a>(
     }
 }
 
-/// Moves seats until nobody can gain.
+/// Moves seats until none can gain.
 fn level(balance: Balance, now: Timestamp, pinned: &[JobLoad], seats: &mut [Seat<'_>]) {
     let mut load = SlotLoad::new(now, balance.width, balance.by);
     for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
@@ -238,7 +235,7 @@ impl<'a> Seat<'a> {
         self.moved.as_ref().map_or(&self.load, |moved| &moved.load)
     }
 
-    /// Where its next occurrence is now, after what was decided so far.
+    /// Where its next occurrence is now, after the moves that are already decided.
     fn next(&self) -> Timestamp {
         self.moved.as_ref().map_or(self.next_run_at, |moved| moved.placement.anchor_at)
     }

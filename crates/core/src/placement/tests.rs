@@ -302,7 +302,7 @@ fn a_clustered_fleet_is_levelled_as_the_preview_says() {
     let mut jobs = clustered("10:07:30", 240);
     let plan = plan_of(&jobs, "10:07:30");
     assert!(plan.before.score() < 0.1, "{}", plan.before.score());
-    // Nobody may wait for more than one and a half intervals, so a day's jobs cannot all be reached.
+    // No job may wait for more than one and a half intervals, so a day's jobs cannot all be reached.
     assert!(0.8 < plan.after.score(), "{}", plan.after.score());
     assert!(plan.after.peak_slot().1 < plan.before.peak_slot().1);
     assert_eq!(plan, plan_of(&jobs, "10:07:30"), "the same fleet gives the same plan");
@@ -320,7 +320,7 @@ fn a_level_fleet_is_left_alone() {
     for it in 0..96 {
         fleet.add(named(&format!("j{it}"), "every 1d"));
     }
-    // Two hours later nobody was placed just now.
+    // Two hours later no job was placed recently.
     let plan = plan_of(&fleet.jobs, "12:07:30");
     assert!(0.99 < plan.before.score(), "{} {:?}", plan.before.score(), plan.before.slots);
     assert_eq!(plan.moves, []);
@@ -343,7 +343,7 @@ fn a_moved_job_leaves_its_old_slot() {
 }
 
 /// Every reason holds for a job that has all of them; each time the first is taken away, the next
-/// is told.
+/// is reported.
 #[test]
 fn the_reasons_to_stay_are_asked_in_their_order() {
     let now = instant("10:07:30");
@@ -522,7 +522,7 @@ proptest! {
         let scratch = Ledger::of(Balance::default(), later, present.values().map(|(job, state)| (job, state)));
         let later = ledger.clone().from_instant(later);
         prop_assert_eq!(later.load(), scratch.load());
-        // Nothing is left of anybody.
+        // No load is left.
         for (job, _) in present.values() {
             ledger.remove(&job.key);
         }

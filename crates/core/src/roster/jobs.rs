@@ -6,7 +6,7 @@ use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
 use crate::urgency::Outlook;
 
-/// One job, as whoever knows it holds it.
+/// One job, borrowed from where it is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct JobRef<'a> {
     /// Which. Copies share its text.
@@ -23,7 +23,7 @@ impl<'a> JobRef<'a> {
     }
 }
 
-/// A whole fleet: whoever is not in it has been removed.
+/// A whole fleet: a job that is not in it has been removed.
 pub trait Jobs {
     /// One of them.
     fn job(&self, key: &JobKey) -> Option<JobRef<'_>>;

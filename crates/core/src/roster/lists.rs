@@ -11,7 +11,7 @@ use crate::keyed_slab::{KeyNo, KeyedSlab};
 use crate::sorted_index::SortedIndex;
 use crate::time::Timestamp;
 
-/// Which jobs are asked for.
+/// Which jobs to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Every one.
@@ -113,7 +113,7 @@ impl Lists {
         list: &'a SortedIndex<KeyNo>,
         after: Option<&JobKey>,
     ) -> impl Iterator<Item = &'a JobKey> {
-        // Everybody comes after nobody.
+        // Without a key to start after, every job counts.
         let compare = move |no| after.map_or(Ordering::Greater, |key| self.all.compared(no, key));
         list.iter_after(compare).filter_map(|no| self.all.get(no)).map(|(key, _)| key)
     }

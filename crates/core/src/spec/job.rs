@@ -34,7 +34,7 @@ impl JobSpec {
     /// The job that was stored as [`written`](super::written) wrote it.
     ///
     /// Nothing in it depends on the time: what was accepted once is not refused because its moment has
-    /// passed meanwhile. Its doubts were told when it was accepted, and are not looked for again.
+    /// passed meanwhile. Its warnings were shown when it was accepted, and are not computed again.
     pub fn restore(&self, zones: &mut Zones) -> Result<Job, Vec<SpecFault>> {
         let mut reader = Reader::new(self);
         match read(&mut reader, Occasion::Stored, zones, Completeness::Whole) {
@@ -44,7 +44,7 @@ impl JobSpec {
     }
 
     /// What is wrong with a table of defaults in itself: every job could override a bad value, and
-    /// nobody would learn of it.
+    /// it would go unnoticed.
     pub fn faults_as_defaults(&self, now: Timestamp, zones: &mut Zones) -> Vec<SpecFault> {
         let mut reader = Reader::new(self);
         let _ = read(&mut reader, Occasion::Written { now }, zones, Completeness::Part);
@@ -139,7 +139,7 @@ fn key(reader: &mut Reader<'_>, want: Completeness) -> Option<JobKey> {
         return None;
     };
     let configuration = reader.get("configuration");
-    // Each half is held against the rules by itself, so that the fault points at the right one.
+    // Each half is checked alone, so that the fault points at the right one.
     let name = reader.read(&name, |field, value| {
         let text = scalar::text(field, value)?;
         JobKey::new(text, None)?;

@@ -1,8 +1,8 @@
-//! A value of a spec that knows where it stands, and spells that out only when it is asked.
+//! A value of a spec with its path, which is spelled out only when needed.
 
 use crate::value::{Path, Value};
 
-/// As far down as anything is looked at by itself: `blackout_periods[0].days[1]`.
+/// The deepest path that is looked at: `blackout_periods[0].days[1]`.
 const STEPS_MAX: usize = 4;
 
 /// A value and its canonical path.

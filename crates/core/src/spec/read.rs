@@ -45,7 +45,7 @@ impl JobSpec {
         JobSpec::read_from(Origin::Job, table)
     }
 
-    /// What a table says that was stored. If all of it is canonical, as whoever stored it has seen to, it is taken as it
+    /// The spec in a stored table. If all of it is canonical, as everything that we store is, it is taken as it
     /// is: jobs are read back much more often than they are written.
     pub fn read_stored(table: Table) -> JobSpec {
         let is_canonical = |(name, value): (&String, &Value)| match value {
@@ -93,7 +93,7 @@ impl JobSpec {
         Place::new(Origin::Job, path.clone())
     }
 
-    /// Whether anything was said about it, understood or not.
+    /// Whether it was written at all, understood or not.
     pub(super) fn speaks_of(&self, subject: Subject) -> bool {
         self.unclear.contains(&subject)
             || fields_of(subject).iter().any(|field| self.table.contains_key(*field))
@@ -288,7 +288,7 @@ impl SpecBuilder {
         if !self.spec.table.contains_key("retry") {
             self.put("retry", Value::Table(Table::new()), place.clone());
         }
-        // Of a `retry` that is no table there will be a fault in any case.
+        // A `retry` that is not a table is a fault in any case.
         let Some(Value::Table(retry)) = self.spec.table.get_mut("retry") else { return };
         if retry.contains_key(FIELD) {
             let first = self.spec.place_of(&path.key(FIELD));
@@ -344,7 +344,7 @@ impl SpecBuilder {
                 let other = Some(self.spec.place_of(&Path::root().key("tz")));
                 self.spec.faults.push(SpecFault { place, other, error });
             }
-            // Of a `tz` that is no text there will be a fault in any case.
+            // A `tz` that is not a text is a fault in any case.
             Some(_) => {}
         }
     }

@@ -11,7 +11,7 @@ use crate::nearest::nearest;
 use crate::time::Duration;
 use crate::value::{Path, Table, Value};
 
-/// Lists longer than this are no longer written by people.
+/// People do not write longer lists than this.
 pub(super) const LIST_MAX: usize = 1_000;
 
 /// How many levels a free value may have.
@@ -22,7 +22,7 @@ pub(super) const DEPTH_MAX: usize = 32;
 pub(super) struct Reader<'a> {
     pub(super) spec: &'a JobSpec,
     pub(super) faults: Vec<SpecFault>,
-    /// The marks of the names that were written: most of the fields that are asked for were not.
+    /// The marks of the names that were written: most fields that are read were not.
     marks: u64,
 }
 
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The path of a value as its writer spelled it, once somebody wants to see it.
+/// The path of a value as its author spelled it.
 struct WrittenPath<'a> {
     spec: &'a JobSpec,
     node: &'a Node<'a>,

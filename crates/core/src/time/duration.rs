@@ -45,27 +45,27 @@ impl Duration {
     /// The longest that can be written: a hundred years of 365.25 days.
     pub const LONGEST: Duration = Duration::from_days(36_525);
 
-    /// So many milliseconds.
+    /// A duration of whole milliseconds.
     pub const fn from_millis(millis: i64) -> Duration {
         Duration(millis)
     }
 
-    /// So many seconds.
+    /// A duration of whole seconds.
     pub const fn from_secs(seconds: i64) -> Duration {
         Duration(seconds.saturating_mul(1_000))
     }
 
-    /// So many minutes.
+    /// A duration of whole minutes.
     pub const fn from_mins(minutes: i64) -> Duration {
         Duration(minutes.saturating_mul(60_000))
     }
 
-    /// So many hours.
+    /// A duration of whole hours.
     pub const fn from_hours(hours: i64) -> Duration {
         Duration(hours.saturating_mul(3_600_000))
     }
 
-    /// So many days of 24 hours.
+    /// A duration of whole days of 24 hours.
     pub const fn from_days(days: i64) -> Duration {
         Duration(days.saturating_mul(86_400_000))
     }
@@ -81,7 +81,7 @@ impl Duration {
         self.0 as f64
     }
 
-    /// The length of so many milliseconds, rounded to the nearest whole one.
+    /// A duration in milliseconds, rounded to the nearest whole one.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "float to integer casts stop at the ends of the range"
@@ -197,7 +197,7 @@ pub enum DurationError {
     UnknownUnit {
         /// What was written.
         text: String,
-        /// The part that is no unit.
+        /// The part that is not a unit.
         unit: String,
     },
     /// Months and years have no fixed length.

@@ -1,7 +1,7 @@
-//! Small worlds told fact by fact.
+//! Small worlds built fact by fact.
 //!
-//! A tale begins at 10:00 of a Wednesday, 2026-02-04, with the store's clock on time. Runs and sessions are
-//! numbers; session 1 and node `n1` do everything that is not told otherwise.
+//! A world begins at 10:00 of a Wednesday, 2026-02-04, with the store's clock on time. Runs and sessions are
+//! numbers; session 1 and node `n1` do everything unless said otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::fake_store::FakeStore;
 use super::{Checker, Premises, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
-/// So many milliseconds after the tale's beginning, by a clock that is on time.
+/// This many milliseconds after the beginning, by a clock that is on time.
 pub(super) fn instant(millis: i64) -> Timestamp {
     "2026-02-04T10:00:00Z".parse::<Timestamp>().unwrap() + Duration::from_millis(millis)
 }
@@ -141,7 +141,7 @@ impl FactBuilder {
         self
     }
 
-    /// From now on the store's clock is so far ahead.
+    /// From now on the store's clock is ahead by this much.
     pub(super) fn store_ahead(mut self, millis: i64) -> FactBuilder {
         self.store_ahead = millis;
         self

@@ -123,7 +123,7 @@ impl FakeStore {
         self
     }
 
-    /// The job that was put last waits for a manual run that was asked for then.
+    /// The job that was put last waits for a manual run that was requested then.
     pub(super) fn waiting(self, due: i64, trigger: Trigger) -> FakeStore {
         self.but(|row| {
             let id = ExtraId(u128::from(due.unsigned_abs()));

@@ -1,7 +1,7 @@
 //! The fences of a job grow with every grant, for ever (I1).
 //!
-//! A grant counts although a failover has taken it back: a process may have got its fence, and whoever
-//! compares fences outside has seen it. A removed job that comes back goes on from its last one.
+//! A grant counts although a failover has taken it back: a process may have got its fence, and shown
+//! it to something outside that compares fences. A removed job that comes back goes on from its last one.
 
 use std::collections::BTreeMap;
 
@@ -161,7 +161,7 @@ mod tests {
             told().at(1_000).granted(1, "a", 5).at(2_000).granted(2, "a", 9).at(3_000).granted(3, "a", 6),
             &["at 3s: a: run ..3 is granted with fence 6, though fence 9 was granted at 2s"],
         );
-        // Neither a failover nor a new life of the key begins anew.
+        // Neither a failover nor a new life of the key starts from zero.
         check(
             told().at(1_000).granted(1, "a", 5).at(2_000).failed_over(500, 2).at(3_000).granted(2, "a", 5),
             &["at 3s: a: run ..2 is granted with fence 5, though fence 5 was granted at 1s"],

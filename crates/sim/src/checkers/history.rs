@@ -1,9 +1,9 @@
 //! Store facts that survive, and a state that follows from them.
 //!
 //! A failover takes the last commits back: runs, beats, edits, everything. What a checker has concluded
-//! from them must go too. So whoever draws conclusions about the store keeps them in a [`SurvivingState`]
-//! state: it has the log of facts behind it, cuts that log at a failover, and draws its conclusions anew
-//! from what is left. Slow, and hard to get wrong.
+//! from them must go too. So a checker keeps its conclusions about the store in a [`SurvivingState`]: it
+//! has the log of facts behind it, cuts that log at a failover, and draws its conclusions again from what is
+//! left. Slow, and hard to get wrong.
 
 use crate::fact::{Fact, RealTime, What};
 
@@ -35,7 +35,7 @@ impl<S: FactState> SurvivingState<S> {
         }
     }
 
-    /// What follows from all that survived so far.
+    /// What follows from the facts that survived.
     pub(super) fn now(&self) -> &S {
         &self.state
     }

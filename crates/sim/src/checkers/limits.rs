@@ -228,7 +228,7 @@ impl Checker for Limits {
             What::Drained { node } => {
                 self.drained.entry(node.clone()).or_insert(fact.at);
             }
-            // A new life of its scheduler knows nothing until it is told.
+            // A new life of its scheduler does not know that it is draining.
             What::Undrained { node } | What::Joined { node, .. } => {
                 self.drained.remove(node);
             }

@@ -1,4 +1,4 @@
-//! When nothing is broken any more, everything ends (I8, R-20).
+//! After the last fault everything ends (I8, R-20).
 //!
 //! Asked when the world has ended, long after the last fault: nothing is owned by the dead, nothing
 //! executes that the store does not know, nothing stands frozen, nothing that is due still waits, and every
@@ -182,7 +182,7 @@ impl Liveness {
         })
     }
 
-    /// Whether something that is no fault keeps a job from running.
+    /// Whether something other than a fault keeps a job from running.
     fn is_hindered(&self, end: &WorldEnd<'_>, row: &JobRow, bound: Duration) -> bool {
         let (job, state) = (&row.job, &row.state);
         let is_backing_off = backs_off_until(job, state).is_some_and(|until| end.store_now - bound < until);
@@ -336,7 +336,7 @@ mod tests {
         check(begun(), &over, &["a: run ..1 executes since"]);
         check(begun().gone(1), &over, &[]);
         check(begun().halts(1), &over, &["a: run ..1 executes since"]);
-        // The store forgot it with a failover, and nobody told the process.
+        // The store forgot it with a failover, and the process was not stopped.
         check(begun().failed_over(END - 2_000, 2), &fake_store(END), &["a: run ..1 executes since"]);
     }
 

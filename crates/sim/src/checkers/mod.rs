@@ -1,6 +1,6 @@
 //! What must hold in every world, one property a file.
 //!
-//! A checker is told every fact as it happens, and may look at the store when the world has ended. It
+//! A checker sees every fact as it happens, and may look at the store when the world has ended. It
 //! shares no code with what it checks: of the core it uses words (ids, rows, definitions), never a
 //! decision. Where it needs arithmetic (which instants a schedule names, what lies in a blackout) it has
 //! its own, written the plain slow way.
@@ -52,7 +52,7 @@ pub use windows::Windows;
 
 use crate::fact::{Fact, RealTime};
 
-/// One property, and whoever watches over it.
+/// Checks one property.
 pub trait Checker {
     /// The property, in a word.
     fn name(&self) -> &'static str;

@@ -1,7 +1,7 @@
 //! At no instant do two process trees of one job execute (L1).
 //!
 //! Only what executes counts here, whatever the store says. Runs of a job that accepts a second copy
-//! (`best_effort`) are left out. Where runs may overlap, each run may have so many others beside it as
+//! (`best_effort`) are left out. Where runs may overlap, each run may have as many others beside it as
 //! the definition under which it was granted allows; of those that were granted before it, that is, for
 //! of later ones it knows nothing.
 

@@ -28,7 +28,7 @@ pub(super) struct Projection {
     pub(super) claims: BTreeMap<CounterKey, Vec<RunId>>,
     /// The node of every session.
     pub(super) nodes: BTreeMap<SessionId, NodeName>,
-    /// When each manual run was asked for.
+    /// When each manual run was requested.
     pub(super) triggers: BTreeMap<JobKey, Vec<Timestamp>>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Run {
     pub(super) trigger: Trigger,
     pub(super) at: RealTime,
     pub(super) store_now: Timestamp,
-    /// When it ended, and how; the outcome is none if it was taken back as never started.
+    /// When it ended, and how. Without an outcome it was taken back as never started.
     pub(super) ended: Option<(RealTime, Option<Outcome>)>,
 }
 
@@ -99,7 +99,7 @@ impl FactState for Projection {
             }
             What::Removed { key, .. } => {
                 self.jobs.remove(key);
-                // Nobody waits for them any more.
+                // They no longer count.
                 self.triggers.remove(key);
             }
             What::Granted { run, key, session, due_at, trigger, store_now, .. } => {

@@ -34,7 +34,7 @@ pub(super) struct Segment {
 pub(super) enum SegmentEnd {
     /// It goes on.
     Open,
-    /// The job was placed afresh; what was due by then was to be accounted for.
+    /// The job got a new placement; what was due by then must be accounted for.
     Replaced(Timestamp),
     /// The job was removed or is no longer placed; what was open by then is forgotten.
     Dropped(Timestamp),

@@ -3,10 +3,10 @@
 //! A job is starved when it has waited for longer than it may, while others that take no less room were
 //! started again and again where it could have run, within the same limits across nodes. Each such start
 //! is proof that there was room for it. What it may wait for is generous: two of its periods, several
-//! of the longest runs, and, where there is more work than room, a turn for everybody.
+//! of the longest runs, and, where there is more work than room, a turn for every job.
 //!
 //! Left out: jobs whose next start cannot be told from outside (in a back-off that holds the schedule or has
-//! none to give way to, `once`, with a number of runs that is used up), and starts that people asked for, which go first.
+//! none to give way to, `once`, with a number of runs that is used up), and requested runs, which go first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::projection::{Projection, Run};
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
-/// So many starts of others, and three times as many as there are others, are "again and again".
+/// This many starts of others, and three times as many as there are others, are "again and again".
 const STARTS_MIN: usize = 20;
 
 /// Watches over starvation.
@@ -51,7 +51,7 @@ struct Wait {
 }
 
 impl Starvation {
-    /// Nobody waits yet.
+    /// No job waits yet.
     pub fn new(premises: &Premises) -> Starvation {
         Starvation {
             findings: Findings::of("starvation"),
@@ -87,7 +87,7 @@ impl Starvation {
         }
     }
 
-    /// Everybody who could have run instead was passed over.
+    /// Every job that could have run instead was passed over.
     fn pass_over(&mut self, at: RealTime, instead: &Run) {
         let Some(taken) = &instead.job else { return };
         let projection = self.projection.now();

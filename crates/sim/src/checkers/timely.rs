@@ -1,7 +1,7 @@
 //! Nothing starts before its time or inside a blackout, and what a blackout finds running is ended (B2, B8).
 //!
 //! A request that arrives long after it was given up may still be granted, inside a blackout by then.
-//! Nobody starts it, so what counts is what begins. And a node goes by the store's clock as it last saw
+//! No node starts it, so what counts is what begins. And a node uses the store's clock as it last saw
 //! it: right at the edge of a blackout, or right after the clock was set, it may be off.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub struct Timeliness {
     /// Since when nothing is broken: from the beginning until the first fault, and from the last on.
     calm_since: Option<RealTime>,
     edge: Duration,
-    /// How long it may take after the last fault until everybody knows what runs where.
+    /// How long it may take after the last fault until every node knows what runs where.
     recovery: Duration,
     patience: Duration,
 }
@@ -193,7 +193,7 @@ mod tests {
         check(granted(500_000), &["begins, granted at"]);
         check(granted(599_000), &[]);
         check(granted(600_000), &[]);
-        // A claim that arrived late and that nobody started.
+        // A claim that arrived late and was never started.
         check(told().at(400_000).granted_for(1, "a", 0, Trigger::Scheduler).at(401_000).taken_back(1), &[]);
         // Also if the grant is lost.
         check(
@@ -249,12 +249,12 @@ mod tests {
         };
         check(edited(every("a", 60_000)), &[]);
         check(edited(quiet()), &["still executes 17s after"]);
-        // Right after the last fault nobody knows yet what runs where.
+        // Right after the last fault no node knows yet what runs where.
         let late =
             || told().at(270_000).granted_for(1, "a", 0, Trigger::Scheduler).begins(1).at(400_000).healed();
         check(late().at(423_000).beat(1).at(439_000).beat(1), &[]);
         check(late().at(424_000).beat(1).at(440_001).beat(1), &["still executes 16s1ms after"]);
-        // While something is broken nobody promises when; before anything breaks, they do.
+        // While something is broken nothing is promised; before that it is.
         let unhealed = |fact_builder: FactBuilder| {
             fact_builder
                 .at(270_000)

@@ -1,5 +1,5 @@
-//! Who fences has looked all the time: a watcher that could not see the store knows nothing of that time, and after
-//! an outage everybody gets a whole window to speak first (I9, L3).
+//! A node that fences has watched all the time: a watcher that could not see the store knows nothing of that time, and after
+//! an outage every session gets a whole window to speak first (I9, L3).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use super::premises::Premises;
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
-/// So many readings of a node are remembered: more than lie in any window.
+/// How many readings of a node are remembered: more than lie in any window.
 const READINGS_MAX: usize = 200;
 
 /// Watches over the watchers.
@@ -25,7 +25,7 @@ pub struct Integrity {
 }
 
 impl Integrity {
-    /// Nobody has looked yet.
+    /// No node has watched yet.
     pub fn new(premises: &Premises) -> Integrity {
         Integrity {
             findings: Findings::of("unbroken"),
@@ -133,7 +133,7 @@ mod tests {
         check(watched(told(), 9, 10).fenced(1, "n2"), &[]);
         check(watched(told(), 10, 13).fenced(1, "n2"), &["without a break for 3s at last"]);
         check(watched(told(), 10, 18).fenced(1, "n2"), &[]);
-        // What was asked for in time may be done late.
+        // What was requested in time may be done late.
         check(watched(told(), 6, 13).at(90_000).fenced(1, "n2"), &[]);
     }
 

@@ -1,4 +1,4 @@
-//! Nobody is fenced off before a whole window of silence, nothing of a living session is released, and a
+//! No session is fenced off before a whole window of silence, nothing of a living session is released, and a
 //! new epoch is left alone until its quarantine is over (I9, I10).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +133,7 @@ impl Windows {
     }
 
     fn opening(&mut self, at: RealTime, opened: Epoch) {
-        // Nobody opens the first one, except on a store that says so when it is born.
+        // The first epoch is open from the start, unless the store says otherwise when it is created.
         let Some((epoch, since, _)) = self.sessions.now().reign else { return };
         let who = format!("epoch {}", opened.0);
         let least = at_least(self.timings.quarantine);

@@ -1,4 +1,4 @@
-//! A desk to ask a store from: one node that has joined, and short ways to say what cases say often.
+//! A store with one node that has joined, and short ways to say what cases say often.
 
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent};

@@ -10,7 +10,7 @@ use super::Backend;
 use super::fixture::{Fixture, MANY};
 use super::sample::{HOUR, NO_FENCE, again, key, new_job, node, record, removed, run_end};
 
-/// Keeps everything for so long.
+/// Keeps everything for this long.
 fn keep(length: Duration) -> Retention {
     Retention { runs: length, records: length, audit: length, tombstones: length, most: MANY }
 }

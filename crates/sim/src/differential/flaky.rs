@@ -1,4 +1,4 @@
-//! The n-th call is not done, or is done and its answer lost: whatever is asked then, the books must balance.
+//! The n-th call is not done, or is done and its answer lost: whatever is requested then, the totals must add up.
 
 use super::request::Asker;
 use super::{Request, Story, TestStore, check_totals};
@@ -7,9 +7,9 @@ use crate::reference::ReferenceStore;
 /// What goes wrong with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFault {
-    /// It never reaches the store, and nobody asks again.
+    /// It never reaches the store, and is not repeated.
     NotDone,
-    /// It is done, nobody hears the answer, and it is asked again.
+    /// It is done, its answer is lost, and it is repeated.
     AnswerLost,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`compare`] lives through a [`Story`] with a store and the reference side by side. [`fail_each_call`] goes
 //! through a scripted day again and again, each time with another call failing or its answer lost, and looks
-//! whether the [totals](check_totals()) still balance.
+//! whether the [totals](check_totals()) still add up.
 
 mod totals;
 mod flaky;
@@ -21,7 +21,7 @@ pub use request::Request;
 pub use story::Story;
 pub use totals::check_totals;
 
-/// A store that a test has in its hand.
+/// A store that a test controls.
 pub trait TestStore {
     /// The store.
     type Store: Store + Views;
@@ -64,7 +64,7 @@ impl TestStore for ReferenceStore {
 pub struct Difference {
     /// Of which seed.
     pub seed: u64,
-    /// After so many requests.
+    /// The number of requests before it.
     pub step: usize,
     /// What was asked.
     pub asked: String,
@@ -96,7 +96,7 @@ pub fn compare<S: TestStore>(store: &mut S, seed: u64, n_requests: usize) -> Res
         let mut expected = here.ask(&mut reference, &request);
         let found = there.ask(store, &request);
         if matches!(request, Request::Changes(_)) && there.was_reset && !here.was_reset {
-            // A store may forget what was long ago, and then begins anew.
+            // A store may forget what was long ago, and then starts from the beginning.
             here.begin_anew();
             expected = here.ask(&mut reference, &request);
         }

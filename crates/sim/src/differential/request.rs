@@ -36,7 +36,7 @@ pub enum Request {
     PutPlan(NewPlan),
     ApplyPlan(ApplyPlan),
     Cancel(Vec<RunId>),
-    /// What has changed since this was asked last, in pages of so many.
+    /// What has changed since the last such request, in pages of this size.
     Changes(usize),
     Recount,
     Outbox,
@@ -48,7 +48,7 @@ pub enum Request {
 #[derive(Debug, Default)]
 pub(super) struct Asker {
     cursor: Option<Cursor>,
-    /// Whether the last look at the feed had to begin anew.
+    /// Whether the last look at the feed had to start from the beginning.
     pub(super) was_reset: bool,
 }
 

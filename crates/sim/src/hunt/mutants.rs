@@ -1,4 +1,4 @@
-//! Rules that are taken out, one at a time, to see that somebody notices.
+//! Rules that are taken out, one at a time, to see that a check notices.
 //!
 //! Most are noticed in worlds: a seed is found in which something goes wrong. Some are held twice, so that taking one
 //! of the two out changes nothing that can be seen from outside; those have a test of their own, which is named
@@ -15,9 +15,8 @@ use crate::world::{Options, WorldWeakness};
 /// A world without one of its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// Without which.
     pub taken: Removal,
-    /// Who notices.
+    /// What notices.
     pub noticed: Detection,
 }
 
@@ -33,10 +32,10 @@ pub enum Removal {
     World(WorldWeakness),
 }
 
-/// Who notices that a rule is missing.
+/// What notices that a rule is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
-    /// Those who watch worlds. This seed has shown it, the last time that somebody looked.
+    /// A checker, in some world. This seed showed it the last time the mutants were run.
     InWorlds {
         /// Where to begin to look.
         from: u64,

@@ -11,13 +11,13 @@ use super::worker::ForWorker;
 use super::{AtNode, ForScheduler, Happening, World};
 use crate::fact::RealTime;
 
-/// Of a hundred messages so many never arrive, although the broker has said that it has them.
+/// Of a hundred messages, how many never arrive although the broker has confirmed them.
 const LOST_PERCENT: u32 = 1;
-/// So many are delivered twice, almost at once.
+/// How many are delivered twice, almost at once.
 const TWICE_PERCENT: u32 = 10;
-/// So many take their time.
+/// How many are slow.
 const LATE_PERCENT: u32 = 5;
-/// Of a hundred that reach the broker so many confirms do not come back.
+/// Of a hundred that reach the broker, how many confirmations are lost.
 const UNCONFIRMED_PERCENT: u32 = 5;
 
 /// A start message.
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Hands a message to some worker, and again to some worker as long as nobody is done with it.
+    /// Hands a message to some worker, and again to some worker until one has acknowledged it.
     pub(super) fn deliver(&mut self, number: u64) {
         let Some(start) = self.broker.messages.get(&number).cloned() else { return };
         let worker = self.dice.below(self.workers.len());

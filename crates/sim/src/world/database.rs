@@ -1,5 +1,5 @@
-//! The one database: it does what arrives, in the order in which it arrives, and everybody who watches is
-//! told what was committed.
+//! The one database: it does what arrives, in the order in which it arrives, and reports to the checkers what was
+//! committed.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::fact::{RealTime, What};
 use crate::reference::ReferenceStore;
 use crate::trace::Trace;
 
-/// So many start messages are read at a time.
+/// How many start messages are read at a time.
 const OUTBOX_MAX: usize = 50;
 
 /// What a node or a worker asks.
@@ -249,7 +249,7 @@ impl Database {
         self.put_and_tell(puts, told, trace)
     }
 
-    /// Writes a run that somebody wants: that is no other definition.
+    /// Writes a requested run. The definition stays the same.
     pub(super) fn put_trigger(
         &mut self,
         put: &PutJob,

@@ -218,7 +218,7 @@ impl World {
         !self.active.is_empty() && self.any_active(|kind| kind == FaultKind::QueueWorkerPaused(worker))
     }
 
-    /// Whether letters of this way, to or from somebody, are lost.
+    /// Whether messages to or from this party are lost, in this direction.
     pub(super) fn is_cut(&self, party: Party, way: CutWay) -> bool {
         let cut = |way| match party {
             Party::Node(node) => FaultKind::Cut(node, way),

@@ -32,7 +32,7 @@ pub(super) struct Packet {
 }
 
 impl World {
-    /// Sends a request on its way. Whoever sends it has seen to it that somebody stops waiting.
+    /// Sends a request on its way. The caller has set a time-out for the answer.
     pub(super) fn post(&mut self, from: Party, life: u32, call: u64, request: StoreRequest) {
         let is_cut = self.is_cut(from, CutWay::Requests);
         let mut at = self.delivery();

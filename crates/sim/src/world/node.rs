@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) n_lives: u32,
     pub(super) scheduler: Option<Scheduler>,
     pub(super) shims: BTreeMap<RunId, Shim>,
-    /// What came while whoever it was meant for stood still.
+    /// What came while its receiver was paused.
     pub(super) waiting: Vec<AtNode>,
     settings: Settings,
 }
@@ -110,8 +110,8 @@ impl Node {
 }
 
 impl World {
-    /// Something comes for a node: it waits while whoever it is meant for stands still, and finds nobody if
-    /// that life is over.
+    /// Something arrives at a node: it waits while its receiver is paused, and is dropped if that life is
+    /// over.
     pub(super) fn at_node(&mut self, node: usize, it: AtNode) {
         let is_for_scheduler = match &it {
             AtNode::Scheduler(..) => true,
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// What waited comes now, in the order in which it came, after so many milliseconds.
+    /// What waited is delivered in its order, after this many milliseconds.
     pub(super) fn release_waiting(&mut self, node: usize, after: i64) {
         let at = RealTime(self.now.0 + after);
         for it in std::mem::take(&mut self.nodes[node].waiting) {

@@ -164,7 +164,7 @@ impl World {
                 self.ask(node, StoreRequest::Settle(session, epoch, settles), CallKind::Settle(keys));
             }
             Command::Mark(marks) => {
-                // Nobody waits for it.
+                // No answer is expected.
                 let life = self.scheduler(node).life;
                 self.post(Party::Node(node), life, u64::MAX, StoreRequest::Mark(marks));
             }
@@ -294,7 +294,7 @@ impl World {
                     shim.hold(life);
                     shim.report()
                 }
-                // It is with the broker: whoever takes it up will say so to the store.
+                // It is with the broker: the worker that takes it up reports to the store.
                 None if row.phase == RunPhase::Published => None,
                 None => Some(ShimReport::NotStarted),
             };
@@ -318,7 +318,7 @@ impl World {
         }
     }
 
-    /// What the store has on record nobody needs to ask a shim for any more.
+    /// Drops shims whose end the store has on record.
     fn forget_ended(&mut self, node: usize, runs: &[RunId], answer: &Result<Vec<EndAnswer>, StoreDown>) {
         let Ok(answers) = answer else { return };
         for (run, answer) in runs.iter().zip(answers) {
@@ -356,7 +356,7 @@ impl World {
     }
 }
 
-/// The answer of the kind that was asked for.
+/// The answer, which must be of this kind.
 fn the<T>(answer: Result<Answer, StoreDown>, kind: impl FnOnce(Answer) -> Option<T>) -> Result<T, StoreDown> {
     answer.map(|it| kind(it).expect("a question is answered by an answer of its kind"))
 }

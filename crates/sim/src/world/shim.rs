@@ -144,7 +144,7 @@ impl World {
     pub(super) fn say(&mut self, node: usize, run: RunId, word: ShimMessage) {
         let at = if self.dice.chance(2) { self.after(5, 60) } else { self.after(0, 3) };
         let Some(shim) = self.nodes[node].shims.get_mut(&run) else {
-            // Whoever wants an end hears that there is nothing to be ended.
+            // There is nothing to stop, and the scheduler learns that.
             return self.tell_of(node, run, ShimReport::NotStarted);
         };
         shim.next_word_at = shim.next_word_at.max(at);
@@ -160,7 +160,7 @@ impl World {
                 shim.next_report_at = shim.next_report_at.max(at);
                 shim.life
             }
-            // There is no shim: the scheduler finds that out by itself.
+            // There is no shim: the scheduler finds that out.
             None => self.nodes[node].scheduler.as_ref().map(|it| it.life),
         };
         let at = self.nodes[node].shims.get(&run).map_or(at, |shim| shim.next_report_at);
@@ -220,7 +220,7 @@ impl World {
         self.put_end(node, run);
         let is_leased = self.shim(node, run).lease_until.is_none_or(|until| boot < until);
         if is_leased {
-            // Whoever does not look does not set a timer for what is past either.
+            // Without the check there is no timer for what is past either.
             self.arm_deadline(node, run);
         }
         self.tell_of(node, run, ShimReport::Started { at: boot });
@@ -259,7 +259,7 @@ impl World {
         }
     }
 
-    /// A clock that leases must not go by was set: whoever goes by it sets the timers anew.
+    /// A clock that leases must not go by was set: a shim that uses it sets its timers again.
     pub(super) fn arm_all_deadlines(&mut self, node: usize) {
         let runs: Vec<RunId> = self.nodes[node].shims.keys().copied().collect();
         for run in runs {

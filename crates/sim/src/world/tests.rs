@@ -123,7 +123,7 @@ fn fault(at_s: i64, lasts_s: i64, kind: FaultKind) -> Fault {
     Fault { at: RealTime(at_s * 1_000), lasts: Duration::from_secs(lasts_s), kind, is_aimed: false }
 }
 
-/// Nobody reaches the database: no session, no beat, no extension but those of the test.
+/// The database is out of reach: no session, no beat, no extension but those of the test.
 fn without_database() -> Fault {
     fault(0, 599, FaultKind::DatabaseAway(Outage::Refuses))
 }
@@ -148,7 +148,7 @@ impl World {
         facts
     }
 
-    /// Starts a run of the first job whose lease ends so much later.
+    /// Starts a run of the first job whose lease ends this much later.
     fn start_by_hand(&mut self, lease_ms: i64) {
         let due = Due {
             due_at: Timestamp::UNIX_EPOCH,
@@ -214,7 +214,7 @@ fn a_shim_halts_at_its_deadline_and_goes_on_after_an_extension() {
     world.start_by_hand(5_000);
     check_story(&world.until(14_999), &[("begins", 10_000, 10_050)]);
     check_story(&world.until(20_000), &[("halts", 15_000, 15_800)]);
-    // What is over already is no extension.
+    // A time that is past extends nothing.
     let past = world.lease_in(-1);
     world.say(0, RUN, ShimMessage::Extend(past));
     check_story(&world.until(25_000), &[]);
@@ -352,7 +352,7 @@ fn a_failover_loses_what_was_last_committed() {
         _ => None,
     });
     assert_eq!(told, Some((RealTime(55_999), world.store().epoch())));
-    // The new primary is opened by whoever has watched it for long enough.
+    // The new primary is opened by a node that has watched it long enough.
     let facts = world.until(100_000);
     let opened_at = facts.iter().find(|it| matches!(it.what, What::EpochOpened { .. })).map(|it| it.at);
     assert!(opened_at.is_some_and(|at| RealTime(72_000) < at), "{opened_at:?}");
@@ -381,7 +381,7 @@ fn a_stopped_scheduler_hears_everything_when_it_goes_on() {
     let facts = world.until(79_000);
     let last_beat = facts.iter().filter(|it| matches!(it.what, What::Beat { .. })).map(|it| it.at.0).max();
     assert!(last_beat.is_some_and(|at| at < 20_500), "{last_beat:?}");
-    // Its shim has halted the run meanwhile; nobody else is there to take it.
+    // Its shim has halted the run meanwhile; no other node is there to take it.
     assert_eq!(story(&facts).last().map(|it| it.0), Some("halts"));
     let facts = world.until(120_000);
     assert_eq!(story(&facts).last().map(|it| it.0), Some("is gone"));

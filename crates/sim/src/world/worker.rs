@@ -3,7 +3,7 @@
 //! Its rule is the one of all who execute: no longer than it may since the beginning of its last beat that the store
 //! has answered. A session begins with the first start that it asks for, so trust counts from there until it has
 //! beaten. A session whose trust has run out is given up for good: what executes under it is killed, and the
-//! next start is asked for under a new one.
+//! next start is requested under a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ use super::{Happening, World, WorldWeakness};
 use crate::fact::{RealTime, What};
 use crate::setup::Setup;
 
-/// How often a start that nobody answers is asked for before it is left to another delivery.
+/// How often a start without an answer is requested before it is left to another delivery.
 const TRIES_MAX: u32 = 3;
-/// After so many beats without a run a tidy worker ends its session.
+/// After this many beats without a run a tidy worker ends its session.
 const IDLE_BEATS_MAX: u32 = 4;
 
 /// A worker: one process on a machine of its own.
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     pub(super) name: NodeName,
     pub(super) clock: NodeClock,
     pub(super) is_up: bool,
-    /// Counts its lives: whatever is meant for an earlier one finds nobody.
+    /// Counts its lives: what is meant for an earlier one is dropped.
     pub(super) life: u32,
     boot_id: u128,
     /// Whether it is done with a message when it has won it, or only when the run is over.
@@ -69,7 +69,7 @@ pub(super) enum ForWorker {
     Message(Message),
     /// An answer from the database.
     Answer(u64, Result<Box<Answer>, StoreDown>),
-    /// Nobody waits for that answer any longer.
+    /// The answer is no longer waited for.
     TimesOut(u64),
     /// It is time to beat, in that session.
     Beats(SessionId),
@@ -79,7 +79,7 @@ pub(super) enum ForWorker {
     StartAgain(RunId),
     /// After a pause it tells of an end again.
     EndAgain(RunId),
-    /// A process ends by itself, if it was not halted since.
+    /// A process ends on its own, if it was not halted since.
     Ends(RunId, u32),
     /// A process is gone, because it was made to.
     Killed(RunId),
@@ -129,7 +129,7 @@ impl Worker {
 }
 
 impl World {
-    /// Something comes for a worker: it waits while the worker stands still, and finds nobody if that life is over.
+    /// Something comes for a worker: it waits while the worker is paused, and is dropped if that life is over.
     pub(super) fn at_worker(&mut self, worker: usize, life: u32, it: ForWorker) {
         if self.workers[worker].life != life || !self.workers[worker].is_up {
             return;
@@ -214,7 +214,7 @@ impl World {
         let Some(held) = it.runs.get_mut(&run) else { return };
         let Stage::Asking { n_tries } = &mut held.stage else { return };
         let session = held.session;
-        // Whose session is over asks for nothing any more: the broker will deliver the message again.
+        // A worker whose session is over requests nothing: the broker will deliver the message again.
         if TRIES_MAX <= *n_tries || it.session.as_ref().is_none_or(|it| it.id != session) {
             it.runs.remove(&run);
             return;

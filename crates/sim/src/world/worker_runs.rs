@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// Nothing of a run executes any more.
+    /// The last process of a run is gone.
     pub(super) fn worker_process_is_gone(&mut self, worker: usize, run: RunId) {
         let now = self.now;
         let it = &mut self.workers[worker];
@@ -205,8 +205,8 @@ impl World {
         }
     }
 
-    /// A run that the store says is ours and nobody here knows of: its start was won unheard, or a failover has lost its
-    /// end. It never begins here, or never again.
+    /// A run that the store says is ours and that is unknown here: the answer to its start was lost, or a failover has
+    /// lost its end. It never begins here, or never again.
     fn give_back_unheard(&mut self, worker: usize, session: SessionId, row: &RunRow, now: Timestamp) {
         if self.workers[worker].runs.contains_key(&row.run) {
             return;
@@ -227,7 +227,7 @@ impl World {
         self.tell_of_worker_run(worker, end, row.due.clone());
     }
 
-    /// Kills what executes under a session that is no more. Whether the store hears of it is left to the caller: it may
+    /// Kills what executes under a session that is over. Whether the store hears of it is left to the caller: it may
     /// still have the session.
     pub(super) fn stop_all_of(&mut self, worker: usize, session: SessionId, is_told: bool) {
         let all = self.workers[worker].runs.iter().filter(|(_, held)| held.session == session);
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// Ends a process by force, within the time that takes. Without an outcome nobody hears of it.
+    /// Ends a process by force, within the time that takes. Without an outcome its end is not reported.
     fn kill_on_worker(&mut self, worker: usize, run: RunId, outcome: Option<Outcome>) {
         let gone_at = self.after(1, self.setup.timings.spec().stop_bound.as_millis());
         let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(WorkerRun::execution) else {

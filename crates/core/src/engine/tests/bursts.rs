@@ -1,4 +1,4 @@
-//! When more comes due at once than the store can take: whoever waits to start goes first.
+//! When more comes due at once than the store can take, starts go first.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ fn settings(lease: Option<Timings>) -> Settings {
     settings
 }
 
-/// Seven jobs that are due at once: two run, two and two are asked for (where others share the store, two), and the rest
-/// waits.
+/// Seven jobs that are due at once: two run, two batches of two are claimed (one batch where others share the store), and the
+/// rest waits.
 struct Burst {
     harness: Harness,
     running: [String; 2],
@@ -99,7 +99,7 @@ fn what_somebody_waits_for_goes_at_once_and_takes_the_others_along() {
     let said = burst.ends(1, Outcome::Failed);
     assert_eq!(said, "end 0 succeeded 1 failed", "it may be tried again");
 
-    // As the desk tells it.
+    // As the harness reports it.
     let mut burst = Burst::new(settings(None), |job| job.retry.not_on_exit_codes = vec![0]);
     assert_eq!(
         burst.ends(0, Outcome::Failed),
@@ -163,7 +163,7 @@ fn where_others_share_the_store_nothing_waits() {
 fn an_end_waits_only_while_something_starts() {
     let mut burst = Burst::new(settings(None), |_| {});
     assert_eq!(burst.ends(0, Outcome::Succeeded), "");
-    // Whoever was to start next does not: this node is to end.
+    // The next jobs do not start: this node is to end.
     assert_eq!(burst.harness.tell(Event::Drain(true)), "", "the answer is on its way");
     let said = burst.harness.grant_once();
     assert!(burst.numbered(&said).ends_with("; end 0 succeeded"), "{said}");

@@ -44,7 +44,7 @@ fn a_node_takes_no_more_than_it_can_carry() {
 
 #[test]
 fn the_first_run_of_a_request_is_claimed_under_its_id() {
-    // The desk's store is in its first epoch.
+    // The harness's store is in its first epoch.
     for (requested_in, expected) in [(Some(1), Some(RunId(7))), (Some(2), None), (None, None)] {
         let mut harness = Harness::with(node(1), &[named("a", "every 1h", "10m")], "10:30");
         let extra = Extra { requested_in, ..Extra::manual(ExtraId(7), instant("10:00")) };

@@ -255,7 +255,7 @@ fn bids(engine: &mut Engine, now: Now) -> Vec<JobKey> {
     bids.flatten().map(|bid| bid.key).collect()
 }
 
-/// What is explained follows from what the dispatch goes by.
+/// An explanation follows from the plan that dispatch carries out.
 fn check_binding(engine: &Engine, now: Now, job: &Job) -> Result<(), TestCaseError> {
     let Some(Explanation { binding, assessment, .. }) = engine.explain(now, &job.key) else { return Ok(()) };
     let entry = engine.view.find(&job.key).unwrap();

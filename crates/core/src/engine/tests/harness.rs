@@ -1,4 +1,4 @@
-//! A desk for one engine: rows in a map, answers by hand or as a store would give them.
+//! A harness for one engine: rows in a map, answers by hand or as a store would give them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::store::{
 };
 use crate::time::{BootTime, Duration, Timestamp};
 
-/// One engine and what it is told.
+/// One engine, a fake store, and the time.
 pub(super) struct Harness {
     pub(super) engine: Engine,
     pub(super) rows: BTreeMap<JobKey, JobRow>,
@@ -333,7 +333,7 @@ pub(super) fn row(job: &Job, first_due: &str) -> JobRow {
     }
 }
 
-/// A job of this key and schedule, whose runs are expected to take so long.
+/// A job of this key and schedule, whose runs are expected to take this long.
 pub(super) fn named(key: &str, schedule: &str, takes: &str) -> Job {
     let mut job = Job { key: key.parse().unwrap(), ..job(schedule) };
     job.estimate = Some(length(takes));

@@ -1,4 +1,4 @@
-//! What one node makes of the others: whom it leaves jobs to, whom it waits for, what nobody can take.
+//! What one node makes of the others: which it leaves jobs to, which it waits for, what no node can take.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn a_job_that_only_another_node_may_take_waits_for_it_and_for_nobody_else() {
     assert_eq!(explained(&harness), "It is waiting for node `n2`; this node does not take it. (no_slot)");
     let fit = |harness: &Harness| harness.engine.jobs().unwrap().outlook(&it).fit;
     assert_eq!(fit(&harness), NodeFit::Fits);
-    // The other node is being restarted: that is no reason to warn.
+    // The other node is being restarted: that is not a reason to warn.
     let alone = || vec![session(ME, "n1", 99)];
     harness.pass_to("10:01:05");
     harness.watch_sessions(alone(), Vec::new());

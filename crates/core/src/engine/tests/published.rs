@@ -28,7 +28,7 @@ fn published() -> Harness {
     harness
 }
 
-/// Beats every five seconds until then, and returns all that was said.
+/// Beats every five seconds until then, and returns all commands.
 fn live_until(harness: &mut Harness, time: &str) -> String {
     let mut said = Vec::new();
     while harness.now().wall < instant(time) {
@@ -75,7 +75,7 @@ fn a_run_that_no_worker_starts_is_given_up_once() {
 #[test]
 fn a_frozen_node_counts_no_time_against_workers() {
     let mut harness = published();
-    // Nobody is reached from 10:00 on, so trust ends at 10:00:20.
+    // The store is out of reach from 10:00 on, so trust ends at 10:00:20.
     assert!(!harness.at("10:00:30").contains("end a"));
     assert!(!harness.at("10:05").contains("end a"));
     assert!(!harness.beat().contains("end a"));

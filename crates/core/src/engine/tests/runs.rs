@@ -1,4 +1,4 @@
-//! What ends a run, and what the store is told (B5, B8, B9).
+//! What ends a run, and what is sent to the store (B5, B8, B9).
 
 use super::harness::{Harness, named};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
@@ -131,7 +131,7 @@ fn an_end_that_met_another_row_is_worked_out_again() {
     let run = harness.run_of("a");
     harness.pass_to("10:01");
     harness.tell(Event::Ended { run, over: harness.over(Outcome::Succeeded) });
-    // Somebody has edited the job meanwhile: it is due every two hours now.
+    // The job has been edited meanwhile: it is due every two hours now.
     let key: JobKey = "a".parse().unwrap();
     let mut row = harness.rows[&key].clone();
     let mut edited = (*row.job).clone();

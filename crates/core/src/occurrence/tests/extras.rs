@@ -83,7 +83,7 @@ fn what_was_asked_for_and_failed_is_tried_again_after_its_delay() {
         "run 09:30 #1 manual, run 09:30 #2 manual, run 10:00 #1 scheduler, 10:00 succeeded, no run, run 09:30 #3 manual, \
          asked 09:30 succeeded; next 11:00",
     );
-    // What was asked for of the past is over with its run.
+    // A backfill is over with its run.
     check(
         as_is,
         "backfill 09:00 06:00, start 09:00, failed 09:10, start 09:20",
@@ -328,7 +328,7 @@ fn a_claim_that_never_began_is_given_back() {
         "start 10:00, unstart 10:01, start 11:01, start 11:01",
         "run 10:00 #1 scheduler, run 10:00 #1 scheduler, run 11:00 #1 scheduler; next 12:00",
     );
-    // The job was placed afresh in between.
+    // The job got a new placement in between.
     check(
         as_is,
         "start 10:00, resume 10:05 10:30, unstart 10:06",

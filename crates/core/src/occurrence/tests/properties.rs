@@ -80,7 +80,7 @@ impl JobLife {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
-    /// due + asked for = ended + on record + open, each exactly once, whatever happens.
+    /// due + requested = ended + on record + open, each exactly once, whatever happens.
     #[test]
     fn every_occurrence_ends_exactly_once((job, steps) in any_life()) {
         let state = placed(&job, "10:00");

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, a roster says what judging everybody afresh would say.
+//! Whatever happens in whatever order, a roster says what judging every job again would say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,9 @@ enum FleetEvent {
     /// A job is written, by its number.
     Put(usize, Box<Facts>),
     Remove(usize),
-    /// The clock goes so far, ahead or back.
+    /// The clock moves by this, ahead or back.
     Pass(i64),
-    /// The world around all jobs changes, and the roster goes round in steps of so many.
+    /// The world around all jobs changes, and the roster goes round in steps of this size.
     World {
         no_node: bool,
         median_mins: Option<i64>,
@@ -113,7 +113,7 @@ fn happening() -> impl Strategy<Value = FleetEvent> {
     ]
 }
 
-/// A fleet, its roster, and what somebody believes who only hears of turns.
+/// A fleet, its roster, and the beliefs of a listener that only hears of turns.
 struct Listener {
     jobs: Plain,
     roster: Roster,
@@ -153,7 +153,7 @@ impl Listener {
         }
     }
 
-    /// Turns follow on each other, and leave nobody with a wrong belief about anything that is not ok.
+    /// Turns follow on each other, and leave no listener with a wrong belief about anything that is not ok.
     fn believe(&mut self, turned: &[Turned]) {
         for turn in turned {
             assert_ne!(turn.from, turn.to);
@@ -173,7 +173,7 @@ impl Listener {
         assert!(self.believed.iter().all(|(key, reason)| known(key) || is_fine(Some(*reason))));
     }
 
-    /// Everybody judged anew.
+    /// Every job judged again.
     fn afresh(&self) -> BTreeMap<JobKey, (Status, Option<Reason>)> {
         let verdict = |(key, (terms, state)): (&JobKey, &(Terms, JobState))| {
             let status = state.status(terms);
@@ -191,7 +191,7 @@ impl Listener {
             assert!(self.roster.of(key).unwrap().since <= self.roster.now());
         }
         assert!(self.roster.next_change_at().is_none_or(|at| self.roster.now() < at));
-        // Nobody stands in the queue twice, or at an instant that no longer matters.
+        // No job is in the queue twice, or at an instant that no longer matters.
         let all = self.roster.lists.all();
         let next_at = |key: &JobKey| all.find(key).and_then(|entry| entry.next_at);
         let expected: BTreeSet<(Timestamp, &JobKey)> =

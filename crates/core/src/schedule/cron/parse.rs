@@ -224,7 +224,7 @@ fn number(field: CronField, scrap: TextSpan<'_>) -> Result<u8, CronError> {
     Err(not_a_number(field, scrap))
 }
 
-/// The most helpful word about a scrap that is no number of its field.
+/// The most helpful error for a text that is not a number of its field.
 fn not_a_number(field: CronField, scrap: TextSpan<'_>) -> CronError {
     let span = scrap.span();
     let text = shown(scrap);

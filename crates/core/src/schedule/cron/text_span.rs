@@ -23,7 +23,7 @@ impl<'a> TextSpan<'a> {
         self.text.is_empty()
     }
 
-    /// Cuts at a byte offset; one that is no border of a letter cuts off nothing.
+    /// Cuts at a byte offset; one inside a letter cuts off nothing.
     pub(super) fn split_at(&self, at: usize) -> (TextSpan<'a>, TextSpan<'a>) {
         let (head, tail) = self.text.split_at_checked(at).unwrap_or((self.text, ""));
         (TextSpan { text: head, start: self.start }, TextSpan { text: tail, start: self.start + head.len() })

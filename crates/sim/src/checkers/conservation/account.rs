@@ -15,9 +15,9 @@ pub(super) struct Account {
     pub(super) runs: BTreeMap<Timestamp, ServedOccurrence>,
     /// How many records each lies in.
     pub(super) on_record: BTreeMap<Timestamp, u32>,
-    /// Runs that were asked for.
+    /// Requested runs.
     pub(super) asked: BTreeMap<Timestamp, ServedOccurrence>,
-    /// What waits besides the pending one, of the schedule and asked for.
+    /// What waits besides the pending one: of the schedule, and requested.
     pub(super) waiting: Vec<Timestamp>,
     /// The latter with the number of runs that they have had.
     pub(super) waiting_asked: Vec<(Timestamp, u32)>,
@@ -62,7 +62,7 @@ impl Account {
     }
 }
 
-/// Whether someone asked for a run, beyond the schedule.
+/// Whether a person requested the run, beyond the schedule.
 pub(super) fn is_asked(trigger: Trigger) -> bool {
     matches!(trigger, Trigger::Manual | Trigger::Backfill)
 }

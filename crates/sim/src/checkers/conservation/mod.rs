@@ -3,7 +3,7 @@
 //! When the world has ended, the rows of the store are held against plain arithmetic. Of each job and of
 //! each time that it was placed: every occurrence either has a run, or lies in exactly one record, or is
 //! pending, or comes after the pending one. Nothing succeeds twice, every record counts what lies
-//! in it, and every run that someone asked for was had or still waits; one that failed may be had again.
+//! in it, and every requested run has run or still waits; one that failed may run again.
 //!
 //! What a `fresh` job is due at is made up as it goes along; there each occurrence must be later than the one
 //! before it, and one at a time.
@@ -178,7 +178,7 @@ impl Conservation {
         }
     }
 
-    /// Whether an instant may be due twice: the job was placed afresh at the very instant, so that it is the
+    /// Whether an instant may be due twice: the job got a new placement at the very instant, so that it is the
     /// last occurrence of the one placement and the first of the other; or it was removed, and came back;
     /// or it had another schedule for a while, and was then given the instant again.
     fn may_be_due_again(&self, key: &JobKey, at: Timestamp) -> bool {

@@ -59,7 +59,7 @@ fn what_has_neither_is_caught() {
     );
     check(told(), &FakeStore::default().job(every("a", 10_000), 0, None), &["a: 4 occurrences from"]);
     check(told(), &FakeStore::default(), &["a: was put and not removed, and the store does not have it"]);
-    // A run that was taken back is none.
+    // A run that was taken back does not count.
     let back = told().granted(2, "a", 2).taken_back(2);
     check(back, &two_served(20_000), &["a: 1 occurrences from 2026-02-04T10:00:10Z on"]);
     check(
@@ -140,7 +140,7 @@ fn a_new_placement_settles_the_old_one() {
         &fake_store().record("a", 20_000, 20_000, 1).record("a", 23_000, 23_000, 1),
         &["says 1, but no placement of the job had both"],
     );
-    // Placed afresh at the very instant of an occurrence: the last of the old, and the first of the new.
+    // A new placement at the very instant of an occurrence: the last of the old, and the first of the new.
     let at_once =
         || FactBuilder::new().put(every("a", 10_000)).at(20_000).put_at(every("a", 7_000), 20_000).at(21_000);
     let two = |pending| {
