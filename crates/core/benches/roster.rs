@@ -85,7 +85,7 @@ fn main() {
     figures.write();
 }
 
-/// An hour in steps of a second, in which nothing runs: whoever is due becomes late.
+/// An hour in steps of a second, in which nothing runs: jobs that are due become late.
 fn an_hour(figures: &mut Figures, roster: &mut Roster, engine: &Engine, start: Timestamp) {
     let jobs = engine.jobs().expect("all was read");
     let mut n_turned = 0;
@@ -133,7 +133,7 @@ fn asked(figures: &mut Figures, roster: &Roster, keys: &[JobKey]) {
     });
 }
 
-/// Figures as they are told and as they are written.
+/// Figures, printed and written to a file.
 #[derive(Default)]
 struct Figures(Vec<(String, f64)>);
 

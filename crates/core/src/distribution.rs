@@ -2,7 +2,7 @@
 //!
 //! The window is made of whole slots and begins with the current one. What that slot has behind it counts by the rhythm of
 //! each job, not by what has run: otherwise the slot would empty while its minutes pass, and the score of a fleet would
-//! depend on the minute in which somebody asks.
+//! depend on the minute of the request.
 
 use crate::schedule::Rhythm;
 use crate::slot::{JobLoad, Slot, SlotWidth};
@@ -41,7 +41,7 @@ pub struct Distribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a window of {hours} hours is not between 1 and {WINDOW_HOURS_MAX}")]
 pub struct WindowHoursError {
-    /// What was asked for.
+    /// The requested length.
     pub hours: u32,
 }
 

@@ -12,7 +12,7 @@ pub const WEIGHT_OF_LAST: f64 = 0.37;
 /// run or one that found nothing to do must not move every deadline of the job.
 const OUTLIER_FACTOR: f64 = 5.0;
 
-/// What is known about the length of a job's runs. There is none before the first good run.
+/// What is known about the length of a job's runs. It begins with the first good run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     mean_ms: f64,
@@ -24,16 +24,6 @@ impl Estimate {
     /// What one good run tells.
     pub fn first(sample: Duration) -> Estimate {
         Estimate { mean_ms: sample.as_millis_f64().max(0.0), variance_ms2: 0.0, n_samples: NonZeroU64::MIN }
-    }
-
-    /// An estimate as it was stored.
-    pub fn from_parts(mean: Duration, deviation: Duration, n_samples: u64) -> Estimate {
-        let deviation = deviation.as_millis_f64();
-        Estimate {
-            mean_ms: mean.as_millis_f64().max(0.0),
-            variance_ms2: deviation * deviation,
-            n_samples: NonZeroU64::new(n_samples).unwrap_or(NonZeroU64::MIN),
-        }
     }
 
     /// What is known after one more good run.
@@ -134,13 +124,6 @@ mod tests {
         assert_eq!(known.with_sample(secs(0), WEIGHT_OF_LAST), known.with_sample(secs(20), WEIGHT_OF_LAST));
         // A mean of nothing must be able to grow again.
         assert_eq!(Estimate::first(secs(0)).with_sample(secs(100), WEIGHT_OF_LAST).mean(), secs(37));
-    }
-
-    #[test]
-    fn what_was_stored_goes_on_as_before() {
-        let known = Estimate::first(secs(100)).with_sample(secs(200), WEIGHT_OF_LAST);
-        let stored = Estimate::from_parts(known.mean(), known.deviation(), known.n_samples());
-        assert_eq!(stored.with_sample(secs(150), 0.5).mean(), known.with_sample(secs(150), 0.5).mean());
     }
 
     proptest! {

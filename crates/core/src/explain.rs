@@ -1,14 +1,14 @@
 //! Why a job runs or does not (B15), from the very code that decides.
 //!
-//! What keeps a job waiting by itself (its schedule, a floor, a blackout, a pause) is asked of
+//! What keeps a job itself waiting (its schedule, a floor, a blackout, a pause) comes from
 //! [`condition::waits`]. What keeps it waiting among others is read off the plan that the next dispatch
 //! would carry out: `Engine::plan` changes nothing, so asking costs nothing but the time to think.
 
 use std::fmt;
 
 use crate::condition::{self, Assessment, Reason, Wait};
-use crate::engine::plan::{Passed, Plan, Stop};
-use crate::engine::view::{Entry, JobIdx, Spot};
+use crate::engine::plan::{PassReason, Plan, Stop};
+use crate::engine::view::{Entry, JobIdx, Stage};
 use crate::engine::{Engine, Now};
 use crate::ids::{JobKey, NodeName, Pool};
 use crate::job::{JobState, Terms};
@@ -18,10 +18,10 @@ use crate::time::Timestamp;
 use crate::unsatisfiable::{Unsatisfiable, units};
 use crate::urgency::Outlook;
 
-/// So many jobs that go before are named.
+/// How many of the jobs that go before are named.
 const NAMED_MAX: usize = 5;
 
-/// So many jobs that go before are counted.
+/// How many of the jobs that go before are counted.
 const COUNTED_MAX: usize = 1_000;
 
 /// Why a job runs or does not.
@@ -55,7 +55,7 @@ pub struct Before {
 pub enum Binding {
     /// It starts now.
     StartsNow,
-    /// The store has been asked for it, and has not answered yet.
+    /// It has been claimed, and the store has not answered yet.
     Asked,
     /// As many of its runs are open as may be.
     Running,
@@ -71,15 +71,9 @@ pub enum Binding {
     /// No node can take it; why, if that is not just for the moment.
     NoNode(Option<Unsatisfiable>),
     /// Every node that could take it is draining.
-    Draining {
-        /// Which.
-        nodes: Vec<NodeName>,
-    },
+    Draining { nodes: Vec<NodeName> },
     /// Only other nodes may take it.
-    Elsewhere {
-        /// Which.
-        nodes: Vec<NodeName>,
-    },
+    Elsewhere { nodes: Vec<NodeName> },
     /// Another node may take it first, for a moment.
     LeftTo {
         /// Which; none if it has just gone.
@@ -89,7 +83,6 @@ pub enum Binding {
     },
     /// A limit that spans nodes has no room.
     Limited {
-        /// Which.
         by: CounterKey,
         /// When it is asked again, if that is known.
         until: Option<Timestamp>,
@@ -230,12 +223,12 @@ impl Engine {
         if let Some(rest) = self.rests(now) {
             return Binding::NodeRests(rest);
         }
-        match entry.spot {
-            Spot::Waiting { at, is_left: true } if time < at => {
+        match entry.stage {
+            Stage::Waiting { at, is_left: true } if time < at => {
                 let node = self.preferred_node(key, terms);
                 return Binding::LeftTo { node, until: at };
             }
-            Spot::Parked => {
+            Stage::Parked => {
                 if let Some(by) = self.queued.get(&idx).and_then(|it| it.parked_at.clone()) {
                     let until = self.counters.refused_until(&by);
                     return Binding::Limited { by, until };
@@ -246,7 +239,7 @@ impl Engine {
         self.in_line(idx, entry, plan)
     }
 
-    /// The node of a run that has fallen silent, and whose run nobody has released yet.
+    /// The silent node whose run of this job has not been released yet.
     fn lost_owner(&self, now: Now, state: &JobState) -> Option<NodeName> {
         let (session, owner) = (self.life.session()?, state.owner.as_ref()?);
         // A session that has joined since we last looked is not known yet.
@@ -292,13 +285,13 @@ impl Engine {
         }
         let name_of = |idx: JobIdx| self.view.get(idx).map_or_else(|| entry.key.clone(), |it| it.key.clone());
         match plan.passed.iter().find(|(of, _)| *of == idx).map(|(_, why)| why) {
-            Some(Passed::Counter(by)) => {
+            Some(PassReason::Counter(by)) => {
                 return Binding::Limited { by: by.clone(), until: self.counters.refused_until(by) };
             }
-            Some(Passed::LeavesRoomTo(other)) => return Binding::LeavesRoomTo(name_of(*other)),
-            Some(Passed::LooksAheadTo(other)) => return Binding::LooksAheadTo(name_of(*other)),
-            Some(Passed::GivesWay) => return Binding::GivesWay,
-            Some(Passed::Later(_)) | None => {}
+            Some(PassReason::LeavesRoomTo(other)) => return Binding::LeavesRoomTo(name_of(*other)),
+            Some(PassReason::LooksAheadTo(other)) => return Binding::LooksAheadTo(name_of(*other)),
+            Some(PassReason::GivesWay) => return Binding::GivesWay,
+            Some(PassReason::Later(_)) | None => {}
         }
         if plan.gives_way.contains(&idx) {
             return Binding::GivesWay;
@@ -394,7 +387,7 @@ impl Engine {
     }
 }
 
-/// The sentence for people. Instants are not part of it: whoever shows them does so in the reader's own zone.
+/// The sentence for people. It has no instants: they are shown separately, in the reader's own zone.
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

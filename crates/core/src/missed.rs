@@ -15,7 +15,7 @@ pub struct MissedPolicy {
     pub runs: MissedRuns,
     /// Occurrences older than this are never made up for.
     pub window: Duration,
-    /// At most so many are made up for.
+    /// Most occurrences that are caught up on.
     pub most: u32,
     /// An occurrence is not missed while it is at most this late.
     pub grace: Duration,

@@ -2,7 +2,7 @@
 
 use crate::ids::{JobKey, stable_hash};
 use crate::job::{JobState, Terms};
-use crate::occurrence::Up;
+use crate::occurrence::DueRun;
 use crate::run::Trigger;
 use crate::time::Timestamp;
 use crate::urgency::{self, Outlook};
@@ -39,7 +39,7 @@ impl Class {
 
 impl Rank {
     /// The rank of the run that a job is ready for.
-    pub fn of(key: &JobKey, terms: &Terms, state: &JobState, up: &Up, outlook: &Outlook) -> Rank {
+    pub fn of(key: &JobKey, terms: &Terms, state: &JobState, up: &DueRun, outlook: &Outlook) -> Rank {
         // Not by lateness: what waited in a queue for a while must not fall behind for it.
         let class = match up.trigger {
             Trigger::Manual => Class::Asked,
@@ -70,13 +70,13 @@ impl Rank {
     }
 
     /// A rank by when the occurrence was due, to compare with: what most schedulers do.
-    pub fn first_come(key: &JobKey, terms: &Terms, state: &JobState, up: &Up, outlook: &Outlook) -> Rank {
+    pub fn first_come(key: &JobKey, terms: &Terms, state: &JobState, up: &DueRun, outlook: &Outlook) -> Rank {
         let rank = Rank::of(key, terms, state, up, outlook);
         Rank { class: rank.class.without_hope(), should_start_by: up.due_at, ..rank }
     }
 
     /// A rank by the minute in which the occurrence was due and then by name, to compare with: what a crontab does.
-    pub fn by_minute(key: &JobKey, terms: &Terms, state: &JobState, up: &Up, outlook: &Outlook) -> Rank {
+    pub fn by_minute(key: &JobKey, terms: &Terms, state: &JobState, up: &DueRun, outlook: &Outlook) -> Rank {
         let minute = Timestamp::from_millis(up.due_at.as_millis().div_euclid(60_000) * 60_000);
         let letters = key.as_str().bytes().chain(std::iter::repeat(0)).take(8);
         let rotation = letters.fold(0, |word: u64, byte| word << 8 | u64::from(byte));
@@ -86,7 +86,7 @@ impl Rank {
     }
 
     /// No run whose deadline can still be met by a start now comes before this rank, but for those that
-    /// someone asked for.
+    /// a person requested.
     pub fn first_savable(now: Timestamp) -> Rank {
         Rank { class: Class::Live, should_start_by: now, due_at: Timestamp::MIN, n_nodes: 0, rotation: 0 }
     }
@@ -101,7 +101,7 @@ impl Rank {
         self.class == Class::Hopeless
     }
 
-    /// Whether someone asked for it.
+    /// Whether a person requested it.
     pub fn is_asked(&self) -> bool {
         self.class == Class::Asked
     }
@@ -125,13 +125,13 @@ mod tests {
     use crate::job::sample::{instant, job, length, placed};
     use crate::occurrence::Serves;
 
-    fn up(due_at: &str, trigger: Trigger) -> Up {
+    fn up(due_at: &str, trigger: Trigger) -> DueRun {
         let is_backlog = trigger == Trigger::Backfill;
-        Up { due_at: instant(due_at), trigger, serves: Serves::Pending, is_backlog }
+        DueRun { due_at: instant(due_at), trigger, serves: Serves::Pending, is_backlog }
     }
 
     /// A job of this name and schedule, last good at 10:00, whose runs take this long.
-    fn rank_of(name: &str, schedule: &str, takes: &str, set: impl FnOnce(&mut Job), up: &Up) -> Rank {
+    fn rank_of(name: &str, schedule: &str, takes: &str, set: impl FnOnce(&mut Job), up: &DueRun) -> Rank {
         let mut job = Job { key: name.parse().unwrap(), ..job(schedule) };
         job.estimate = Some(length(takes));
         set(&mut job);
@@ -173,7 +173,7 @@ mod tests {
         let late = rank("a", "every 1h", "50m", Trigger::Scheduler);
         check(rank("b", "manual", "1m", Trigger::Manual), late);
         check(late, rank("c", "every 1h", "59m", Trigger::Backfill));
-        let backlog = Up { is_backlog: true, ..up("11:00", Trigger::Catchup) };
+        let backlog = DueRun { is_backlog: true, ..up("11:00", Trigger::Catchup) };
         check(late, rank_of("c", "every 1h", "59m", |_| {}, &backlog));
         check(
             rank_of("c", "every 1h", "59m", |_| {}, &backlog),
@@ -188,7 +188,7 @@ mod tests {
         check(rank("b", "every 1h", "60m", Trigger::Scheduler), hopeless);
         check(rank("b", "every 9h", "5m", Trigger::Scheduler), hopeless);
         check(rank("b", "fresh 9h", "5m", Trigger::Scheduler), hopeless);
-        let backlog = Up { is_backlog: true, ..up("11:00", Trigger::Catchup) };
+        let backlog = DueRun { is_backlog: true, ..up("11:00", Trigger::Catchup) };
         check(hopeless, rank_of("c", "every 1h", "5m", |_| {}, &backlog));
         assert!(!hopeless.is_savable(instant("11:00")));
     }

@@ -1,12 +1,11 @@
-//! Stored instants that cannot be, and what may be done about them by itself (Q4).
+//! Impossible stored instants, and when they may be repaired automatically (Q4).
 //!
-//! The pending occurrence follows from the schedule, from where it was set down, and from what has happened. If it is
-//! none of the schedule's, then somebody wrote into the store, or a backup was mixed with another. Such a job must not run
-//! for it: it is placed afresh. But if many are hit at once, then it is not the rows that are wrong, and nothing is done
-//! before a person has looked.
+//! The pending occurrence follows from the schedule, its placement and what has happened. If it is not on the schedule,
+//! a person wrote into the store, or two backups were mixed. The job must not run for it: it gets a new placement. But if
+//! many jobs are hit at once, the rows are not what is wrong, and nothing is done before a person has looked.
 //!
 //! A clock that ran ahead is another matter (T3). It leaves instants of the *past* that are later than now, usually in
-//! the whole fleet, and what became of it is known. So all of these jobs go on by themselves, however many they are. A
+//! the whole fleet, and what became of it is known. So all of these jobs go on automatically, however many they are. A
 //! distant next run alone says nothing about a clock: schedules may be as slow as they like.
 
 use std::fmt;
@@ -18,14 +17,14 @@ use crate::urgency;
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// A pending occurrence that is so much later than the next one of its schedule was not put there by a schedule, nor by
-/// a clock that somebody has set right since.
+/// A pending occurrence that is this much later than the next one of its schedule was not put there by the schedule, nor
+/// by a clock that has been corrected since.
 const TOO_FAR: Duration = Duration::from_days(31);
 
-/// So many jobs are mended however small the fleet.
+/// How many jobs are repaired, however small the fleet.
 const MENDED_MIN: usize = 10;
 
-/// Of a larger fleet, one in so many.
+/// Of a larger fleet, one job in this many.
 const MENDED_SHARE: usize = 20;
 
 /// What is wrong with the stored times of a job.
@@ -33,11 +32,11 @@ const MENDED_SHARE: usize = 20;
 pub enum Fault {
     /// Something that has happened is stored at this instant, which is still to come.
     ClockWasAhead(Timestamp),
-    /// It is none of the schedule's.
+    /// The pending occurrence is not on the schedule.
     OffRhythm(Timestamp),
     /// Others of the schedule come long before it.
     TooFar(Timestamp),
-    /// There is none, though the schedule goes on.
+    /// There is no pending occurrence, though the schedule goes on.
     Missing,
 }
 
@@ -63,8 +62,8 @@ impl Fault {
     }
 }
 
-/// What is wrong with the stored times of a job, if anything is. Nobody needs the pending occurrence of a job that is paused, disabled or not
-/// placed; and while a run is open, what is stored may still become something else.
+/// What is wrong with the stored times of a job, if anything. The pending occurrence of a job that is paused, disabled or
+/// not placed does not matter, and while a run is open, what is stored may still change.
 pub fn fault(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Option<Fault> {
     if !terms.enabled || state.pause.is_some() || 0 < n_open {
         return None;
@@ -91,7 +90,7 @@ pub fn fault(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Op
 }
 
 /// Whether occurrences that are still to come have had their fate already, so that what is pending lies behind the next two
-/// of its rhythm. By itself that says nothing; where a clock is known to have been ahead, it was so for this job too, though
+/// of its rhythm. Alone that proves nothing; but if a clock is known to have been ahead, it was ahead for this job too, though
 /// nothing of it ran meanwhile.
 pub fn was_carried_along(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> bool {
     let is_active = terms.enabled && state.pause.is_none() && n_open == 0;
@@ -105,7 +104,7 @@ pub fn was_carried_along(terms: &Terms, state: &JobState, n_open: u32, now: Time
     one_later.is_some_and(|one_later| one_later < pending)
 }
 
-/// Whether what is pending is none of the schedule's: nothing may run for it.
+/// Whether the pending occurrence is not on the schedule: nothing may run for it.
 pub fn is_off_rhythm(terms: &Terms, state: &JobState) -> bool {
     match (state.next_run_at, urgency::rhythm(terms, state)) {
         (Some(pending), Some(rhythm)) => !is_of_schedule(terms, &rhythm, pending),
@@ -121,7 +120,7 @@ fn is_of_schedule(terms: &Terms, rhythm: &Rhythm<'_>, pending: Timestamp) -> boo
     }
 }
 
-/// Whether so many faults may be mended without a person.
+/// Whether this many faults may be repaired without a person.
 pub fn may_mend(n_faults: usize, n_jobs: usize) -> bool {
     n_faults <= MENDED_MIN.max(n_jobs / MENDED_SHARE)
 }

@@ -24,7 +24,7 @@ pub struct RetryPolicy {
     /// Whether a delay also holds up the regular occurrences of `every` and `cron`. If not, the next of
     /// them is tried on time, however long the delay.
     pub holds_schedule: bool,
-    /// After so many failures in a row the job is paused.
+    /// The number of failures in a row after which the job is paused.
     pub pause_after_failures: Option<u32>,
     /// Exit codes after which a retry is not worth it: the job waits for its next occurrence.
     pub not_on_exit_codes: Vec<i32>,
@@ -108,7 +108,7 @@ impl RetryPolicy {
         failures.is_last_by_blackout || failures.exit_code.is_none_or(is_worth_it)
     }
 
-    /// Whether so many failures in a row pause the job. A run that a blackout ended says nothing about the
+    /// Whether these failures in a row pause the job. A run that a blackout ended says nothing about the
     /// job, so it does not count here (B8).
     pub fn pauses(&self, failures: &Failures) -> bool {
         self.pause_after_failures.is_some_and(|most| most <= failures.of_the_job())

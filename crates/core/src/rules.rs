@@ -1,6 +1,6 @@
 //! The rules that safety rests on, by name.
 //!
-//! Each can be taken out of a simulated world, one at a time, to see that somebody notices. Outside the
+//! Each can be taken out of a simulated world, one at a time, to prove that a test notices. Outside the
 //! feature `mutants` they cannot be: [`Rules`] is then nothing at all, and every question is answered
 //! while compiling.
 
@@ -9,17 +9,17 @@
 pub enum Rule {
     /// Trust counts from the beginning of a beat, not from its answer.
     TrustFromRequest,
-    /// A watcher that saw nothing for a while gives everybody a whole window.
+    /// A watcher that saw nothing for a while gives every session a whole window.
     Amnesty,
     /// A watcher waits for a whole window.
     WholeWindow,
-    /// A window begins anew when the beat has moved.
+    /// A window starts again when the beat has moved.
     BeatRestartsWindow,
     /// A watcher does not fence in an epoch that is not open.
     FenceOnlyInOpenEpoch,
     /// What is frozen thaws in a new epoch only after the quarantine.
     ThawAfterQuarantine,
-    /// A new epoch is opened only after somebody has watched it for the whole quarantine.
+    /// A new epoch is opened only after some node has watched it for the whole quarantine.
     OpenAfterQuarantine,
     /// A session whose trust is half used up claims nothing.
     ClaimInTrust,
@@ -45,7 +45,7 @@ pub enum Rule {
     RegularAfterFailure,
     /// A node takes no more than it can carry.
     Capacity,
-    /// Limits that span nodes are asked for with every claim.
+    /// Every claim names the limits across nodes that it counts against.
     AskCounters,
     /// What was missed goes on record.
     RecordMissed,

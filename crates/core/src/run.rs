@@ -16,7 +16,7 @@ pub enum Trigger {
     Retry,
     /// Its occurrence was missed and is made up for.
     Catchup,
-    /// A person asked for a stretch of the past.
+    /// A person requested a stretch of the past.
     Backfill,
 }
 
@@ -248,11 +248,6 @@ impl RunLimits {
     pub fn is_overrunning(&self, started_at: Timestamp, now: Timestamp) -> bool {
         self.max_expected.is_some_and(|longest| started_at + longest < now)
     }
-
-    /// When a run that started then must be ended, if ever.
-    pub fn must_end_at(&self, started_at: Timestamp) -> Option<Timestamp> {
-        self.max_allowed.map(|longest| started_at + longest)
-    }
 }
 
 #[cfg(test)]
@@ -261,20 +256,15 @@ mod tests {
 
     #[test]
     fn a_limit_is_passed_by_the_first_millisecond_after_it() {
-        let limits = RunLimits {
-            max_expected: Some(Duration::from_secs(10)),
-            max_allowed: Some(Duration::from_secs(60)),
-        };
+        let limits = RunLimits { max_expected: Some(Duration::from_secs(10)), max_allowed: None };
         let start = Timestamp::from_second(1_000);
         assert!(!limits.is_overrunning(start, Timestamp::from_second(1_010)));
         assert!(limits.is_overrunning(start, Timestamp::from_millis(1_010_001)));
-        assert_eq!(limits.must_end_at(start), Some(Timestamp::from_second(1_060)));
     }
 
     #[test]
     fn without_limits_a_run_may_take_for_ever() {
         let limits = RunLimits::default();
         assert!(!limits.is_overrunning(Timestamp::MIN, Timestamp::MAX));
-        assert_eq!(limits.must_end_at(Timestamp::MIN), None);
     }
 }

@@ -1,7 +1,7 @@
 //! When the runs of a job will really start (K6).
 //!
 //! A rhythm says when a job is due. Back-off and blackouts hold runs up: of all occurrences that come due meanwhile, one
-//! run serves the latest, or none does, as the job says about what it missed. These are the rules that dispatch goes by,
+//! run serves the latest, or none does, as the job says about what it missed. These are the rules of dispatch,
 //! so what is foreseen here is what `explain` says, unless a queue stands in between.
 
 use crate::blackout::Blackouts;
@@ -20,7 +20,7 @@ pub const LOOKAHEAD_MAX: Duration = Duration::from_days(366);
 /// No blackout is longer, so what is due earlier is not held up until then.
 const REACH: Duration = Duration::from_days(8);
 
-/// So many occurrences before the first that is asked for are walked through.
+/// How many occurrences before the first requested one are walked through.
 const BEFORE_MAX: u64 = 10_000;
 
 /// A job with more occurrences than this in a window is not walked through.
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// A run that lies ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct UpcomingRun {
     /// When it will start.
     pub at: Timestamp,
     /// When it is due.
@@ -75,7 +75,7 @@ pub struct HoldUps {
 }
 
 impl HoldUps {
-    /// What may hold up a job whose runs take so long.
+    /// What may hold up a job whose runs take this long.
     pub fn of(key: &JobKey, terms: &Terms, state: &JobState, length: Duration) -> HoldUps {
         let is_running = state.owner.is_some() && !terms.moves_on_at_start();
         let n_served = state.n_served.saturating_add(u64::from(is_running));
@@ -97,8 +97,8 @@ impl HoldUps {
         !terms.blackouts.is_empty() || 0 < state.failure_count || terms.bounds.max_runs.is_some()
     }
 
-    /// The starts within a window; none of them are told if there are too many to walk through.
-    pub fn within(&self, rhythm: Rhythm<'_>, now: Timestamp, window: TimeWindow) -> Option<Vec<Start>> {
+    /// The starts within a window. None if there are too many to walk through.
+    pub fn within(&self, rhythm: Rhythm<'_>, now: Timestamp, window: TimeWindow) -> Option<Vec<UpcomingRun>> {
         let rhythm = self.near(rhythm, window.start());
         let ahead = TimeWindow::new(Timestamp::MIN, window.end());
         if WALKED_MAX < rhythm.count_in(ahead) {
@@ -118,15 +118,15 @@ impl HoldUps {
     }
 
     /// The starts of a rhythm that begins with what is pending, as far as they are due before `until`.
-    fn starts<'a>(&'a self, rhythm: Rhythm<'a>, now: Timestamp, until: Timestamp) -> Starts<'a> {
+    fn starts<'a>(&'a self, rhythm: Rhythm<'a>, now: Timestamp, until: Timestamp) -> StartWalk<'a> {
         let due = if self.is_running { rhythm.next_after(now) } else { rhythm.first() };
-        Starts { of: self, rhythm, due, now, until, n_left: self.n_left }
+        StartWalk { of: self, rhythm, due, now, until, n_left: self.n_left }
     }
 }
 
 /// Walks over the starts of a job.
 #[derive(Clone, Debug)]
-struct Starts<'a> {
+struct StartWalk<'a> {
     of: &'a HoldUps,
     rhythm: Rhythm<'a>,
     due: Option<Timestamp>,
@@ -135,10 +135,10 @@ struct Starts<'a> {
     n_left: Option<u64>,
 }
 
-impl Iterator for Starts<'_> {
-    type Item = Start;
+impl Iterator for StartWalk<'_> {
+    type Item = UpcomingRun;
 
-    fn next(&mut self) -> Option<Start> {
+    fn next(&mut self) -> Option<UpcomingRun> {
         if self.n_left == Some(0) {
             return None;
         }
@@ -161,7 +161,7 @@ impl Iterator for Starts<'_> {
             };
             self.due = self.rhythm.next_after(at);
             self.n_left = self.n_left.map(|n_left| n_left - 1);
-            return Some(Start { at, due_at, held_up_by });
+            return Some(UpcomingRun { at, due_at, held_up_by });
         }
     }
 }
@@ -175,7 +175,7 @@ pub fn of_job(
     now: Timestamp,
     after: Option<Timestamp>,
     most: usize,
-) -> Vec<Start> {
+) -> Vec<UpcomingRun> {
     let is_over = matches!(state.status(terms), Status::Done | Status::Pending);
     let length = urgency::expected_length(terms, state, outlook);
     let load = || {
@@ -211,7 +211,7 @@ mod tests {
     fn shown(job: &Job, state: &JobState, now: &str) -> Vec<String> {
         let starts = of_job(&job.key, job, state, &Outlook::default(), instant(now), None, 4);
         let clock = |at: Timestamp| at.to_string()[11..].replace(":00Z", "").replace('Z', "");
-        let line = |it: &Start| match it.held_up_by {
+        let line = |it: &UpcomingRun| match it.held_up_by {
             Some(why) => format!("{} for {} ({})", clock(it.at), clock(it.due_at), why.as_str()),
             None if it.at != it.due_at => format!("{} for {}", clock(it.at), clock(it.due_at)),
             None => clock(it.at),

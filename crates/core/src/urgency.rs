@@ -103,7 +103,7 @@ pub fn is_hopeless(terms: &Terms, state: &JobState, outlook: &Outlook) -> bool {
 /// The earliest start of anything that the job owes: the pending occurrence, not before the retry
 /// floor, or an extra; not in a blackout. None if there is nothing, or if blackouts never end.
 ///
-/// What a person asked for does not wait for the floor: they may have mended what failed.
+/// A requested run does not wait for the floor: the person may have fixed what failed.
 pub fn can_start_by(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> Option<Timestamp> {
     let extra = state.extras.iter().map(|extra| extra.not_before).min();
     let earliest = [pending_start(key, terms, state), extra].into_iter().flatten().min()?;
@@ -137,7 +137,7 @@ pub fn retry_floor(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Time
     Some(regular.map_or(floor, |regular| regular.min(floor)))
 }
 
-/// The same for a run that was asked for: no schedule brings another, so the delay decides. What a
+/// The floor of a requested run: no schedule brings another, so the delay decides. What a
 /// blackout ended is tried again when that is over (B8).
 pub fn delay_floor(key: &JobKey, terms: &Terms, state: &JobState) -> Option<Timestamp> {
     let failures = state.failures().filter(|failures| terms.retry.retries(failures))?;
@@ -314,7 +314,7 @@ mod tests {
         check_can_start(0, Some(("00:00", "24:00")), "10:45", "none");
     }
 
-    /// The last of so many failed runs ended at 10:10.
+    /// The last of these failed runs ended at 10:10.
     #[track_caller]
     fn check_floor(schedule: &str, failures: u32, set: impl FnOnce(&mut Job, &mut JobState), expected: &str) {
         let mut job = job(schedule);
@@ -364,14 +364,14 @@ mod tests {
         check_floor("every 6h", 1, ended_by("10:09", "10:12"), "10:12");
         check_floor("every 6h", 5, ended_by("10:09", "10:12"), "10:12");
         check_floor("fresh 20h", 5, ended_by("10:09", "12:00"), "12:00");
-        // It took so long to end that the blackout is over.
+        // By the time it had ended, the blackout was over.
         check_floor("every 6h", 1, ended_by("10:05", "10:09"), "10:10");
         let holds = |job: &mut Job, state: &mut JobState| {
             job.retry.holds_schedule = true;
             ended_by("10:09", "10:12")(job, state);
         };
         check_floor("every 1m", 3, holds, "10:12");
-        // No week has a gap: that is told by when it can start, which is never.
+        // No week has a gap: when it can start says so, which is never.
         check_floor("every 6h", 1, ended_by("00:00", "24:00"), "10:10");
     }
 

@@ -19,14 +19,14 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use crate::civil::{self, DAY_S, Date};
 use crate::time::Timestamp;
 
-/// Clock changes are tabulated up to 2200-01-01; what lies beyond is worked out when asked for.
+/// Clock changes are tabulated up to 2200-01-01; what lies beyond is computed when needed.
 const TABLE_END_S: i64 = 7_258_118_400;
 
 /// An IANA time zone. Cheap to clone: all copies share one table.
 #[derive(Clone)]
-pub struct Zone(Arc<Table>);
+pub struct Zone(Arc<ZoneTable>);
 
-struct Table {
+struct ZoneTable {
     name: Box<str>,
     zone: TimeZone,
     /// Where each segment begins, in UTC seconds, and its offset; the first begins at `i64::MIN`.
@@ -80,12 +80,18 @@ impl Zone {
     pub fn utc() -> Zone {
         let segments = [(i64::MIN, 0)].into();
         let pages = Box::default();
-        Zone(Arc::new(Table { name: "UTC".into(), zone: TimeZone::UTC, segments, end_s: i64::MAX, pages }))
+        Zone(Arc::new(ZoneTable {
+            name: "UTC".into(),
+            zone: TimeZone::UTC,
+            segments,
+            end_s: i64::MAX,
+            pages,
+        }))
     }
 
     /// The zone of this IANA name, in any case: `Europe/Berlin`.
     ///
-    /// Builds its table anew each time; where many jobs share few zones, ask [`Zones`].
+    /// Builds its table each time; where many jobs share few zones, use [`Zones`].
     pub fn named(name: &str) -> Result<Zone, ZoneError> {
         let database = TimeZoneDatabase::bundled();
         let Some(name) = database.available().find(|known| known.as_str().eq_ignore_ascii_case(name)) else {
@@ -95,7 +101,7 @@ impl Zone {
         let segments = tabulate(&zone);
         let end_s = next_change(&zone, TABLE_END_S - 1);
         let pages = paginate(&segments);
-        Ok(Zone(Arc::new(Table { name: name.as_str().into(), zone, segments, end_s, pages })))
+        Ok(Zone(Arc::new(ZoneTable { name: name.as_str().into(), zone, segments, end_s, pages })))
     }
 
     /// The release of the bundled zone data, such as `2026e`.
@@ -206,7 +212,7 @@ impl Zones {
         Zones(BTreeMap::new())
     }
 
-    /// The zone of this name, from memory if it was asked for before.
+    /// The zone of this name, from memory if it was used before.
     pub fn get(&mut self, name: &str) -> Result<Zone, ZoneError> {
         if let Some(zone) = self.0.get(name) {
             return Ok(zone.clone());

@@ -1,7 +1,7 @@
 //! What an observer who sees everything saw: the trace of a world, and all that checkers look at.
 //!
-//! Facts are told in the order in which they happened. Their time is *real* time, which nobody inside the
-//! world knows.
+//! Facts come in the order in which they happened. Their time is *real* time, which is unknown inside the
+//! world.
 
 use evenbeat_core::ids::{Fence, JobKey, NodeName, RunId, SessionId};
 use evenbeat_core::job::Job;
@@ -28,7 +28,6 @@ impl RealTime {
 pub struct Fact {
     /// When, in real time.
     pub at: RealTime,
-    /// What.
     pub what: What,
 }
 
@@ -40,11 +39,9 @@ pub enum What {
     Begins {
         /// Which run.
         run: RunId,
-        /// Of which job.
         key: JobKey,
         /// Under which lease.
         fence: Fence,
-        /// Where.
         node: NodeName,
         /// What it takes up there.
         cost: u32,
@@ -68,7 +65,6 @@ pub enum What {
     // The store: what was committed.
     /// A session was begun.
     Joined {
-        /// Which.
         session: SessionId,
         /// Of which node.
         node: NodeName,
@@ -85,7 +81,6 @@ pub enum What {
     },
     /// A session was fenced off by a watcher.
     Fenced {
-        /// Which.
         session: SessionId,
         /// By which node.
         by: NodeName,
@@ -101,19 +96,16 @@ pub enum What {
     Granted {
         /// The run.
         run: RunId,
-        /// Of which job.
         key: JobKey,
         /// Its lease.
         fence: Fence,
         /// Whose.
         session: SessionId,
-        /// In which epoch.
         epoch: Epoch,
         /// What it serves.
         due_at: Timestamp,
         /// Which attempt.
         attempt: u32,
-        /// Why.
         trigger: Trigger,
         /// The store's clock.
         store_now: Timestamp,
@@ -129,9 +121,7 @@ pub enum What {
     },
     /// A run left the open phases.
     RunEnded {
-        /// Which.
         run: RunId,
-        /// Of which job.
         key: JobKey,
         /// How; none if it was taken back as never started.
         outcome: Option<Outcome>,
@@ -140,16 +130,12 @@ pub enum What {
     },
     /// Occurrences went on record.
     Recorded {
-        /// Of which job.
         key: JobKey,
         /// Which, and what they became.
         record: Record,
     },
     /// An epoch was opened.
-    EpochOpened {
-        /// Which.
-        epoch: Epoch,
-    },
+    EpochOpened { epoch: Epoch },
 
     // People.
     /// A job was put, by its definition and its placement from now on.
@@ -165,26 +151,25 @@ pub enum What {
     },
     /// A job was removed.
     Removed {
-        /// Which.
         key: JobKey,
         /// The store's clock.
         store_now: Timestamp,
     },
-    /// A run of a job was asked for.
+    /// A run of a job was requested.
     Triggered {
         /// Which job.
         key: JobKey,
         /// When it is due: now, or the instant of the past that it makes up for.
         due_at: Timestamp,
     },
-    /// A cancel was asked for.
+    /// A cancel was requested.
     CancelAsked {
         /// Which run.
         run: RunId,
     },
 
-    /// The scheduler of a node has learned that it shall take nothing new. A new life of it has to be told
-    /// again, and that is told again here.
+    /// The scheduler of a node has learned that it is to take nothing new. A new life of it has to learn it again, which
+    /// is a fact of its own.
     Drained {
         /// Which node.
         node: NodeName,
@@ -208,6 +193,6 @@ pub enum What {
         /// Which kind.
         fault: &'static str,
     },
-    /// From now on nothing is broken any more.
+    /// From now on nothing is broken.
     Healed,
 }

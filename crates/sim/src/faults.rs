@@ -20,11 +20,11 @@ pub const CUT: &str = "cut";
 pub const CLOCK_SKEW: &str = "clock_skew";
 /// A clock on the wall is set.
 pub const CLOCK_STEP: &str = "clock_step";
-/// Nobody reaches the database.
+/// The database is out of reach.
 pub const DATABASE_AWAY: &str = "database_away";
 /// Another primary takes over, without the last commits.
 pub const FAILOVER: &str = "failover";
-/// What was asked for is done, and nobody hears it.
+/// Requests are done, and their answers are lost.
 pub const LOST_ANSWERS: &str = "lost_answers";
 /// What was given up is done after all, much later.
 pub const LATE_REQUESTS: &str = "late_requests";
@@ -68,11 +68,9 @@ const STRIKES_MAX: i64 = 4;
 /// One thing that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When.
     pub at: RealTime,
     /// For how long; no time at all for what is over at once.
     pub lasts: Duration,
-    /// What.
     pub kind: FaultKind,
     /// Whether it waits for the worst moment: the next start of a run.
     pub is_aimed: bool,
@@ -93,26 +91,26 @@ pub enum FaultKind {
     Cut(usize, CutWay),
     /// From the beginning on; the nodes of the setup have their clocks so.
     ClockSkew,
-    /// The clock on a node's wall is set forward by so much, or back.
+    /// The clock on a node's wall is set forward by this much, or back.
     NodeClockStep(usize, Duration),
     /// The database's clock is.
     DatabaseClockStep(Duration),
-    /// Nobody reaches the database.
-    DatabaseAway(Away),
+    /// The database is out of reach.
+    DatabaseAway(Outage),
     /// A new primary; away while it lasts.
     Failover {
-        /// So much of what was last committed is lost.
+        /// How much of what was last committed is lost.
         loses: Duration,
     },
-    /// So many answers in a hundred are lost.
+    /// How many answers in a hundred are lost.
     LostAnswers(u32),
-    /// So many requests in a hundred arrive long after nobody waits for them any more.
+    /// How many requests in a hundred arrive long after they have timed out.
     LateRequests(u32),
-    /// A process of a run on this node exits badly; on another node, if there is none.
+    /// A process of a run on this node exits badly; on another node, if this one has none.
     ProcessDies(usize),
     /// So does its shim, and takes its process with it.
     ShimDies(usize),
-    /// Messages take up to so long, each way.
+    /// The longest that messages take, each way.
     SlowDatabase(Duration),
     /// The power of a worker's machine; on again when it is over.
     QueueWorkerCrash(usize),
@@ -135,7 +133,7 @@ pub enum CutWay {
 
 /// How a database that is away behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Away {
+pub enum Outage {
     /// It says so at once.
     Refuses,
     /// It says nothing; some of what is asked is done when it comes back.
@@ -180,13 +178,13 @@ impl FaultKind {
         }
     }
 
-    /// A failover is no such: what it loses is decided before.
+    /// A failover cannot: what it loses is decided before.
     fn can_be_aimed(&self) -> bool {
         !matches!(self, FaultKind::ClockSkew | FaultKind::Failover { .. })
     }
 }
 
-/// Draws what goes wrong in a world of so many nodes until `until`, in the order of time.
+/// Draws what goes wrong in a world of `n_nodes` nodes until `until`, in the order of time.
 pub(crate) fn plan(dice: &mut Dice, timings: &TimingsSpec, n_nodes: usize, until: RealTime) -> Vec<Fault> {
     let mut faults = Vec::new();
     for class in ALL {
@@ -256,7 +254,7 @@ fn draw(
                 FaultKind::DatabaseClockStep(millis(sign * dice.spread(50, 60_000)))
             }
         }
-        DATABASE_AWAY => FaultKind::DatabaseAway(*dice.pick(&[Away::Refuses, Away::Hangs])),
+        DATABASE_AWAY => FaultKind::DatabaseAway(*dice.pick(&[Outage::Refuses, Outage::Hangs])),
         FAILOVER => {
             lasts = millis(dice.spread(20, window));
             FaultKind::Failover { loses: millis(dice.between(0, 5_000)) }

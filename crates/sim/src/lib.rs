@@ -3,7 +3,7 @@
 //! **As a proof** it lives through worlds that a seed describes ([`setup`]): nodes with clocks of their own, a database
 //! that answers late, fails over and forgets, processes that outlive their scheduler, people who edit in between, and
 //! faults of every class ([`faults`]). The [`world`] tells [facts](fact) to [`checkers`], which share no code with
-//! what they check. A seed gives the same world every time ([`hunt`]). Rules can be taken out one by one, and somebody
+//! what they check. A seed gives the same world every time ([`hunt`]). Rules can be taken out one by one, and a check
 //! must notice.
 //!
 //! **As a specification** the [`mod@reference`] store says in plain maps what is asked of a database, and [`mod@conformance`]

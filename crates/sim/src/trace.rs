@@ -1,11 +1,11 @@
-//! What is kept of what happened: facts on their way to those who watch, lines for people where they are
-//! asked for, and one number for all of it.
+//! What is kept of what happened: facts on their way to the checkers, lines for people if they are
+//! wanted, and one number for all of it.
 
 use std::fmt;
 
 use crate::fact::{Fact, RealTime, What};
 
-/// Somebody who watches a world.
+/// Watches a world.
 pub trait Observer {
     /// Something happened.
     fn fact(&mut self, fact: &Fact);
@@ -70,7 +70,7 @@ pub(crate) struct Trace {
     pub(crate) hash: Hash64,
     pub(crate) tally: Tally,
     facts: Vec<Fact>,
-    /// None if nobody wants them.
+    /// None if they are not wanted.
     lines: Option<Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! The comparison of stores compares: a store that lacks one of its rules is told apart from the reference.
+//! The comparison of stores compares: a store that lacks one of its rules differs from the reference.
 
 use evenbeat_core::time::Timestamp;
 use evenbeat_sim::differential::{compare, fail_each_call};

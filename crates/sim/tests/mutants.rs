@@ -2,9 +2,9 @@
 
 #![cfg(feature = "mutants")]
 
-use evenbeat_sim::hunt::{How, Mutant, Noticed, sweep};
+use evenbeat_sim::hunt::{Detection, Mutant, SweepOptions, sweep};
 
-/// So many worlds may pass before somebody notices.
+/// How many worlds may pass before a checker notices.
 const WORLDS_MAX: u64 = 150;
 
 #[test]
@@ -13,14 +13,15 @@ fn every_rule_that_is_taken_out_is_noticed() {
     let mut n_in_worlds = 0;
     for mutant in Mutant::all() {
         let from = match mutant.noticed {
-            Noticed::InWorlds { from } => from,
-            Noticed::ByTest(test) => {
+            Detection::InWorlds { from } => from,
+            Detection::ByTest(test) => {
                 println!("{:<46} {test}", mutant.to_string());
                 continue;
             }
         };
         n_in_worlds += 1;
-        let how = How { options: mutant.options(), n_threads: 2, is_twice: false, stops_at_first: true };
+        let how =
+            SweepOptions { options: mutant.options(), n_threads: 2, is_twice: false, stops_at_first: true };
         // The world that showed it last time, then any other.
         let found = [from..from + 1, 0..WORLDS_MAX]
             .into_iter()

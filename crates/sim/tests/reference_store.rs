@@ -121,7 +121,7 @@ fn timings() -> Timings {
     Timings::new(TimingsSpec::DEFAULT).unwrap()
 }
 
-/// Claims a new job's run so many minutes after noon, and ends it at once.
+/// Claims a new job's run this many minutes after noon, and ends it at once.
 fn claim_at(store: &mut ReferenceStore, no: u8, minute: i64, limit: CounterLimit) -> ClaimAnswer {
     store.set_now(noon() + Duration::from_mins(minute));
     store.put_jobs(&[put(no, None, false, noon())]).unwrap();
@@ -211,7 +211,7 @@ fn a_failover_that_loses_commits_repeats_no_epoch_and_no_fence() {
     }
 }
 
-/// Something that somebody asks; a run is one of those that are open, counted round and round.
+/// A request; a run is one of those that are open, counted round and round.
 #[derive(Clone, Debug)]
 enum Ask {
     Put { job: u8, is_deleted: bool },
@@ -338,7 +338,7 @@ impl World {
         Ok(())
     }
 
-    /// Asks for the last claim, again if it was asked for before.
+    /// Makes the last claim, again if it was made before.
     fn claim(&mut self) -> Result<(), TestCaseError> {
         let Some((session, epoch, claim)) = self.last_claim.clone() else { return Ok(()) };
         let was_open = self.open_runs().iter().any(|run| run.run == claim.run);

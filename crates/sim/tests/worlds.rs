@@ -1,7 +1,7 @@
 //! Some hundred worlds with all faults, the same each time. Thousands more: `scripts/hunt`.
 
 use evenbeat_sim::faults;
-use evenbeat_sim::hunt::{How, sweep};
+use evenbeat_sim::hunt::{SweepOptions, sweep};
 use evenbeat_sim::world::Options;
 
 const N_WORLDS: u64 = 300;
@@ -9,7 +9,7 @@ const N_WORLDS: u64 = 300;
 #[test]
 fn in_three_hundred_worlds_nothing_goes_wrong() {
     println!("seeds 0..{N_WORLDS}");
-    let how = How {
+    let how = SweepOptions {
         options: Options::default(),
         n_threads: std::thread::available_parallelism().map_or(1, usize::from),
         is_twice: true,

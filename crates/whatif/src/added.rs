@@ -8,7 +8,7 @@ use evenbeat_core::job::{CommandTarget, Job, Target};
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::{Duration, DurationError};
 
-/// So many jobs at most are made up.
+/// Most jobs that can be made up.
 pub const ADDED_MAX: u32 = 100_000;
 
 /// Jobs of one kind that come on top of a fleet.
@@ -29,7 +29,7 @@ pub struct AddedJobs {
 }
 
 impl AddedJobs {
-    /// So many of them; `idx` tells several kinds apart.
+    /// `n` such jobs; `idx` tells several kinds apart.
     pub fn jobs(&self, n: u32, idx: usize) -> Vec<Job> {
         (1..=n).filter_map(|number| Some(self.job(added_key(idx, number)?))).collect()
     }
@@ -76,12 +76,7 @@ pub enum AddedError {
     },
     /// A length of time.
     #[error("{what}: {source}")]
-    Length {
-        /// The word before it.
-        what: &'static str,
-        /// Why.
-        source: DurationError,
-    },
+    Length { what: &'static str, source: DurationError },
     /// A name.
     #[error(transparent)]
     Name(#[from] NameError),

@@ -11,10 +11,10 @@ use super::search::{FRESHNESS_TOLERANCE, Simulate};
 use super::setup::{CannotCarry, Fleet, Setup};
 use super::{Group, Report, Scenario};
 
-/// A smaller loss of freshness is none: a hundredth of a percent.
+/// A smaller loss of freshness is ignored: a hundredth of a percent.
 const FRESHNESS_LOSS_MIN: f64 = 0.000_1;
 
-/// A queue grows if it becomes so many times as long, and by so many runs.
+/// A queue grows if its length rises by this factor, and by this many runs.
 const QUEUE_GROWTH: (f64, f64) = (2.0, 3.0);
 
 /// Some of the jobs, by what they share.
@@ -114,9 +114,9 @@ fn queue_break(before: &Group, after: &Group) -> Option<Found> {
 pub struct MostAdded {
     /// The freshness that must hold, from 0 to 1: of the fleet, and of each pool and site.
     pub least: f64,
-    /// So many hold it.
+    /// The largest number of added jobs that holds the target.
     pub holds: u32,
-    /// So many do not; none if even the most that is tried does.
+    /// The smallest number that does not. None if even the largest that is tried holds it.
     pub breaks: Option<u32>,
     /// How many simulations it took.
     pub n_simulations: usize,
@@ -135,7 +135,7 @@ pub struct Growth<'a> {
     pub window: TimeWindow,
     /// What the fleet comes to without them.
     pub before: &'a Report,
-    /// And with as many as are asked for.
+    /// With all requested jobs.
     pub after: &'a Report,
 }
 
@@ -201,7 +201,7 @@ fn stays_above(before: &Report, after: &Report, least: f64) -> bool {
             .all(|(_, before, after)| keeps(before, after))
 }
 
-/// So many jobs in all, of each kind its share.
+/// `n` jobs in all, each kind with its share.
 pub fn share_out(kinds: &[AddedJobs], n: u32, asked: u32) -> Vec<Job> {
     let share = |it: &AddedJobs| u64::from(it.n) * u64::from(n) / u64::from(asked.max(1));
     let counts: Vec<u32> = kinds.iter().map(|it| u32::try_from(share(it)).unwrap_or(0)).collect();

@@ -14,7 +14,7 @@ use evenbeat_core::store::{
 };
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
-use super::store::{EPOCH, Store};
+use super::store::{EPOCH, KernelStore};
 use super::tally::Tally;
 use super::{Report, Scenario};
 
@@ -26,7 +26,7 @@ const PROGRESS_EVERY: Duration = Duration::from_hours(1);
 
 /// One run of a scenario, when it is over.
 #[derive(Clone, Copy, Debug)]
-pub struct RunSeen<'a> {
+pub struct RunObservation<'a> {
     /// Whose.
     pub job: &'a Job,
     /// The occurrence.
@@ -43,7 +43,7 @@ pub struct RunSeen<'a> {
     pub deadline: Option<Timestamp>,
 }
 
-/// Lives through a scenario. `progress` is told how much of it is over, from 0 to 1, now and then.
+/// Lives through a scenario. `progress` is called with the share that is done, from 0 to 1.
 pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(f64)) -> Report {
     simulate_watched(scenario, progress, &mut |_| {})
 }
@@ -52,7 +52,7 @@ pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(f64)) -> Report {
 pub fn simulate_watched(
     scenario: &Scenario,
     progress: &mut dyn FnMut(f64),
-    watch: &mut dyn FnMut(RunSeen<'_>),
+    watch: &mut dyn FnMut(RunObservation<'_>),
 ) -> Report {
     let mut kernel = Kernel::new(scenario, watch);
     let (start, end) = (scenario.window.start(), scenario.window.end());
@@ -62,8 +62,8 @@ pub fn simulate_watched(
         kernel.wake(node_idx, start);
     }
     for outage in &scenario.outages {
-        kernel.push(outage.start(), Happening::Down);
-        kernel.push(outage.end(), Happening::Up);
+        kernel.push(outage.start(), KernelEvent::Down);
+        kernel.push(outage.end(), KernelEvent::Up);
     }
     while let Some(Reverse(next)) = kernel.queue.pop() {
         if end <= next.at {
@@ -85,14 +85,14 @@ pub fn simulate_watched(
 
 struct Kernel<'a> {
     scenario: &'a Scenario,
-    store: Store,
+    store: KernelStore,
     nodes: Vec<Node>,
     now: Timestamp,
-    queue: BinaryHeap<Reverse<Scheduled>>,
+    queue: BinaryHeap<Reverse<QueuedEvent>>,
     n_scheduled: u64,
     n_ids: u128,
     tally: Tally,
-    watch: &'a mut dyn FnMut(RunSeen<'_>),
+    watch: &'a mut dyn FnMut(RunObservation<'_>),
 }
 
 struct Node {
@@ -102,12 +102,12 @@ struct Node {
     session: Option<SessionId>,
     boot_id: u128,
     /// What executes on it.
-    runs: BTreeMap<RunId, Running>,
+    runs: BTreeMap<RunId, ActiveRun>,
     /// When it wants to be woken; an earlier wish that is still in the queue is void.
     wakes_at: Option<Timestamp>,
 }
 
-struct Running {
+struct ActiveRun {
     start: Box<Start>,
     started_at: Timestamp,
     is_good: bool,
@@ -116,9 +116,9 @@ struct Running {
     is_leftover: bool,
 }
 
-impl Running {
-    fn seen(&self, ended_at: Timestamp, outcome: Option<Outcome>) -> RunSeen<'_> {
-        RunSeen {
+impl ActiveRun {
+    fn seen(&self, ended_at: Timestamp, outcome: Option<Outcome>) -> RunObservation<'_> {
+        RunObservation {
             job: &self.start.job,
             due_at: self.start.due.due_at,
             trigger: self.start.due.trigger,
@@ -131,14 +131,14 @@ impl Running {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Scheduled {
+struct QueuedEvent {
     at: Timestamp,
     number: u64,
-    what: Happening,
+    what: KernelEvent,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum KernelEvent {
     Wake { node_idx: usize },
     RunOver { node_idx: usize, run: RunId },
     Down,
@@ -146,9 +146,9 @@ enum Happening {
 }
 
 impl<'a> Kernel<'a> {
-    fn new(scenario: &'a Scenario, watch: &'a mut dyn FnMut(RunSeen<'_>)) -> Kernel<'a> {
+    fn new(scenario: &'a Scenario, watch: &'a mut dyn FnMut(RunObservation<'_>)) -> Kernel<'a> {
         let start = scenario.window.start();
-        let store = Store::new(start, &scenario.jobs);
+        let store = KernelStore::new(start, &scenario.jobs);
         // Alone, a node needs no lease; several keep theirs as in production.
         let lease = (1 < scenario.nodes.len()).then(Timings::default);
         let nodes = scenario
@@ -212,33 +212,33 @@ impl<'a> Kernel<'a> {
         self.n_ids
     }
 
-    fn push(&mut self, at: Timestamp, what: Happening) {
+    fn push(&mut self, at: Timestamp, what: KernelEvent) {
         self.n_scheduled += 1;
-        self.queue.push(Reverse(Scheduled { at, number: self.n_scheduled, what }));
+        self.queue.push(Reverse(QueuedEvent { at, number: self.n_scheduled, what }));
     }
 
     fn wake(&mut self, node_idx: usize, at: Timestamp) {
         if let Some(node) = self.nodes.get_mut(node_idx) {
             node.wakes_at = Some(at);
         }
-        self.push(at, Happening::Wake { node_idx });
+        self.push(at, KernelEvent::Wake { node_idx });
     }
 
-    fn happen(&mut self, what: &Happening) {
+    fn happen(&mut self, what: &KernelEvent) {
         match *what {
-            Happening::Wake { node_idx } => {
+            KernelEvent::Wake { node_idx } => {
                 // Woken earlier or later since: that wish is another one in the queue.
                 if self.nodes.get(node_idx).is_some_and(|node| node.wakes_at == Some(self.now)) {
                     self.tell(node_idx, Event::Woke);
                 }
             }
-            Happening::RunOver { node_idx, run } => {
+            KernelEvent::RunOver { node_idx, run } => {
                 let over = self.nodes.get_mut(node_idx).and_then(|node| node.runs.remove(&run));
                 if let Some(running) = over {
                     self.over(node_idx, run, &running);
                 }
             }
-            Happening::Down => {
+            KernelEvent::Down => {
                 self.cut_off_all();
                 for node in &mut self.nodes {
                     node.engine = None;
@@ -246,7 +246,7 @@ impl<'a> Kernel<'a> {
                     node.wakes_at = None;
                 }
             }
-            Happening::Up => {
+            KernelEvent::Up => {
                 self.boot_all();
                 for node_idx in 0..self.nodes.len() {
                     self.tell(node_idx, Event::Woke);
@@ -266,7 +266,7 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    fn over(&mut self, node_idx: usize, run: RunId, running: &Running) {
+    fn over(&mut self, node_idx: usize, run: RunId, running: &ActiveRun) {
         let outcome = match running.stopped_as {
             Some(outcome) => outcome,
             None if running.is_good => Outcome::Succeeded,
@@ -359,11 +359,11 @@ impl<'a> Kernel<'a> {
             Command::Stop { run, outcome, .. } => {
                 let node = self.nodes.get_mut(node_idx)?;
                 node.runs.get_mut(&run)?.stopped_as = Some(outcome);
-                self.push(self.now, Happening::RunOver { node_idx, run });
+                self.push(self.now, KernelEvent::RunOver { node_idx, run });
                 return None;
             }
             Command::Revoke { run } => {
-                self.push(self.now, Happening::RunOver { node_idx, run });
+                self.push(self.now, KernelEvent::RunOver { node_idx, run });
                 return None;
             }
             Command::Mark(_) | Command::Extend { .. } | Command::Leave | Command::Notice(_) => return None,
@@ -384,12 +384,12 @@ impl<'a> Kernel<'a> {
             pools: node.settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
             zone_data: String::new(),
         };
-        // A node that is alone takes over whatever an earlier boot left behind: nobody else watches.
+        // A node that is alone takes over whatever an earlier boot left behind: no other node watches.
         let lives = if node.settings.lease.is_some() { Lives::OfThisBoot } else { Lives::OfAllNodes };
         self.store.join(&spec);
         let adopted = self.store.adopt(&spec, lives);
         for row in &adopted {
-            self.push(self.now, Happening::RunOver { node_idx, run: row.run });
+            self.push(self.now, KernelEvent::RunOver { node_idx, run: row.run });
             let start = Start {
                 run: row.run,
                 fence: row.fence,
@@ -399,7 +399,7 @@ impl<'a> Kernel<'a> {
                 deadline: None,
                 last_good_start_at: None,
             };
-            let running = Running {
+            let running = ActiveRun {
                 start: Box::new(start),
                 started_at: row.started_at.unwrap_or(row.claimed_at),
                 is_good: false,
@@ -422,8 +422,8 @@ impl<'a> Kernel<'a> {
         let run = start.run;
         let draw = self.scenario.runs.draw(&start.job, start.due.due_at, start.due.attempt);
         self.tally.started(self.now, &start);
-        self.push(self.now + draw.length, Happening::RunOver { node_idx, run });
-        let running = Running {
+        self.push(self.now + draw.length, KernelEvent::RunOver { node_idx, run });
+        let running = ActiveRun {
             start,
             started_at: self.now,
             is_good: draw.is_good,

@@ -22,7 +22,7 @@ mod tests;
 
 pub use added::{ADDED_MAX, AddedError, AddedJobs};
 pub use breaks::{Break, BreakKind, GroupName, Growth, MostAdded, first_break, most_added, share_out};
-pub use kernel::{RunSeen, simulate, simulate_watched};
+pub use kernel::{RunObservation, simulate, simulate_watched};
 pub use report::{Group, LateJob, POINT, Point, Report, Trouble, Waits};
 pub use scenario::{LENGTH, NodePlan, RunModel, Scenario};
 pub use search::{PoolAnswer, Simulate, Smallest, Tried, smallest_capacity};

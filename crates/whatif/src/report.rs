@@ -8,7 +8,7 @@ use evenbeat_core::time::{Duration, Timestamp};
 /// How long one point of the time line is.
 pub const POINT: Duration = Duration::from_mins(15);
 
-/// So many of the latest jobs are named.
+/// How many of the latest jobs are named.
 pub(super) const WORST_MAX: usize = 10;
 
 /// What a scenario came to.
@@ -45,11 +45,11 @@ pub struct Group {
     pub n_in_time: u64,
     /// Occurrences that went on record as skipped: they came due during a run.
     pub n_skipped: u64,
-    /// Occurrences that went on record as missed: nothing was free, or nobody was there, in time.
+    /// Occurrences that went on record as missed: no node was up, or none had room, in time.
     pub n_missed: u64,
     /// The share of all time of all jobs in which the data was as fresh as promised.
     pub freshness: f64,
-    /// The share of capacity that was used; of sites and schedules there is none.
+    /// The share of capacity that was used. Sites and schedules have none.
     pub utilisation: Option<f64>,
     /// Units of capacity.
     pub capacity: u32,
@@ -100,7 +100,6 @@ pub struct Trouble {
 /// A job that was late.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateJob {
-    /// Which.
     pub key: JobKey,
     /// How long, all in all.
     pub late_for: Duration,

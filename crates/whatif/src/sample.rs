@@ -11,7 +11,7 @@ use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 
 use super::{NodePlan, RunModel, Scenario};
 
-/// A job whose runs take so many seconds.
+/// A job whose runs take this many seconds.
 pub(super) fn job(key: &str, schedule: &str, seconds: i64) -> Job {
     let interval: Duration = schedule.strip_prefix("every ").unwrap().parse().unwrap();
     let target = Target::Command(CommandTarget { argv: vec!["true".to_owned()], ..CommandTarget::default() });
@@ -31,14 +31,14 @@ pub(super) fn start() -> Timestamp {
     "2026-02-04T00:00:00Z".parse().unwrap()
 }
 
-/// The job with its first occurrence so many minutes after the beginning.
+/// The job with its first occurrence this many minutes after the beginning.
 pub(super) fn placed(job: Job, minutes: i64) -> (Job, JobState) {
     let mut state = JobState::new(start());
     state.place(&job, Placement::at(start() + Duration::from_mins(minutes), start()));
     (job, state)
 }
 
-/// These jobs on one node, for so many hours.
+/// These jobs on one node, for this many hours.
 pub(super) fn scenario(jobs: Vec<(Job, JobState)>, capacity: u32, hours: i64) -> Scenario {
     Scenario {
         jobs,

@@ -8,7 +8,7 @@ use evenbeat_core::job::{Job, JobState};
 use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 
-/// How long a run takes if nobody said anything about it.
+/// How long a run takes if the job does not say.
 pub const LENGTH: Duration = Duration::from_secs(30);
 
 /// A fleet and what carries it, over a stretch of time.

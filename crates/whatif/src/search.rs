@@ -10,7 +10,7 @@ use evenbeat_core::time::TimeWindow;
 use super::setup::{CannotCarry, Fleet, Need, Setup, needs};
 use super::{Report, Scenario};
 
-/// A difference of freshness that is none.
+/// A difference of freshness that is ignored.
 pub(super) const FRESHNESS_TOLERANCE: f64 = 1e-9;
 
 /// Lives through scenarios: the caller says in how many threads, and shows how far they are.
@@ -30,7 +30,7 @@ pub struct Smallest {
 /// What was found for a pool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PoolAnswer {
-    /// So many units a node, and no fewer.
+    /// This many units a node are needed.
     Enough {
         /// The smallest number that reaches the target.
         enough: Tried,
@@ -68,7 +68,7 @@ impl Smallest {
 }
 
 /// Finds the smallest capacity a node for each pool with which its jobs are fresh for this share of time, trying
-/// so many at once. What the set-up says about capacity is left aside. With it comes what that capacity leads to.
+/// several at once. What the set-up says about capacity is left aside. With it comes what that capacity leads to.
 pub fn smallest_capacity(
     setup: &Setup,
     fleet: &Fleet,
@@ -163,7 +163,7 @@ impl Bracket {
         }
     }
 
-    /// At most so many numbers to try, ascending; the one that is known if there is nothing left to find.
+    /// Up to `n_at_once` numbers to try, ascending. The known one if there is nothing left to find.
     fn points(&self, n_at_once: usize) -> Vec<u32> {
         let n = u32::try_from(n_at_once).unwrap_or(1);
         let mut points: Vec<u32> = match self.high {

@@ -1,4 +1,4 @@
-//! What an operator can turn, and what becomes of it with a fleet: a [`Scenario`], or why there is none.
+//! What an operator can set, and what that makes of a fleet: a [`Scenario`], or the reason why not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use evenbeat_core::urgency;
 
 use super::{NodePlan, RunModel, Scenario};
 
-/// Where nobody says how much capacity there is, so much of it is used on average.
+/// The average use of capacity that is assumed where none is given.
 const USE_WANTED: f64 = 0.7;
 
 /// One way to carry a fleet.
@@ -126,7 +126,7 @@ impl Setup {
         }
     }
 
-    /// The same with a capacity for every pool of these jobs: where nothing was said, what they need, so that
+    /// The same with a capacity for every pool of these jobs: where none is given, what they need, so that
     /// about 70% of it is used, and at least what the costliest of them takes.
     #[must_use]
     pub fn with_capacity_for(&self, jobs: &[Job], window: TimeWindow) -> Setup {
@@ -288,12 +288,12 @@ impl Default for Setup {
     }
 }
 
-/// So many nodes, `n1` and so on.
+/// The names of `n` nodes: `n1` and so on.
 pub fn node_names(n: usize) -> Vec<NodeName> {
     (1..=n).filter_map(|number| format!("n{number}").parse().ok()).collect()
 }
 
-/// What jobs ask of their pools over a stretch of time. Jobs that never start by themselves ask nothing.
+/// What jobs ask of their pools over a stretch of time. Jobs that never start on their own ask nothing.
 pub fn needs(jobs: &[Job], window: TimeWindow) -> BTreeMap<Pool, Need> {
     let balance = Balance { strategy: Strategy::None, ..Balance::default() };
     let states = place_fleet(balance, window.start() - Duration::from_millis(1), jobs);

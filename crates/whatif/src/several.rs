@@ -6,8 +6,8 @@ use std::thread;
 
 use super::{Report, Scenario, simulate};
 
-/// Lives through all scenarios, so many at a time, and reports in their order. `progress` is told which one has
-/// come how far, from 0 to 1.
+/// Runs all scenarios, several at a time, and reports in their order. `progress` is called with the number of a
+/// scenario and the share of it that is done, from 0 to 1.
 pub fn simulate_all(
     scenarios: &[Scenario],
     n_threads: usize,

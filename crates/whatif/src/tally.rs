@@ -13,9 +13,9 @@ use evenbeat_core::urgency;
 
 use super::report::{Group, LateJob, POINT, Point, Report, Trouble, WORST_MAX, Waits};
 use super::scenario::Scenario;
-use super::store::Store;
+use super::store::KernelStore;
 
-/// A shorter wait is none: that is how fast a start is.
+/// A shorter wait is ignored: a start takes that long.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 
 pub(super) struct Tally {
@@ -203,7 +203,7 @@ impl Tally {
         self.window.start() + POINT * i64::try_from(idx).unwrap_or(0)
     }
 
-    pub(super) fn report(mut self, scenario: &Scenario, store: &Store) -> Report {
+    pub(super) fn report(mut self, scenario: &Scenario, store: &KernelStore) -> Report {
         self.count_unfinished(scenario, store);
         let window = self.window;
         let mut worst: Vec<LateJob> = self
@@ -236,7 +236,7 @@ impl Tally {
     }
 
     /// Jobs that are late or wait at the end, and what went on record.
-    fn count_unfinished(&mut self, scenario: &Scenario, store: &Store) {
+    fn count_unfinished(&mut self, scenario: &Scenario, store: &KernelStore) {
         let end = self.window.end();
         for (job, _) in &scenario.jobs {
             if let Some(JobTally { n_skipped, n_missed, .. }) = self.jobs.get(&job.key) {

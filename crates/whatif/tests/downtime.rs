@@ -17,7 +17,7 @@ const CAPACITY: u32 = 4_000;
 const RATE: StartRate = StartRate { per_second: 1_000, burst: 1_000 };
 const MOST: u32 = 10;
 
-/// Nobody is due in the last seconds of a minute: then everything is at rest.
+/// No job is due in the last seconds of a minute: then nothing runs.
 const PHASES: i64 = 50;
 
 fn start() -> Timestamp {

@@ -29,7 +29,7 @@ impl Spread {
         Spread { p50: at_share(50), p95: at_share(95), p99: at_share(99) }
     }
 
-    /// The same for one of so many, or in a unit that is so much larger.
+    /// The same divided by `n`, for one of `n` or in a larger unit.
     pub(crate) fn each_of(self, n: f64) -> Spread {
         Spread { p50: self.p50 / n, p95: self.p95 / n, p99: self.p99 / n }
     }
@@ -51,7 +51,7 @@ pub(crate) fn rounds<I, O>(ready: impl Fn() -> I, work: impl Fn(I) -> O) -> Spre
     Spread::of(times_ns)
 }
 
-/// Each call timed by itself, after a drawn argument.
+/// Each call timed on its own, after a drawn argument.
 pub(crate) fn single<A: Copy, O>(draw: impl Fn(&mut u64) -> A, call: impl Fn(A) -> O) -> Spread {
     let mut seed = SEED;
     let times_ns = (0..N_CALLS).map(|_| {

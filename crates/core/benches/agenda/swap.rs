@@ -1,4 +1,4 @@
-//! Asking while somebody else builds the next agenda and puts it in place, again and again.
+//! Queries while another thread builds the next agenda and puts it in place, again and again.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ const LOOKAHEAD: Duration = Duration::from_hours(1);
 /// rebuilds without a pause.
 ///
 /// The agendas are published by their number: that is one atomic load for a reader, as a swapped
-/// pointer is, and here nobody frees anything.
+/// pointer is, and here nothing is freed.
 pub(crate) fn queries_during_rebuilds(n_jobs: usize) -> (Spread, usize) {
     let keys: Vec<_> = (0..n_jobs).map(key).collect();
     let sources = every(&keys, Duration::from_mins(1));

@@ -10,7 +10,7 @@ use evenbeat_core::time::{Duration, TimeWindow};
 use super::fleet::{Dice, Made, WIDTH, Way, mixed, now};
 use super::fleet_jobs;
 
-/// Targets of one placement among so many jobs, in microseconds.
+/// Targets of one placement among this many jobs, in microseconds.
 const PLACEMENT_TARGETS_US: [(usize, f64); 3] = [(1_000, 1.0), (100_000, 2.0), (1_000_000, 5.0)];
 const REBALANCE_TARGET_MS: (usize, f64) = (100_000, 500.0);
 

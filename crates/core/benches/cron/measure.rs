@@ -7,7 +7,7 @@ use crate::contenders::Contender;
 
 /// Instants to ask each expression from.
 const N_ASKED_EACH: usize = 10;
-/// Every so many-th of them lies on a day on which New York's clocks change.
+/// One in this many lies on a day on which New York's clocks change.
 const ON_CHANGE_DAY_EVERY: u64 = 5;
 const YEAR_2026_S: i64 = 1_767_225_600;
 const YEAR_S: u64 = 365 * 86_400;
@@ -62,7 +62,7 @@ impl Expansion {
     }
 }
 
-/// Each call of `next_after` timed by itself, from the same instants for every contender.
+/// Each call of `next_after` timed on its own, from the same instants for every contender.
 pub(crate) fn next_after<C: Contender>(texts: &[&str], zone_name: &str) -> Latency {
     let zone = C::zone(zone_name);
     let mut seed = SEED;

@@ -19,7 +19,7 @@ pub(crate) fn start() -> Timestamp {
     Timestamp::from_second(1_780_000_000)
 }
 
-/// An engine that has read a fleet of so many jobs, page by page.
+/// An engine that has read a fleet of this size, page by page.
 pub(crate) fn engine(n_jobs: usize) -> Engine {
     let epoch = Epoch(1);
     let now = Now { wall: start(), boot: BootTime::from_millis(0) };

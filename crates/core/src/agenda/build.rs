@@ -1,11 +1,11 @@
 //! From the jobs of a fleet to an agenda.
 
 use super::error::{AgendaError, JOBS_MAX, OCCURRENCES_MAX, WINDOW_MAX};
+use super::key_table::JobSources;
 use super::query::Agenda;
-use super::roster::Jobs;
 use super::source::Source;
 use super::strands::Strands;
-use super::table::{SECOND_MS, Table};
+use super::table::{OccurrenceTable, SECOND_MS};
 use crate::time::TimeWindow;
 
 impl Agenda {
@@ -22,7 +22,7 @@ impl Agenda {
             return Ok(Agenda::empty(window));
         }
         let n_expected = check_limits(sources, window)?;
-        let jobs = Jobs::of(sources, &self.roster);
+        let jobs = JobSources::of(sources, &self.roster);
         let Agenda { origin, .. } = Agenda::empty(window);
         let mut strands = Strands::new(window, origin, n_expected);
         for (job_idx, sources) in (0..).zip(jobs.iter()) {
@@ -32,7 +32,7 @@ impl Agenda {
         // Counted from the origin, the last instant inside is less than 2^32 milliseconds away.
         let last_ms = (window.end() - origin).as_millis() - 1;
         let n_seconds = u32::try_from(last_ms).unwrap_or(u32::MAX) / SECOND_MS + 1;
-        let table = Table::of(&strands, n_seconds);
+        let table = OccurrenceTable::of(&strands, n_seconds);
         Ok(Agenda { window, origin, table, roster: jobs.roster(&self.roster) })
     }
 }

@@ -1,4 +1,4 @@
-//! How much an agenda holds, and what is said when more is asked for.
+//! How much an agenda holds, and the error when that is exceeded.
 
 use crate::time::Duration;
 

@@ -1,15 +1,15 @@
 //! The agenda: every occurrence of every job over a window, sorted by instant and then by job key,
 //! bytewise (D1). It answers `upcoming`, draws the timeline and feeds whatever looks ahead.
 //!
-//! An [`Agenda`] is a value. It is built once and never edited, only replaced, so that whoever holds
-//! one sees one state of the fleet. To go on from where the last one ended, build one whose window
+//! An [`Agenda`] is a value. It is built once and never edited, only replaced, so that its holder
+//! sees one state of the fleet. To go on from where the last one ended, build one whose window
 //! begins there: from a cursor, not from now, nothing due is dropped.
 //!
 //! # How it is laid out
 //!
 //! An occurrence is one 4-byte *word*: ten bits for its millisecond within the second, above
 //! twenty-two for the number of its job. Jobs are numbered in the order of their keys, so that within
-//! a second plain integer order is the order that is asked for. What remains is to know each word's
+//! a second plain integer order is the order that is needed. What remains is to know each word's
 //! second, and for that there are two ways:
 //!
 //! ```text
@@ -41,7 +41,7 @@ mod build;
 mod counting;
 mod error;
 mod query;
-mod roster;
+mod key_table;
 mod slice;
 mod source;
 mod strands;

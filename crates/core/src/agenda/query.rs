@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::roster::Roster;
+use super::key_table::KeyTable;
 use super::slice::{Occurrence, Slice};
-use super::table::{SECOND_MS, Table, Word};
+use super::table::{OccurrenceTable, SECOND_MS, Word};
 use crate::time::{Duration, TimeWindow, Timestamp};
 
 /// The occurrences of a window, sorted by instant and then by job key. Never edited, only replaced.
@@ -13,18 +13,18 @@ pub struct Agenda {
     pub(super) window: TimeWindow,
     /// The whole second in which the window begins; seconds are counted from here.
     pub(super) origin: Timestamp,
-    pub(super) table: Table,
-    pub(super) roster: Arc<Roster>,
+    pub(super) table: OccurrenceTable,
+    pub(super) roster: Arc<KeyTable>,
 }
 
 impl Agenda {
     /// The agenda in which nothing happens.
     pub fn empty(window: TimeWindow) -> Agenda {
         let origin = Timestamp::from_second(window.start().as_second());
-        Agenda { window, origin, table: Table::empty(), roster: Arc::default() }
+        Agenda { window, origin, table: OccurrenceTable::empty(), roster: Arc::default() }
     }
 
-    /// The window that was asked for; outside of it this agenda knows nothing.
+    /// The window that it was built for; outside of it this agenda knows nothing.
     pub fn window(&self) -> TimeWindow {
         self.window
     }

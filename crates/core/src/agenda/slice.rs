@@ -33,7 +33,7 @@ impl<'a> Slice<'a> {
         self.to_idx - self.from_idx
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.from_idx == self.to_idx
     }

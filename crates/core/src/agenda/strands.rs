@@ -48,7 +48,7 @@ impl Strands {
         self.push_strands(job_idx, start);
     }
 
-    /// A rhythm is always in order. What somebody else expanded may not be, and this is the only
+    /// A rhythm is always in order. What a caller expanded may not be, and this is the only
     /// place where occurrences are compared: those of one such job, with each other.
     fn put_in_order(&mut self, start: usize) {
         if self.offsets.get(start..).unwrap_or_default().is_sorted_by(|one, next| one < next) {

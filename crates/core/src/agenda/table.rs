@@ -28,7 +28,7 @@ impl Word {
 
 /// Occurrences in order, by seconds counted from an origin.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct OccurrenceTable {
     words: Box<[Word]>,
     pub(super) seconds: Seconds,
 }
@@ -42,21 +42,21 @@ pub(super) enum Seconds {
     Sparse { each: Box<[u32]> },
 }
 
-impl Table {
-    pub(super) fn empty() -> Table {
-        Table { words: Box::default(), seconds: Seconds::Sparse { each: Box::default() } }
+impl OccurrenceTable {
+    pub(super) fn empty() -> OccurrenceTable {
+        OccurrenceTable { words: Box::default(), seconds: Seconds::Sparse { each: Box::default() } }
     }
 
     /// The table of strands that are sorted by millisecond, all of them in the first `n_seconds`.
-    pub(super) fn of(strands: &Strands, n_seconds: u32) -> Table {
+    pub(super) fn of(strands: &Strands, n_seconds: u32) -> OccurrenceTable {
         if (n_seconds as usize) < strands.n_occurrences() {
-            Table::dense(strands, n_seconds)
+            OccurrenceTable::dense(strands, n_seconds)
         } else {
-            Table::sparse(strands, n_seconds)
+            OccurrenceTable::sparse(strands, n_seconds)
         }
     }
 
-    fn dense(strands: &Strands, n_seconds: u32) -> Table {
+    fn dense(strands: &Strands, n_seconds: u32) -> OccurrenceTable {
         // Each second has its number one to the right of where it will be found: there it is first
         // the count, then the start and, when all words have been dealt out, the end of the second,
         // which is the start of the next one.
@@ -77,10 +77,10 @@ impl Table {
                 *next += 1;
             }
         });
-        Table { words: words.into(), seconds: Seconds::Dense { starts: starts.into() } }
+        OccurrenceTable { words: words.into(), seconds: Seconds::Dense { starts: starts.into() } }
     }
 
-    fn sparse(strands: &Strands, n_seconds: u32) -> Table {
+    fn sparse(strands: &Strands, n_seconds: u32) -> OccurrenceTable {
         // Two rounds of 11 bits are enough for 48 days of seconds.
         const DIGIT_BITS: u32 = 11;
         let mut occurrences: Vec<(u32, Word)> = Vec::with_capacity(strands.n_occurrences());
@@ -93,7 +93,7 @@ impl Table {
         }
         let each = occurrences.iter().map(|(second, _)| *second).collect();
         let words = occurrences.iter().map(|(_, word)| *word).collect();
-        Table { words, seconds: Seconds::Sparse { each } }
+        OccurrenceTable { words, seconds: Seconds::Sparse { each } }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -16,7 +16,7 @@ pub struct Blackouts {
 }
 
 impl Blackouts {
-    /// The blackouts of these periods, which may overlap; none of them is no blackout.
+    /// The blackouts of these periods, which may overlap. Without periods there are no blackouts.
     pub fn new(periods: Vec<BlackoutPeriod>) -> Result<Blackouts, BlackoutError> {
         if PERIODS_MAX < periods.len() {
             return Err(BlackoutError::TooManyPeriods { n_periods: periods.len() });
@@ -33,7 +33,7 @@ impl Blackouts {
         &self.periods
     }
 
-    /// Whether there are none.
+    /// Whether there is not a single blackout.
     pub fn is_empty(&self) -> bool {
         self.periods.is_empty()
     }
@@ -80,8 +80,8 @@ impl Blackouts {
         windows
     }
 
-    /// The longest stretch of the week without blackout, by the clock on the wall: nothing if the
-    /// blackouts cover all week, and endless, which is none, if there are no blackouts.
+    /// The longest stretch of the week without blackout, by the clock on the wall: zero if the
+    /// blackouts cover all week, None if there are no blackouts.
     pub fn longest_gap(&self) -> Option<Duration> {
         self.week.longest_gap_s().map(Duration::from_secs)
     }

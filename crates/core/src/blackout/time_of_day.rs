@@ -13,8 +13,6 @@ const DAY_END_S: u32 = 86_400;
 pub struct TimeOfDay(u32);
 
 impl TimeOfDay {
-    /// `00:00`, the beginning of the day.
-    pub const DAY_START: TimeOfDay = TimeOfDay(0);
     /// `24:00`, the end of the day.
     pub const DAY_END: TimeOfDay = TimeOfDay(DAY_END_S);
 
@@ -91,7 +89,6 @@ mod tests {
         check("24:00", "24:00");
         check("24:00:00", "24:00");
         check(" 12:30 ", "12:30");
-        assert_eq!(TimeOfDay::DAY_START.to_string(), "00:00");
         assert_eq!(TimeOfDay::DAY_END.to_string(), "24:00");
     }
 

@@ -15,20 +15,20 @@ pub(super) enum Side {
 
 /// What the week says about one of its seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct WeekReading {
     pub(super) side: Side,
     /// Seconds until it may be otherwise; at least one, at most a week.
     pub(super) lasts_s: i64,
 }
 
-/// The blackouts of a week that begins on Sunday, and that is followed by itself.
+/// The blackouts of a week that begins on Sunday and repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Week(Box<[Stretch]>);
+pub(super) struct Week(Box<[WeekSpan]>);
 
 /// `[start_s, end_s)` in seconds of the week. They are sorted and do not touch; only the last may
 /// reach beyond the end of the week, and then lasts into the beginning of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Stretch {
+struct WeekSpan {
     start_s: i64,
     end_s: i64,
 }
@@ -41,9 +41,9 @@ pub(super) fn second_of_week(local_s: i64) -> i64 {
 
 impl Week {
     pub(super) fn of(periods: &[BlackoutPeriod]) -> Week {
-        let mut pieces: Vec<Stretch> = periods.iter().flat_map(pieces_of).collect();
+        let mut pieces: Vec<WeekSpan> = periods.iter().flat_map(pieces_of).collect();
         pieces.sort_unstable();
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut stretches: Vec<WeekSpan> = Vec::new();
         for piece in pieces {
             match stretches.last_mut() {
                 Some(last) if piece.start_s <= last.end_s => last.end_s = last.end_s.max(piece.end_s),
@@ -58,12 +58,12 @@ impl Week {
     pub(super) fn has(&self, side: Side) -> bool {
         match side {
             Side::Inside => !self.0.is_empty(),
-            Side::Outside => !matches!(*self.0, [Stretch { start_s: 0, end_s: WEEK_S }]),
+            Side::Outside => !matches!(*self.0, [WeekSpan { start_s: 0, end_s: WEEK_S }]),
         }
     }
 
     /// What holds at a second of the week, and for how long.
-    pub(super) fn look(&self, second: i64) -> Reading {
+    pub(super) fn look(&self, second: i64) -> WeekReading {
         let n_begun = self.0.partition_point(|stretch| stretch.start_s <= second);
         let latest_end_s = match n_begun.checked_sub(1) {
             Some(idx) => self.0.get(idx).map(|stretch| stretch.end_s),
@@ -71,13 +71,13 @@ impl Week {
             None => self.0.last().map(|stretch| stretch.end_s - WEEK_S),
         };
         if let Some(end_s) = latest_end_s.filter(|end_s| second < *end_s) {
-            return Reading { side: Side::Inside, lasts_s: end_s - second };
+            return WeekReading { side: Side::Inside, lasts_s: end_s - second };
         }
         let next_start_s = match self.0.get(n_begun) {
             Some(stretch) => stretch.start_s,
             None => self.0.first().map_or(second, |stretch| stretch.start_s) + WEEK_S,
         };
-        Reading { side: Side::Outside, lasts_s: next_start_s - second }
+        WeekReading { side: Side::Outside, lasts_s: next_start_s - second }
     }
 
     /// The longest row of seconds outside; none if that is endless.
@@ -89,23 +89,23 @@ impl Week {
 }
 
 /// The windows of one period, cut where the week ends.
-fn pieces_of(period: &BlackoutPeriod) -> Vec<Stretch> {
+fn pieces_of(period: &BlackoutPeriod) -> Vec<WeekSpan> {
     let mut pieces = Vec::new();
     for day in (0..7).filter(|day| period.days.contains(*day)) {
         let midnight_s = i64::from(day) * DAY_S;
         let start_s = midnight_s + i64::from(period.start.as_second());
         let days_more_s = if period.crosses_midnight() { DAY_S } else { 0 };
         let end_s = midnight_s + i64::from(period.end.as_second()) + days_more_s;
-        pieces.push(Stretch { start_s, end_s: end_s.min(WEEK_S) });
+        pieces.push(WeekSpan { start_s, end_s: end_s.min(WEEK_S) });
         if WEEK_S < end_s {
-            pieces.push(Stretch { start_s: 0, end_s: end_s - WEEK_S });
+            pieces.push(WeekSpan { start_s: 0, end_s: end_s - WEEK_S });
         }
     }
     pieces
 }
 
-/// Saturday's midnight is no border: a window over it is one window, with one end.
-fn join_over_the_end(stretches: &mut Vec<Stretch>) {
+/// Saturday's midnight is not a border: a window over it is one window, with one end.
+fn join_over_the_end(stretches: &mut Vec<WeekSpan>) {
     let [first, .., last] = stretches.as_mut_slice() else { return };
     if first.start_s == 0 && last.end_s == WEEK_S {
         last.end_s += first.end_s;
@@ -121,7 +121,7 @@ mod tests {
     /// `sun 22:00-26:00`, hours of the stretch's own day, so that a join is seen.
     fn shown(week: &Week) -> String {
         let names = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-        let show = |stretch: &Stretch| {
+        let show = |stretch: &WeekSpan| {
             let day = names[usize::try_from(stretch.start_s / DAY_S).unwrap()];
             let clock = |second: i64| {
                 let since = second - stretch.start_s / DAY_S * DAY_S;

@@ -73,7 +73,7 @@ pub struct Assessment {
 }
 
 /// Computes the condition of a job. It counts only while the job is tracked ([`JobState::is_tracked`]); the age
-/// of its data is told in any case.
+/// of its data is known in any case.
 pub fn assess(
     key: &JobKey,
     terms: &Terms,
@@ -156,8 +156,8 @@ fn system_pause(state: &JobState) -> Option<Reason> {
     }
 }
 
-/// The next instant at which the clock alone can change a job's condition, so that nobody has to
-/// look in between. An event (a run starts or ends, an edit) may change it earlier.
+/// The next instant at which the clock alone can change a job's condition, so that it need not be
+/// computed in between. An event (a run starts or ends, an edit) may change it earlier.
 pub fn next_change_at(
     terms: &Terms,
     state: &JobState,
@@ -177,7 +177,7 @@ pub fn next_change_at(
             [deadline, overrun_at, None]
         }
         None => {
-            // What is late, or cannot be in time any more, is not made any later by waiting.
+            // A job that is late, or can no longer be in time, does not get later by waiting.
             let deadline = deadline.filter(|deadline| now < *deadline);
             let latest =
                 deadline.map(|deadline| deadline - measured_length + TICK).filter(|latest| now < *latest);

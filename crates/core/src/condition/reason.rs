@@ -61,7 +61,7 @@ pub enum Reason {
     OwnerLost,
     /// Its site is at its limit.
     Site,
-    /// Its tenant, or everybody together, runs as many jobs as allowed.
+    /// Its tenant, or all tenants together, run as many jobs as allowed.
     QuotaConcurrency,
     /// Jobs of its name have reached `max_parallel_of_name`.
     ParallelOfName,

@@ -120,7 +120,7 @@ fn before_the_first_measurement_no_length_of_a_run_is_a_risk() {
         let state = remember(&job, "10:00", memory);
         assess(&job.key, &job, &state, instant(now), &outlook).reason()
     };
-    // Others of its pool take 50 minutes; nobody knows about this one.
+    // Others of its pool take 50 minutes; this one has no estimate.
     assert_eq!(judged(|_| {}, "", "10:30"), Reason::NeverSucceeded);
     assert_eq!(judged(|_| {}, "runs 10:30", "10:31"), Reason::NeverSucceeded);
     let expected = |job: &mut Job| job.limits.max_expected = Some(length("50m"));
@@ -211,7 +211,7 @@ fn what_the_system_paused_is_an_error_until_a_person_acts() {
     check("every 1h", "good 10:00-10:10, next 11:00, paused failures", "10:30", "error paused_failures");
     check("every 1h", "good 10:00-10:10, next 11:00, paused quota", "10:30", "error paused_quota");
     check("every 1h", "good 10:00-10:10, next 11:00, paused invalid", "10:30", "error disabled_invalid");
-    // It does not turn into anything milder by itself.
+    // It never turns into anything milder.
     check("every 1h", "good 10:00-10:10, next 11:00, paused failures", "15:00", "error paused_failures");
     let mut hourly = job("every 1h");
     let is_tracked = |job: &Job, by: &str| {

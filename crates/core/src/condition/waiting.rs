@@ -10,7 +10,6 @@ use crate::urgency::{self, Outlook};
 /// One thing that a job waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// What.
     pub reason: Reason,
     /// Until when; none if that is not a matter of time.
     pub until: Option<Timestamp>,

@@ -1,7 +1,7 @@
 //! What people do to a job (J5, A7): from its row as they saw it to the row as they want it.
 //!
 //! Each is a pure function and gives a [`PutJob`], which the store writes if the row is still that one.
-//! Who did it is not known here: whoever asks fills in the audit entry. What cannot be done is a
+//! Who did it is not known here: the caller fills in the audit entry. What cannot be done is a
 //! [`Refusal`], for people to read.
 
 #[cfg(test)]
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::ids::ExtraId;
 use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
-use crate::occurrence::{self, Asked, Due, Step};
+use crate::occurrence::{self, Due, ExtraAnswer, Transition};
 use crate::placement::{KeptReason, Move};
 use crate::repair;
 use crate::schedule::{Placement, Schedule};
@@ -24,7 +24,7 @@ pub enum Refusal {
     /// It is there already.
     #[error("a job with this key already exists; edit it, or choose another key")]
     Exists,
-    /// It is not there any more.
+    /// The job is gone.
     #[error("the job was removed; create it again")]
     Removed,
     /// There is nothing to resume.
@@ -64,8 +64,8 @@ pub enum Refusal {
     PlanIsOld,
 }
 
-/// Whether an edit sets the job down anew on the time line, so that it needs a placement: it has another
-/// schedule, or is enabled again.
+/// Whether an edit gives the job a new place on the time line, so that it needs a placement: its schedule has changed,
+/// or it is enabled again.
 pub fn needs_placement(row: &JobRow, job: &Job) -> bool {
     let (old, new): (&Terms, &Terms) = (&row.job, job);
     let has_same_rhythm = (&old.schedule, old.bounds, &old.zone) == (&new.schedule, new.bounds, &new.zone);
@@ -121,7 +121,7 @@ pub fn edit(
     Ok(put)
 }
 
-/// No run starts any more; one that goes on may end. A person's pause takes the place of the system's,
+/// No run starts from now on; one that is running may end. A person's pause takes the place of the system's,
 /// whose way out would not be theirs. To pause again what a person has paused is fine: another reason
 /// takes the place of theirs.
 pub fn pause(row: &JobRow, by: PausedBy, reason: Option<String>) -> Result<PutJob, Refusal> {
@@ -137,7 +137,7 @@ pub fn pause(row: &JobRow, by: PausedBy, reason: Option<String>) -> Result<PutJo
     Ok(put)
 }
 
-/// The job goes on, placed afresh and with a new count of failures. What came due meanwhile goes on record,
+/// The job goes on, with a new placement and a new count of failures. What came due meanwhile goes on record,
 /// without catch-up. `open` is what its open runs serve.
 pub fn resume(
     row: &JobRow,
@@ -164,7 +164,7 @@ pub fn resume(
 }
 
 /// Repairs a job whose stored times cannot be right. If a clock was ahead, the job goes on from now; `placement` is not
-/// needed for that. Otherwise it is placed afresh, and nothing runs for what was stored as its next run.
+/// needed for that. Otherwise it gets a new placement, and nothing runs for what was stored as its next run.
 pub fn mend(row: &JobRow, placement: Option<Placement>, now: Timestamp) -> Result<PutJob, Refusal> {
     let mut put = put_again(row)?;
     let fault = repair::fault(&row.job, &row.state, row.n_open, now).ok_or(Refusal::Sound)?;
@@ -199,14 +199,14 @@ pub fn trigger(row: &JobRow, extra: Extra) -> Result<PutJob, Refusal> {
     put.request = Some(RunRequest { id: extra.id, idempotency: None });
     let extra = Extra { requested_in: Some(row.version.epoch().0), ..extra };
     match occurrence::ask(&row.job, &row.state, row.n_open, extra) {
-        Asked::Taken(step) => take(&mut put, *step),
-        Asked::Running => return Err(Refusal::Running),
-        Asked::TooMany => return Err(Refusal::TooMany),
+        ExtraAnswer::Taken(step) => take(&mut put, *step),
+        ExtraAnswer::Running => return Err(Refusal::Running),
+        ExtraAnswer::TooMany => return Err(Refusal::TooMany),
     }
     Ok(put)
 }
 
-/// A run that was requested is not wanted any more. Nothing of it has begun.
+/// Withdraws a requested run that has not begun.
 pub fn withdraw(row: &JobRow, id: ExtraId) -> Result<PutJob, Refusal> {
     let mut put = put_again(row)?;
     let withdrawn = put.state.extras.take(id).filter(Extra::is_asked_for);
@@ -214,10 +214,10 @@ pub fn withdraw(row: &JobRow, id: ExtraId) -> Result<PutJob, Refusal> {
     Ok(put)
 }
 
-/// The job is gone: nothing of it starts any more. A run that goes on may end. Its load goes, a gap stays.
+/// Removes the job: nothing of it starts from now on. A run that is running may end. Its load goes, a gap stays.
 pub fn remove(row: &JobRow) -> Result<PutJob, Refusal> {
     let mut put = put_again(row)?;
-    // What it was stays to be seen; what it owed is nobody's any more.
+    // Its history can still be seen; it owes nothing from now on.
     put.state.placement = None;
     put.state.next_run_at = None;
     put.state.settled_until = None;
@@ -292,7 +292,7 @@ fn is_invalid(state: &JobState) -> bool {
     state.pause.as_ref().is_some_and(|pause| pause.by == PausedBy::Invalid)
 }
 
-fn take(put: &mut PutJob, step: Step) {
+fn take(put: &mut PutJob, step: Transition) {
     put.state = step.state;
     put.records.extend(step.records);
 }

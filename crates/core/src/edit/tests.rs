@@ -203,7 +203,7 @@ fn another_schedule_is_placed_afresh_and_what_was_due_goes_on_record() {
     let expected = "next 12:30, 10:00..12:00 x3 missed(replaced), revised";
     check_edit_to("every 1h", as_it_is, ends_soon, expected);
     check_edit_to("every 1h", as_it_is, |terms| terms.zone = Zone::named("Asia/Tokyo").unwrap(), expected);
-    // What is not due yet simply is not any more.
+    // What is not due yet goes without a record.
     let next_is_later = |row: &mut JobRow| row.state.next_run_at = Some(instant("13:00"));
     check_edit("every 1h", next_is_later, "every 2h", "next 12:30, revised");
 }

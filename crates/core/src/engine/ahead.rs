@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 use super::view::JobIdx;
 use crate::time::{Duration, Timestamp};
 
-/// Someone who will soon be due.
+/// A job that will soon be due.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Soon {
+pub(crate) struct UpcomingJob {
     pub(crate) idx: JobIdx,
     pub(crate) at: Timestamp,
     pub(crate) latest: Timestamp,
@@ -16,9 +16,9 @@ pub(crate) struct Soon {
     pub(crate) expected: Duration,
 }
 
-/// Those who would be too late if units became free at these instants, one at each; `soon` is in the order in which
-/// they come due. Whoever is in time takes the units that are free first, and leaves them to the next one.
-pub(crate) fn too_late(units: impl Iterator<Item = Timestamp>, soon: &[Soon]) -> Vec<JobIdx> {
+/// The jobs that would start too late if one unit became free at each of these instants. `soon` is sorted by when the
+/// jobs come due. A job that is in time takes the units that are free first, and passes them on when it ends.
+pub(crate) fn too_late(units: impl Iterator<Item = Timestamp>, soon: &[UpcomingJob]) -> Vec<JobIdx> {
     let mut units: BinaryHeap<Reverse<Timestamp>> = units.map(Reverse).collect();
     let mut too_late = Vec::new();
     for it in soon {
@@ -47,12 +47,12 @@ mod tests {
         Timestamp::from_second(second)
     }
 
-    /// Each comes due at, must start by, costs and takes so much; those who are too late are told by number.
+    /// Each job as (due at, must start by, cost, length). Expects the numbers of those that are too late.
     #[track_caller]
     fn check(units: &[i64], soon: &[(i64, i64, u32, i64)], expected: &[u32]) {
-        let soon: Vec<Soon> = (0..)
+        let soon: Vec<UpcomingJob> = (0..)
             .zip(soon)
-            .map(|(number, (due, latest, cost, length))| Soon {
+            .map(|(number, (due, latest, cost, length))| UpcomingJob {
                 idx: JobIdx(number),
                 at: at(*due),
                 latest: at(*latest),

@@ -23,65 +23,49 @@ pub enum Command {
     /// Look at all sessions, and at runs whose owner is dead.
     Watch,
     /// Fence silent sessions off.
-    Fence {
-        /// In which epoch.
-        epoch: Epoch,
-        /// Whom.
-        silent: Vec<Silent>,
-    },
+    Fence { epoch: Epoch, silent: Vec<Silent> },
     /// Open an epoch after its quarantine.
     OpenEpoch(Epoch),
     /// Ask what has changed.
     Changes(Option<Cursor>),
     /// Mint a run id for each bid that names none, and claim them.
     Claim {
-        /// In which epoch.
         epoch: Epoch,
         /// In the order of urgency.
         bids: Vec<Bid>,
     },
     /// Write what time alone has changed.
     Settle {
-        /// In which epoch.
         epoch: Epoch,
         /// Of which jobs.
         settles: Vec<Settle>,
     },
     /// End runs in the store.
-    End {
-        /// In which epoch.
-        epoch: Epoch,
-        /// Which.
-        ends: Vec<End>,
-    },
-    /// Note how far runs have come. Not answered: a mark that is lost is no harm.
+    End { epoch: Epoch, ends: Vec<End> },
+    /// Note how far runs have come. There is no answer, and losing a mark does no harm.
     Mark(Vec<Mark>),
-    /// Start a run. Of a job whose work goes through a broker: see to it that the outbox is published; nothing of it
-    /// executes on the node, and nothing is told of it.
+    /// Start a run. If its job goes through a broker, publish the outbox instead: nothing executes on this node, and no
+    /// event follows.
     Start(Box<Start>),
-    /// Let every strict run of this session execute until then; thaw what is frozen. What was revoked before this
-    /// command is none of them: for each run the order of commands must be kept.
+    /// Let every strict run of this session execute until then, and thaw those that are frozen. Runs that were revoked
+    /// before this command stay revoked, so keep the order of commands for each run.
     Extend {
         /// On the node's own clock.
         until: BootTime,
     },
     /// End a run in good order: ask it, wait a moment, kill it.
     Stop {
-        /// Which.
         run: RunId,
         /// The outcome that it will have.
         outcome: Outcome,
         /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
         limit: Option<String>,
     },
-    /// A run is not ours any more: freeze it at once and kill it. Nothing of it is recorded as ours.
-    Revoke {
-        /// Which.
-        run: RunId,
-    },
+    /// A run is no longer ours: freeze it at once and kill it. Record nothing of it.
+    Revoke { run: RunId },
     /// The session has nothing left to do: end it.
     Leave,
-    /// Tell people.
+    /// Log and report this.
     Notice(Notice),
 }
 

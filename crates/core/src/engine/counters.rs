@@ -1,8 +1,8 @@
 //! Limits that span nodes, as far as one node knows them (Q3).
 //!
 //! The store decides; what is kept here saves it questions whose answer is known. Jobs that a counter has no
-//! room for are parked with it, out of everybody's way, and come back a few at a time: the rest of a
-//! thousand jobs of one site costs nothing while it waits.
+//! room for are parked with it, out of the way, and come back a few at a time: the rest of a thousand jobs of one
+//! site costs nothing while it waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How many parked jobs come back at once.
 const COME_BACK: usize = 4;
 
-/// All counters that this node has to do with.
+/// All counters that runs of this node use.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     by_key: BTreeMap<CounterKey, Counter>,
@@ -28,9 +28,9 @@ pub(crate) struct Counters {
 
 #[derive(Debug, Default)]
 struct Counter {
-    /// Runs of this node that hold it, or have been asked for.
+    /// Runs of this node that hold it, including claims without an answer yet.
     n_here: u32,
-    /// Of these, how many are only asked for.
+    /// How many of these are claims without an answer yet.
     n_asked: u32,
     /// The store said no; ask again then.
     retry_at: Option<Timestamp>,
@@ -38,7 +38,7 @@ struct Counter {
 }
 
 impl Counters {
-    /// Whether a counter is known to have no room, given so many more bids that are being planned.
+    /// Whether a counter is known to have no room, given the bids that are already planned.
     pub(crate) fn is_full(
         &self,
         key: &CounterKey,
@@ -116,7 +116,7 @@ impl Counters {
         }
     }
 
-    /// There may be room again: who comes back first.
+    /// There may be room again: the parked jobs that come back first.
     pub(crate) fn come_back(&mut self, key: &CounterKey) -> Vec<JobIdx> {
         let Some(counter) = self.by_key.get_mut(key) else { return Vec::new() };
         if let Some(before) = counter.retry_at.take() {
@@ -140,7 +140,7 @@ impl Counters {
     }
 }
 
-/// Whether a limit goes by time: then one question at a time is enough.
+/// Whether a limit depends on time: then one claim at a time is enough.
 fn is_paced(limit: &CounterLimit) -> bool {
     limit.min_gap.is_some() || limit.max_per_hour.is_some()
 }

@@ -3,41 +3,41 @@
 use std::sync::Arc;
 
 use super::ends::{EndWhat, OpenEnd};
-use super::held::{Held, Phase};
-use super::plan::{Passed, Pick, Plan};
+use super::local_runs::{LocalRun, Phase};
+use super::plan::{PassReason, Pick, Plan};
 use super::pool::Hold;
-use super::view::{JobIdx, Spot, Told, View};
+use super::view::{JobIdx, JobUpdate, Stage, View};
 use super::{Command, Engine, Now, Start};
 use crate::ids::{JobKey, Pool, RunId};
 use crate::job::Exclusive;
-use crate::lease::{Epoch, Standing};
+use crate::lease::{Epoch, LeaseState};
 use crate::occurrence::{Due, Serves};
 use crate::rules::Rule;
 use crate::store::{Bid, ClaimAnswer, Claims, CounterKey, JobRow, Settle, SettleAnswer, StoreDown};
 use crate::time::{Duration, Timestamp};
 use crate::urgency;
 
-/// What the store has been asked for.
+/// A claim or settlement that the store has not answered yet.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     idx: JobIdx,
     pool: Pool,
-    /// None if only something goes on record.
+    /// None for a settlement, which starts nothing.
     hold: Option<Hold>,
     takes: Vec<CounterKey>,
     due: Option<Due>,
 }
 
 impl Engine {
-    /// Whether anything may be asked for at all.
+    /// Whether this node may claim runs at all.
     pub(crate) fn may_dispatch(&self, now: Now) -> bool {
         let Some(session) = self.life.session_until_left() else { return false };
         let may_claim = session.may_claim(now.boot) || !self.settings.rules.hold(Rule::ClaimInTrust);
         self.feed.is_loaded && self.is_store_up && !self.is_draining && !self.is_drained && may_claim
     }
 
-    /// Whether another batch may be asked for. In a burst one is got ready while the store is at the one before; where
-    /// others share the store, it has enough to do meanwhile.
+    /// Whether another batch may be sent. In a burst, the next batch is sent while the store works on the one before, but
+    /// not if other nodes share the store: they keep it busy.
     pub(crate) fn may_ask(&self) -> bool {
         let is_ahead = self.batches.is_burst && self.settings.lease.is_none();
         self.batches.n_claims == 0 || (self.batches.n_claims == 1 && is_ahead)
@@ -60,13 +60,13 @@ impl Engine {
         }
         let Some(epoch) = self.life.session().map(super::session::Session::epoch) else { return };
         let plan = self.plan(now, self.settings.dispatch.batch);
-        self.starts.take(now.boot, plan.picks.len());
+        self.start_bucket.take(now.boot, plan.picks.len());
         let Plan { picks, settles, passed, .. } = plan;
         for (idx, why) in passed {
             match why {
-                Passed::Counter(counter) => self.park(idx, counter),
-                Passed::Later(at) => self.wait_until(idx, at),
-                Passed::LeavesRoomTo(_) | Passed::LooksAheadTo(_) | Passed::GivesWay => {}
+                PassReason::Counter(counter) => self.park(idx, counter),
+                PassReason::Later(at) => self.wait_until(idx, at),
+                PassReason::LeavesRoomTo(_) | PassReason::LooksAheadTo(_) | PassReason::GivesWay => {}
             }
         }
         let time = self.time(now);
@@ -121,11 +121,11 @@ impl Engine {
         };
         self.asked.insert(
             entry.key.clone(),
-            Asked { idx, pool, hold: Some(hold), takes: counters, due: Some(due) },
+            PendingRequest { idx, pool, hold: Some(hold), takes: counters, due: Some(due) },
         );
         let advances_early = !self.settings.rules.hold(Rule::AdvanceOnAnswer);
         if let Some(entry) = self.view.get_mut(idx) {
-            entry.spot = Spot::Asked;
+            entry.stage = Stage::Requested;
             if advances_early {
                 entry.state = bid.state.clone();
             }
@@ -133,12 +133,12 @@ impl Engine {
         Some(bid)
     }
 
-    fn settle_step(&mut self, idx: JobIdx, step: crate::occurrence::Step) -> Option<Settle> {
+    fn settle_step(&mut self, idx: JobIdx, step: crate::occurrence::Transition) -> Option<Settle> {
         self.unqueue(idx);
         let entry = self.view.get_mut(idx)?;
-        entry.spot = Spot::Asked;
+        entry.stage = Stage::Requested;
         let pool = entry.terms.place.pool.clone();
-        let asked = Asked { idx, pool, hold: None, takes: Vec::new(), due: None };
+        let asked = PendingRequest { idx, pool, hold: None, takes: Vec::new(), due: None };
         self.asked.insert(entry.key.clone(), asked);
         let records = if self.settings.rules.hold(Rule::RecordMissed) { step.records } else { Vec::new() };
         Some(Settle { key: entry.key.clone(), seen: entry.version, state: step.state, records })
@@ -155,7 +155,7 @@ impl Engine {
         let time = self.time(now);
         let answers = match answer {
             Ok(Claims::Answered(answers)) => answers,
-            // Nobody knows what was done, or it must not be: the next beat tells. Until then nothing is asked.
+            // The claims may or may not have been granted; the next beat shows which. Send nothing until then.
             Err(_) | Ok(Claims::Closed) => {
                 self.is_store_up = false;
                 for (key, _) in &claims {
@@ -163,7 +163,7 @@ impl Engine {
                 }
                 return;
             }
-            // Told before the next beat could tell it. The beat also says when it is over.
+            // Known before the next beat could say it. A later beat says when draining is over.
             Ok(Claims::Draining) => {
                 self.is_drained = true;
                 for (key, _) in &claims {
@@ -226,13 +226,15 @@ impl Engine {
     fn granted(&mut self, now: Now, run: RunId, row: &JobRow, out: &mut Vec<Command>) {
         let time = self.time(now);
         let key = &row.job.key;
-        let Some(Asked { idx, pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else { return };
+        let Some(PendingRequest { idx, pool, hold, takes, due: Some(due) }) = self.asked.remove(key) else {
+            return;
+        };
         self.counters.answered(&takes, true);
-        let standing = self.life.session().map(|session| session.standing(now.boot));
+        let lease_state = self.life.session().map(|session| session.lease_state(now.boot));
         self.take_in_at(self.view.idx_near(idx, key), row.into(), time);
         let counters = takes.clone();
-        let lease_until = match standing {
-            Some(Standing::Trusted { until }) => until,
+        let lease_until = match lease_state {
+            Some(LeaseState::Trusted { until }) => until,
             _ if !self.settings.rules.hold(Rule::StartInTrust) => now.boot + Duration::from_hours(24),
             _ => {
                 // Trust ran out while the answer was on its way: nothing of it has begun, and nothing will.
@@ -248,7 +250,7 @@ impl Engine {
         let idx = self.view.idx_near(idx, key);
         let terms = idx.and_then(|idx| self.view.get(idx)).map(|entry| Arc::clone(&entry.terms));
         let is_published = row.job.target.is_published();
-        let held = Held {
+        let held = LocalRun {
             idx: idx.unwrap_or(JobIdx::FIRST),
             key: key.clone(),
             fence: row.fence,
@@ -277,7 +279,7 @@ impl Engine {
             deadline: urgency::deadline(&row.job, &row.state),
             last_good_start_at: row.state.last_good_start_at,
         })));
-        // One went in: whoever waits for the same counters may follow.
+        // Jobs that wait for the same counters may be next.
         for counter in counters {
             self.wake_parked(&counter, time);
         }
@@ -317,12 +319,12 @@ impl Engine {
     pub(super) fn keep_row(&mut self, row: &JobRow, time: Timestamp) {
         if row.is_deleted {
             // It has nothing pending: it stands aside until its last run has ended.
-            return self.take_in(Told { is_deleted: false, ..row.into() }, time);
+            return self.take_in(JobUpdate { is_deleted: false, ..row.into() }, time);
         }
         self.take_in(row, time);
     }
 
-    /// Forgets all jobs; what was asked for and what is held stays.
+    /// Forgets all jobs, but not open requests and runs.
     pub(super) fn forget_jobs(&mut self) {
         let all: Vec<JobIdx> = self.view.indices().collect();
         for idx in all {

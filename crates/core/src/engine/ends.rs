@@ -1,8 +1,8 @@
-//! Ends of runs that the store has not on record yet.
+//! Ends of runs that the store has not written yet.
 //!
-//! Where one thread writes for everybody, what is written first matters. When more comes due at once than can be written
-//! at once, whoever waits to start goes before whoever only waits to be noted: a good end that nobody waits for, and that
-//! a shim has written down, may be on record a few seconds later, and nothing starts later for it.
+//! A database in a file has one writer, so the order of writes matters. When more jobs come due than can be written at
+//! once, starts go before ends: a good end that nothing waits for, and that a shim has written down, may be stored a few
+//! seconds later without delaying any start.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::btree_set::BTreeSet;
@@ -12,14 +12,14 @@ use crate::job::RunEnd;
 use crate::occurrence::Due;
 use crate::time::BootTime;
 
-/// What must yet be told to the store about the end of a run.
+/// The end of a run that is still to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenEnd {
     pub(crate) key: JobKey,
     pub(crate) fence: Fence,
     pub(crate) due: Due,
     pub(crate) what: EndWhat,
-    /// Until then, others may go first; none if somebody waits for it.
+    /// Starts may go first until then. None if something waits for this end.
     pub(crate) waits_until: Option<BootTime>,
 }
 
@@ -52,14 +52,14 @@ impl Ends {
         self.open.get(&run)
     }
 
-    /// Instead of whatever was to be told of this run.
+    /// Replaces an earlier end of this run.
     pub(crate) fn insert(&mut self, run: RunId, end: OpenEnd) {
         self.remove(run);
         self.patient.extend(end.waits_until.map(|until| (until, run)));
         self.open.insert(run, end);
     }
 
-    /// Unless something is to be told of this run already.
+    /// Unless this run has an end already.
     pub(crate) fn insert_new(&mut self, run: RunId, end: OpenEnd) {
         if let Entry::Vacant(place) = self.open.entry(run) {
             self.patient.extend(end.waits_until.map(|until| (until, run)));

@@ -1,4 +1,4 @@
-//! What the engine is told.
+//! Events: the input of the engine.
 
 use crate::ids::{JobKey, RunId, SessionId};
 use crate::lease::{Epoch, Silent};
@@ -9,19 +9,19 @@ use crate::time::{BootTime, Duration, Timestamp};
 /// What time it is, read once for each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// By the clock on the node's wall. A cluster goes by the store's instead.
+    /// By the node's wall clock. A cluster uses the store's clock instead.
     pub wall: Timestamp,
     /// Since the node's machine was started; all that leases look at.
     pub boot: BootTime,
 }
 
-/// How a run went, as its node saw it: by the clock that never steps. What time that was for everybody else, the
-/// engine works out.
+/// How a run went, by the node's boot clock, which never steps. The engine converts it to the time that occurrences go
+/// by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOver {
     /// When it began to execute.
     pub started_at: BootTime,
-    /// When nothing of it executed any more.
+    /// When the last of it had stopped executing.
     pub ended_at: BootTime,
     /// How it ended.
     pub outcome: Outcome,
@@ -35,15 +35,15 @@ pub struct RunOver {
 /// only by an error.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It is as late as the engine wanted to be woken, or later.
+    /// The time that [`Engine::wake_at`](super::Engine::wake_at) named has come.
     Woke,
-    /// Somebody says that the store has news: jobs, triggers, cancels.
+    /// The store may have changed: jobs, triggers, cancels.
     Nudged,
     /// A session has begun, and has taken over what its predecessor left behind.
     Joined {
         /// The new session.
         session: SessionId,
-        /// When it was asked for.
+        /// When the request was sent.
         began_at: BootTime,
         /// The current epoch.
         epoch: Epoch,
@@ -66,7 +66,7 @@ pub enum Event {
     Watched(Result<Watch, StoreDown>),
     /// The answer to a fencing.
     Fenced {
-        /// Who was to be fenced off.
+        /// The sessions to fence off.
         silent: Vec<Silent>,
         /// What came back, in that order.
         answer: Result<Vec<Fencing>, StoreDown>,
@@ -84,7 +84,7 @@ pub enum Event {
     },
     /// The answer to a batch of settlements.
     Settled {
-        /// Of which jobs, in order.
+        /// In the order of the answers.
         keys: Vec<JobKey>,
         /// What came back.
         answer: Result<Vec<SettleAnswer>, StoreDown>,
@@ -97,24 +97,11 @@ pub enum Event {
         answer: Result<Vec<EndAnswer>, StoreDown>,
     },
     /// A run executes.
-    Started {
-        /// Which.
-        run: RunId,
-        /// Since when.
-        at: BootTime,
-    },
+    Started { run: RunId, at: BootTime },
     /// A run that was to be started never began: its lease was over before, or it was revoked.
-    NotStarted {
-        /// Which.
-        run: RunId,
-    },
-    /// A run is over, and nothing of it executes any more.
-    Ended {
-        /// Which.
-        run: RunId,
-        /// How.
-        over: RunOver,
-    },
-    /// The node shall finish what runs and take nothing new, or no longer so.
+    NotStarted { run: RunId },
+    /// A run has ended, and nothing of it executes.
+    Ended { run: RunId, over: RunOver },
+    /// Whether the node is to finish its runs and take no new ones.
     Drain(bool),
 }

@@ -7,8 +7,8 @@ use crate::time::Duration;
 /// How many steps there are from a length to its double.
 const STEPS: f64 = 8.0;
 
-/// Estimates of all jobs of a pool, counted in steps of a ninth: their median costs no more to keep than to ask
-/// for, and is off by a twentieth at most.
+/// Estimates of all jobs of a pool, counted in steps of a ninth: their median is cheap to keep and to read, and
+/// is off by a twentieth at most.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     counts: BTreeMap<i32, u32>,

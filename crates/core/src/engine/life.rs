@@ -14,10 +14,10 @@ use super::session::Session;
 /// The node's session, and whether it may be used.
 #[derive(Debug, Default)]
 pub(crate) enum Life {
-    /// There is no session, and none has been requested.
+    /// The node has no session and has not requested one.
     #[default]
     Out,
-    /// The store has been asked for a session.
+    /// A session has been requested.
     Joining,
     /// The session is in use.
     In(Session),

@@ -1,7 +1,7 @@
 //! The engine: every decision of a node, and nothing else. One event in, commands out.
 //!
-//! A node has one engine for its whole life. It is told what happened, with the time, and answers with what
-//! must now be done; it does nothing itself, reads no clock and rolls no dice. So a day of a cluster can be
+//! A node has one engine for its whole life. It gets each event with the time and returns commands; it does
+//! nothing itself, reads no clock and rolls no dice. So a day of a cluster can be
 //! replayed, and a simulator can live through ten thousand of them with exactly the code that runs in
 //! production.
 //!
@@ -12,17 +12,17 @@
 //!                                ready (by latest start, per pool and cost)   parked (a counter is full)
 //!                                  |  plan: room, share, look-ahead, limits
 //!                                  v
-//!                                asked -- Granted --> held -- Ended --> told to the store -> its row
+//!                                asked -- Granted --> held -- Ended --> end sent to the store -> its row
 //! ```
 //!
 //! - `view`: what is known of all jobs. `queue`: where each stands. `pool`, `counters`, `start_rate`: what is
-//!   there to be given away. `plan`: who gets it. `dispatch`: asking for it, and the answers.
+//!   there to be given away. `plan`: which jobs get it. `dispatch`: claiming it, and the answers.
 //! - `life`, `session`: joining, beats, trust, watching, epochs, leaving. `feed`: reading what changes in the store.
-//!   `recover`: runs that nobody else will end.
-//! - `held` and `runs`: what this node runs, from the start to the end that the store has written.
+//!   `recover`: runs that no other node will end.
+//! - `local_runs` and `runs`: what this node runs, from the start to the end that the store has written.
 //!
-//! The schedule of a job moves on when the store has answered, never when it was asked: an answer that is lost
-//! changes nothing that anybody believes.
+//! The schedule of a job moves on when the store has answered, never when it was asked. So a lost answer changes
+//! nothing.
 
 mod ahead;
 mod batches;
@@ -32,7 +32,7 @@ mod dispatch;
 mod ends;
 mod event;
 mod feed;
-mod held;
+mod local_runs;
 mod lengths;
 mod life;
 mod nodes;
@@ -64,15 +64,15 @@ use crate::time::{BootTime, Duration, Timestamp};
 use crate::upcoming;
 use batches::Batches;
 use counters::Counters;
-use dispatch::Asked;
+use dispatch::PendingRequest;
 use ends::Ends;
 use feed::ChangeFeed;
-use held::HeldRuns;
 use life::Life;
+use local_runs::LocalRuns;
 use nodes::Nodes;
 pub(crate) use pool::PoolLine;
-use queue::Queued;
-use start_rate::Starts;
+use queue::QueueEntry;
+use start_rate::StartBucket;
 use view::{JobIdx, View};
 
 /// Time that falls this far behind the boot clock has been set back. Less than the slack of a repair, so that no step is
@@ -87,11 +87,11 @@ pub struct Engine {
     // Jobs.
     pub(crate) view: View,
     pub(crate) pools: BTreeMap<Pool, PoolLine>,
-    pub(crate) queued: BTreeMap<JobIdx, Queued>,
+    pub(crate) queued: BTreeMap<JobIdx, QueueEntry>,
     pub(crate) counters: Counters,
-    starts: Starts,
-    /// What the store has been asked for and has not answered.
-    pub(crate) asked: BTreeMap<JobKey, Asked>,
+    start_bucket: StartBucket,
+    /// Claims and settlements without an answer, by job.
+    pub(crate) asked: BTreeMap<JobKey, PendingRequest>,
     pub(crate) feed: ChangeFeed,
 
     // Sessions.
@@ -103,9 +103,9 @@ pub struct Engine {
     pub(crate) nodes: Nodes,
     /// By the store's clock, when they were last seen.
     pub(crate) watched_at: Option<Timestamp>,
-    /// Whether this process is to end: it leaves when nothing of it runs any more.
+    /// Whether this process is to end. It leaves when its last run has ended.
     pub(crate) is_draining: bool,
-    /// Whether somebody said in the store that this node takes nothing new.
+    /// Whether the store says that this node takes nothing new.
     pub(crate) is_drained: bool,
     /// The store's clock less the node's boot clock, as last heard.
     store_offset: Option<Duration>,
@@ -116,20 +116,20 @@ pub struct Engine {
     is_store_up: bool,
 
     // Runs.
-    pub(crate) held: HeldRuns,
-    /// What must be told to the store about ends.
+    pub(crate) held: LocalRuns,
+    /// Ends that the store has not written yet.
     ends: Ends,
     batches: Batches,
 }
 
 impl Engine {
-    /// An engine that knows nothing yet. Its first wish, once it is woken, is to join.
+    /// An engine that knows nothing yet. Its first command is to join.
     pub fn new(settings: Settings) -> Engine {
         let pools = settings.pools.iter().map(|(pool, it)| (pool.clone(), PoolLine::new(*it))).collect();
         let carries = settings.pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect();
         let nodes = Nodes::new(settings.node.clone(), carries, settings.lease.is_none());
         Engine {
-            starts: Starts::new(settings.dispatch.start_rate),
+            start_bucket: StartBucket::new(settings.dispatch.start_rate),
             view: View::default(),
             pools,
             queued: BTreeMap::new(),
@@ -147,7 +147,7 @@ impl Engine {
             furthest: None,
             n_steps_back: 0,
             is_store_up: true,
-            held: HeldRuns::default(),
+            held: LocalRuns::default(),
             ends: Ends::default(),
             batches: Batches::default(),
             settings,
@@ -184,7 +184,7 @@ impl Engine {
     /// With every event, so that a clock which was ahead for a moment only is noticed too.
     fn note_steps(&mut self, now: Now) {
         if self.settings.lease.is_some() && self.store_offset.is_none() {
-            // The store has not yet told what time it is.
+            // The store's time is not known yet.
             return;
         }
         let ahead = self.time(now) - Timestamp::from_millis(now.boot.as_millis());
@@ -199,7 +199,7 @@ impl Engine {
         self.n_steps_back
     }
 
-    /// Does what is due, whatever the event was.
+    /// Does everything that is due after an event.
     fn advance(&mut self, now: Now, out: &mut Vec<Command>) {
         self.ring_alarms(now, out);
         self.send_ends(now, out);
@@ -211,7 +211,7 @@ impl Engine {
         } else {
             self.batches.is_burst = false;
         }
-        // If they had to wait until it was known what starts.
+        // Ends that had to wait until it was clear what starts.
         self.send_ends(now, out);
     }
 
@@ -224,7 +224,7 @@ impl Engine {
             [waiting.filter(|_| self.may_dispatch(now)), self.held.next_time(), self.counters.next_at()];
         let by_time = by_time.into_iter().flatten().min().map(at_time);
         let rated =
-            self.starts.next_at(now.boot).filter(|_| !self.queued.is_empty() && self.may_dispatch(now));
+            self.start_bucket.next_at(now.boot).filter(|_| !self.queued.is_empty() && self.may_dispatch(now));
         let own =
             [by_time, rated, self.session_wakes_at(now), self.changes_wake_at(now), self.work_wakes_at(now)];
         own.into_iter().flatten().min()
@@ -248,9 +248,8 @@ impl Engine {
         self.time(now) - (now.boot - at)
     }
 
-    /// The store has told what time it is, somewhere between a question and its answer, which came now. What is
-    /// already believed stays, if it lies between the two; so an answer that was long on its way does not put the
-    /// clock back. What is not known before is rather late than early.
+    /// Takes the store's time, which was read at some moment between the request and this answer. An offset that fits
+    /// between the two is kept, so that a slow answer does not set the clock back. The first one is rather late than early.
     fn hear_time(&mut self, now: Now, asked_at: BootTime, store_now: Timestamp) {
         let offset_at = |boot: BootTime| store_now - Timestamp::from_millis(boot.as_millis());
         let (least, most) = (offset_at(now.boot), offset_at(asked_at));
@@ -258,19 +257,19 @@ impl Engine {
             Some(self.store_offset.map_or(least, |offset| offset.clamp(least, most.max(least))));
     }
 
-    /// What it goes by.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The next starts of a job, after an instant if one is given. None if it is not known here.
+    /// The next starts of a job, after an instant if one is given. None if the job is unknown.
     pub fn upcoming(
         &self,
         now: Now,
         key: &JobKey,
         after: Option<Timestamp>,
         most: usize,
-    ) -> Option<Vec<upcoming::Start>> {
+    ) -> Option<Vec<upcoming::UpcomingRun>> {
         let entry = self.view.find(key)?;
         let outlook = self.outlook(&entry.terms);
         let time = self.time(now);
@@ -282,7 +281,7 @@ impl Engine {
         self.view.find(key).is_some_and(|entry| self.is_taken_by_no_node(&entry.terms))
     }
 
-    /// So many jobs as they are known, in the order of their keys, after this one.
+    /// A page of all jobs in the order of their keys, after this one.
     pub fn jobs_after(&self, key: Option<&JobKey>, most: usize) -> Vec<JobNews> {
         let told = |entry: &view::Entry| JobNews {
             key: entry.key.clone(),
@@ -299,7 +298,7 @@ impl Engine {
         }
     }
 
-    /// Whether what is told of a job has been heard already, with an answer.
+    /// Whether this version of a job is already known, from the answer to a request.
     pub fn has_heard(&self, news: &JobNews) -> bool {
         !news.is_deleted && self.view.find(&news.key).is_some_and(|entry| news.version <= entry.version)
     }

@@ -1,4 +1,4 @@
-//! The nodes of the cluster and what each can carry: to tell which jobs no node can take (J6).
+//! The nodes of the cluster and their capacity: to find jobs that no node can take (J6).
 //!
 //! A node that is away is counted for as long as it takes to fence a silent one, so that a rolling restart raises
 //! no warning. For the same reason nothing is concluded before the others have been watched for that long.
@@ -15,10 +15,10 @@ use crate::unsatisfiable::NodeFit;
 /// The nodes that are there, or were a moment ago.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    /// This one, which is there as long as it can ask.
-    own: Node,
+    /// This one, which is always there.
+    own: NodeCapacity,
     /// All that were seen, by node and instance.
-    seen: BTreeMap<(NodeName, String), (Node, BootTime)>,
+    seen: BTreeMap<(NodeName, String), (NodeCapacity, BootTime)>,
     first_read_at: Option<BootTime>,
     /// Whether those that were away at first have had the time to come back.
     is_settled: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Nodes {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct NodeCapacity {
     name: NodeName,
     pools: BTreeMap<Pool, u32>,
 }
@@ -35,7 +35,7 @@ impl Nodes {
     /// This node alone. Where no others can be, that is all there is to know.
     pub(crate) fn new(name: NodeName, pools: BTreeMap<Pool, u32>, is_alone: bool) -> Nodes {
         Nodes {
-            own: Node { name, pools },
+            own: NodeCapacity { name, pools },
             seen: BTreeMap::new(),
             first_read_at: None,
             is_settled: is_alone,
@@ -43,7 +43,7 @@ impl Nodes {
         }
     }
 
-    /// Takes a reading of all living sessions. `since` tells when a session's current beat was first seen.
+    /// Takes a reading of all living sessions. `since` says when a session's current beat was first seen.
     pub(crate) fn read(
         &mut self,
         now: BootTime,
@@ -51,9 +51,9 @@ impl Nodes {
         sessions: &[SessionRow],
         since: impl Fn(SessionId) -> Option<BootTime>,
     ) {
-        let before: Vec<Node> = self.seen.values().map(|(node, _)| node.clone()).collect();
+        let before: Vec<NodeCapacity> = self.seen.values().map(|(node, _)| node.clone()).collect();
         for row in sessions.iter().filter(|row| row.spec.kind == SessionKind::Node && !row.is_dead) {
-            let node = Node { name: row.spec.node.clone(), pools: row.spec.pools.clone() };
+            let node = NodeCapacity { name: row.spec.node.clone(), pools: row.spec.pools.clone() };
             let seen_at = since(row.spec.id).unwrap_or(now);
             self.seen.insert((row.spec.node.clone(), row.spec.name.clone()), (node, seen_at));
         }

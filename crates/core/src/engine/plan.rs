@@ -1,18 +1,18 @@
 //! Which runs to start now (B3, B6, B11, B12): a plan, which changes nothing.
 //!
-//! The same plan is carried out by dispatch and read by [explain](crate::explain). Each pool is asked for its
-//! next candidate, and of all pools the most urgent goes first, as long as runs may start at all. Who is
-//! passed over, and why, is part of the plan.
+//! The same plan is carried out by dispatch and read by [explain](crate::explain). Each pool names its next
+//! candidate, and the most urgent of these goes first, as long as runs may start at all. Which jobs are passed over,
+//! and why, is part of the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::ahead::{self, Soon};
+use super::ahead::{self, UpcomingJob};
 use super::pool::{Lane, PoolLine};
 use super::view::{Entry, JobIdx};
 use super::{Engine, Now};
 use crate::ids::Pool;
-use crate::occurrence::{self, Due, Step};
+use crate::occurrence::{self, Due, Transition};
 use crate::rank::Rank;
 use crate::rules::Rule;
 use crate::store::{CounterKey, Take};
@@ -30,10 +30,10 @@ const HELD_MAX: usize = 8;
 pub(crate) struct Plan {
     /// These start, in this order.
     pub(crate) picks: Vec<Pick>,
-    /// Of these only something goes on record.
-    pub(crate) settles: Vec<(JobIdx, Step)>,
+    /// These start nothing: something of them goes on record.
+    pub(crate) settles: Vec<(JobIdx, Transition)>,
     /// These were passed over.
-    pub(crate) passed: Vec<(JobIdx, Passed)>,
+    pub(crate) passed: Vec<(JobIdx, PassReason)>,
     /// Those whose deadline has passed, and that give way to what can still be saved.
     pub(crate) gives_way: Vec<JobIdx>,
     /// Why nothing more of a pool starts.
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 pub(crate) struct Pick {
     pub(crate) idx: JobIdx,
     pub(crate) due: Due,
-    pub(crate) step: Step,
+    pub(crate) step: Transition,
     pub(crate) takes: Vec<Take>,
     pub(crate) is_late: bool,
     pub(crate) not_before: Timestamp,
@@ -53,10 +53,10 @@ pub(crate) struct Pick {
 
 /// Why a ready job was passed over while others may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
+pub(crate) enum PassReason {
     /// A counter has no room.
     Counter(CounterKey),
-    /// By now it must wait until then.
+    /// It must now wait until then.
     Later(Timestamp),
     /// It leaves the room to one that is more urgent and does not fit yet.
     LeavesRoomTo(JobIdx),
@@ -69,13 +69,13 @@ pub(crate) enum Passed {
 /// Why nothing more of a pool starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Nobody is left.
+    /// No candidate is left.
     Nobody,
     /// Nothing that is left fits.
     Full,
     /// No more runs may start for the moment.
     StartRate,
-    /// One claim carries no more.
+    /// The batch is full.
     Batch,
 }
 
@@ -84,7 +84,7 @@ struct Draft {
     free: u32,
     late: u32,
     was_late_last: bool,
-    /// Who is no longer to be looked at.
+    /// Jobs that are settled one way or the other.
     done: BTreeSet<JobIdx>,
     /// How far each lane has been looked through, from its front and from the first that can be saved.
     fronts: BTreeMap<Lane, (Rank, JobIdx)>,
@@ -95,7 +95,7 @@ struct Draft {
 }
 
 impl Engine {
-    /// What would be started now, at most so many.
+    /// What would start now, at most `most` runs.
     pub(crate) fn plan(&self, now: Now, most: usize) -> Plan {
         let time = self.time(now);
         let mut plan = Plan::default();
@@ -106,7 +106,7 @@ impl Engine {
             self.look(line, &mut draft, &mut plan, &counted, time);
             drafts.insert(pool, draft);
         }
-        let n_rated = self.starts.available(now.boot);
+        let n_rated = self.start_bucket.available(now.boot);
         while let Some((pool, draft)) = drafts
             .iter_mut()
             .filter(|(_, draft)| draft.next.is_some())
@@ -165,13 +165,13 @@ impl Engine {
             let Some(entry) = self.view.get(idx) else { continue };
             let takes = self.takes(&entry.key, &entry.terms);
             if let Some(full) = takes.iter().find(|take| self.has_no_room(take, counted, time)) {
-                plan.passed.push((idx, Passed::Counter(full.counter.clone())));
+                plan.passed.push((idx, PassReason::Counter(full.counter.clone())));
                 continue;
             }
             let not_before = match self.starts_from(entry, time) {
                 Some(at) if at <= time => at,
                 Some(at) => {
-                    plan.passed.push((idx, Passed::Later(at)));
+                    plan.passed.push((idx, PassReason::Later(at)));
                     continue;
                 }
                 None => continue,
@@ -253,19 +253,19 @@ impl Engine {
         entry: &Entry,
         rank: Rank,
         time: Timestamp,
-    ) -> Option<Passed> {
+    ) -> Option<PassReason> {
         let expected = urgency::expected_length(&entry.terms, &entry.state, &self.outlook(&entry.terms));
         let ends_at = time + expected;
         larger_before(line, draft, entry, rank, ends_at, time)
-            .map(Passed::LeavesRoomTo)
+            .map(PassReason::LeavesRoomTo)
             .or_else(|| {
-                self.savable_before(line, draft, entry, rank, ends_at, time).then_some(Passed::GivesWay)
+                self.savable_before(line, draft, entry, rank, ends_at, time).then_some(PassReason::GivesWay)
             })
-            .or_else(|| self.soon_due(line, draft, entry, rank, ends_at, time).map(Passed::LooksAheadTo))
+            .or_else(|| self.soon_due(line, draft, entry, rank, ends_at, time).map(PassReason::LooksAheadTo))
     }
 
-    /// What can never be in time, and has its share, starts only if it is over before anything comes due that
-    /// can be (B6): whoever comes due meanwhile may do so many times, and would find no room each time.
+    /// A job that can never be in time, and has had its share, starts only if it ends before the next job that can be in
+    /// time comes due (B6). Otherwise a frequent job could find no room again and again.
     fn savable_before(
         &self,
         line: &PoolLine,
@@ -319,7 +319,7 @@ impl Engine {
             let is_in_need = at <= latest && latest < ends_at && is_first;
             let expected = urgency::expected_length(&other.terms, &other.state, &outlook);
             let cost = other.terms.place.cost;
-            (is_in_need && self.is_preferred(&other.key, &other.terms)).then_some(Soon {
+            (is_in_need && self.is_preferred(&other.key, &other.terms)).then_some(UpcomingJob {
                 idx,
                 at,
                 latest,
@@ -327,7 +327,7 @@ impl Engine {
                 expected,
             })
         };
-        let mut soon: Vec<Soon> = soon.into_iter().filter_map(in_need).collect();
+        let mut soon: Vec<UpcomingJob> = soon.into_iter().filter_map(in_need).collect();
         soon.sort_by_key(|it| (it.at, it.latest, it.idx));
         let units = |free: u32| {
             let free = std::iter::repeat_n(time, usize::try_from(free.min(wanted)).unwrap_or(0));
@@ -337,7 +337,7 @@ impl Engine {
         if with.is_empty() {
             return None;
         }
-        // Those who are too late either way gain nothing if room is kept for them.
+        // Jobs that are too late either way gain nothing if room is kept for them.
         let without = ahead::too_late(units(draft.free), &soon);
         (without.len() < with.len()).then(|| with.into_iter().find(|it| !without.contains(it))).flatten()
     }
@@ -356,8 +356,8 @@ impl Engine {
     }
 }
 
-/// A job that is more urgent and needs more than is free would wait for ever if everybody passed it: whoever
-/// would still be running when there is room for it, and would take that room, waits too.
+/// A more urgent job that needs more than is free would wait for ever if smaller jobs kept passing it. So a job waits
+/// too if it would still be running, and take that room, when the larger one could start.
 fn larger_before(
     line: &PoolLine,
     draft: &Draft,

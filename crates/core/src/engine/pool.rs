@@ -1,4 +1,4 @@
-//! One pool of a node: what it can carry, who waits for it, who is ready.
+//! One pool of a node: its capacity, the jobs that wait, and those that are ready.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use super::view::JobIdx;
 use crate::rank::Rank;
 use crate::time::Timestamp;
 
-/// Ready jobs of one cost stand in one line, short and manual ones apart: so whoever has room for this one
-/// has room for the next one too, and finding the first that fits needs no search.
+/// Ready jobs of one cost wait in one line, short and manual ones apart: if there is room for this one, there is room
+/// for the next, and finding the first that fits needs no search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lane {
     pub(crate) cost: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Lane {
 #[derive(Debug)]
 pub(crate) struct PoolLine {
     pub(crate) settings: PoolSettings,
-    /// Units that runs hold, also those that are only asked for.
+    /// Units that runs hold, including claims without an answer yet.
     in_use: u32,
     /// Units held by runs that were late when they started.
     late_in_use: u32,
@@ -30,9 +30,9 @@ pub(crate) struct PoolLine {
     /// When the runs that hold units are expected to end, and how many each holds.
     ends: BTreeMap<(Timestamp, u64), u32>,
     n_holds: u64,
-    /// Who may start when.
+    /// When each waiting job may start.
     pub(crate) waiting: BTreeSet<(Timestamp, JobIdx)>,
-    /// Who may start now, the most urgent first.
+    /// Jobs that may start now, the most urgent first.
     pub(crate) ready: BTreeMap<Lane, BTreeSet<(Rank, JobIdx)>>,
     pub(crate) lengths: Lengths,
 }
@@ -95,9 +95,8 @@ impl PoolLine {
         }
     }
 
-    /// When so many units will be free, as far as can be foreseen, if so many are free now; none if that cannot be
-    /// told. And how many more are free by then. A run that should long be over may never end: it frees
-    /// nothing.
+    /// When `needed` units will be free if `free` are free now, and how many more are free by then. None if that cannot be
+    /// foreseen. A run that should long have ended may never end: it frees nothing.
     pub(crate) fn room_at(&self, needed: u32, free: u32, now: Timestamp) -> Option<(Timestamp, u32)> {
         let mut units = free;
         for ((ends_at, _), cost) in self.ends.range((now, 0)..) {

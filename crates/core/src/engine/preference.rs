@@ -1,4 +1,4 @@
-//! Which node should take a job: the same answer on every node, without anybody leading.
+//! Which node should take a job: the same answer on every node, without a leader.
 //!
 //! Each pair of job and session gets a number, and the greatest wins. When a node comes or goes, only the jobs
 //! that it wins or had won change hands.

@@ -1,13 +1,13 @@
-//! Where each job stands: aside, waiting, ready, parked or asked for.
+//! The stage of each job: aside, waiting, ready, parked or requested.
 
 use super::pool::Lane;
 use super::preference;
-use super::view::{Entry, JobIdx, Spot, Told};
+use super::view::{Entry, JobIdx, JobUpdate, Stage};
 use super::{Engine, Order};
 use crate::estimate::Estimate;
 use crate::ids::{JobKey, NodeName};
 use crate::job::Terms;
-use crate::occurrence::{self, Serves, Up};
+use crate::occurrence::{self, DueRun, Serves};
 use crate::rank::Rank;
 use crate::repair;
 use crate::rules::Rule;
@@ -18,7 +18,7 @@ use crate::urgency::{self, Outlook};
 
 /// A job's place in line.
 #[derive(Clone, Debug)]
-pub(crate) struct Queued {
+pub(crate) struct QueueEntry {
     pub(crate) lane: Lane,
     pub(crate) rank: Rank,
     /// The counter that it is parked with.
@@ -26,14 +26,14 @@ pub(crate) struct Queued {
 }
 
 impl Engine {
-    /// Takes in what the store told of a job, and finds the job's place.
-    pub(crate) fn take_in<'a>(&mut self, row: impl Into<Told<'a>>, time: Timestamp) {
+    /// Takes in an update of a job, and finds its stage.
+    pub(crate) fn take_in<'a>(&mut self, row: impl Into<JobUpdate<'a>>, time: Timestamp) {
         let row = row.into();
         self.take_in_at(self.view.idx_of(row.key), row, time);
     }
 
     /// The same for a job that is known by this number, or not yet.
-    pub(crate) fn take_in_at(&mut self, before: Option<JobIdx>, row: Told<'_>, time: Timestamp) {
+    pub(crate) fn take_in_at(&mut self, before: Option<JobIdx>, row: JobUpdate<'_>, time: Timestamp) {
         let key = row.key;
         if let Some((idx, entry)) = before.and_then(|idx| Some((idx, self.view.get(idx)?))) {
             if row.version < entry.version {
@@ -57,24 +57,24 @@ impl Engine {
         self.enqueue(idx, time);
     }
 
-    /// Finds the place of a job that stands nowhere.
+    /// Finds the stage of a job that is in none.
     pub(crate) fn enqueue(&mut self, idx: JobIdx, time: Timestamp) {
         let Some(entry) = self.view.get(idx) else { return };
-        let (spot, queued) = self.spot_of(entry, time, false);
-        self.settle_at(idx, spot, queued);
+        let (stage, queued) = self.stage_of(entry, time, false);
+        self.settle_at(idx, stage, queued);
     }
 
-    /// Takes a job out of line, wherever it stands.
+    /// Takes a job out of its stage.
     pub(crate) fn unqueue(&mut self, idx: JobIdx) {
         let Some(entry) = self.view.get_mut(idx) else { return };
-        let spot = std::mem::take(&mut entry.spot);
+        let stage = std::mem::take(&mut entry.stage);
         let Some(line) = self.pools.get_mut(&entry.terms.place.pool) else { return };
-        match spot {
-            Spot::Aside | Spot::Asked => {}
-            Spot::Waiting { at, .. } => {
+        match stage {
+            Stage::Aside | Stage::Requested => {}
+            Stage::Waiting { at, .. } => {
                 line.waiting.remove(&(at, idx));
             }
-            Spot::Ready | Spot::Parked => {
+            Stage::Ready | Stage::Parked => {
                 let Some(queued) = self.queued.remove(&idx) else { return };
                 match &queued.parked_at {
                     Some(counter) => self.counters.unpark(counter, queued.rank, idx),
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Those whose time has come become ready, or are left to another node for a moment.
+    /// Jobs whose time has come become ready, or are left to another node for a moment.
     pub(crate) fn promote(&mut self, time: Timestamp) {
         let due: Vec<JobIdx> = self
             .pools
@@ -94,11 +94,11 @@ impl Engine {
             .collect();
         for idx in due {
             let was_left =
-                matches!(self.view.get(idx).map(|it| it.spot), Some(Spot::Waiting { is_left: true, .. }));
+                matches!(self.view.get(idx).map(|it| it.stage), Some(Stage::Waiting { is_left: true, .. }));
             self.unqueue(idx);
             let Some(entry) = self.view.get(idx) else { continue };
-            let (spot, queued) = self.spot_of(entry, time, was_left);
-            self.settle_at(idx, spot, queued);
+            let (stage, queued) = self.stage_of(entry, time, was_left);
+            self.settle_at(idx, stage, queued);
         }
         for counter in self.counters.due(time) {
             self.wake_parked(&counter, time);
@@ -110,8 +110,8 @@ impl Engine {
         for idx in self.counters.come_back(counter) {
             self.unqueue(idx);
             let Some(entry) = self.view.get(idx) else { continue };
-            let (spot, queued) = self.spot_of(entry, time, true);
-            self.settle_at(idx, spot, queued);
+            let (stage, queued) = self.stage_of(entry, time, true);
+            self.settle_at(idx, stage, queued);
         }
     }
 
@@ -120,23 +120,23 @@ impl Engine {
         let Some(queued) = self.queued.get(&idx).filter(|it| it.parked_at.is_none()).cloned() else { return };
         self.unqueue(idx);
         self.counters.park(&counter, queued.rank, idx);
-        self.queued.insert(idx, Queued { parked_at: Some(counter), ..queued });
+        self.queued.insert(idx, QueueEntry { parked_at: Some(counter), ..queued });
         if let Some(entry) = self.view.get_mut(idx) {
-            entry.spot = Spot::Parked;
+            entry.stage = Stage::Parked;
         }
     }
 
-    /// Puts a job into the waiting set, until an instant that somebody else named.
+    /// Puts a job into the waiting set until an instant that the plan or the store has named.
     pub(crate) fn wait_until(&mut self, idx: JobIdx, at: Timestamp) {
         self.unqueue(idx);
-        self.settle_at(idx, Spot::Waiting { at, is_left: true }, None);
+        self.settle_at(idx, Stage::Waiting { at, is_left: true }, None);
     }
 
-    fn settle_at(&mut self, idx: JobIdx, spot: Spot, queued: Option<Queued>) {
+    fn settle_at(&mut self, idx: JobIdx, stage: Stage, queued: Option<QueueEntry>) {
         let Some(entry) = self.view.get_mut(idx) else { return };
-        entry.spot = spot;
+        entry.stage = stage;
         let Some(line) = self.pools.get_mut(&entry.terms.place.pool) else { return };
-        if let Spot::Waiting { at, .. } = spot {
+        if let Stage::Waiting { at, .. } = stage {
             line.waiting.insert((at, idx));
         }
         if let Some(queued) = queued {
@@ -145,26 +145,26 @@ impl Engine {
         }
     }
 
-    /// Where a job belongs.
-    fn spot_of(&self, entry: &Entry, time: Timestamp, was_left: bool) -> (Spot, Option<Queued>) {
+    /// The stage that a job belongs to.
+    fn stage_of(&self, entry: &Entry, time: Timestamp, was_left: bool) -> (Stage, Option<QueueEntry>) {
         if self.asked.contains_key(&entry.key) {
-            return (Spot::Asked, None);
+            return (Stage::Requested, None);
         }
         if !self.may_take(&entry.terms) {
-            return (Spot::Aside, None);
+            return (Stage::Aside, None);
         }
-        let Some(at) = self.starts_from(entry, time) else { return (Spot::Aside, None) };
+        let Some(at) = self.starts_from(entry, time) else { return (Stage::Aside, None) };
         if time < at {
-            return (Spot::Waiting { at, is_left: false }, None);
+            return (Stage::Waiting { at, is_left: false }, None);
         }
         if repair::is_off_rhythm(&entry.terms, &entry.state) {
-            return (Spot::Aside, None);
+            return (Stage::Aside, None);
         }
         let left_until = at + self.settings.dispatch.prefer_for;
         if !was_left && time < left_until && !self.is_preferred(&entry.key, &entry.terms) {
-            return (Spot::Waiting { at: left_until, is_left: true }, None);
+            return (Stage::Waiting { at: left_until, is_left: true }, None);
         }
-        (Spot::Ready, Some(self.queued_as(entry, time)))
+        (Stage::Ready, Some(self.queued_as(entry, time)))
     }
 
     /// Whether this node can ever run it.
@@ -174,7 +174,7 @@ impl Engine {
         has_room && terms.place.allows(&self.settings.node)
     }
 
-    /// When it may start here, if nothing else stands in its way; none if not before its row changes.
+    /// When it may start here, if nothing else stands in its way. None if not before its row changes.
     pub(crate) fn starts_from(&self, entry: &Entry, time: Timestamp) -> Option<Timestamp> {
         let Entry { key, terms, state, n_open, .. } = entry;
         let is_full = terms.max_open() <= *n_open;
@@ -201,8 +201,8 @@ impl Engine {
         preference::preferred(key, terms, self.beating()).map(|session| session.spec.node.clone())
     }
 
-    /// The sessions whose beat moves. One that has died is silent long before it may be fenced, and nobody should wait
-    /// for it meanwhile.
+    /// The sessions whose beat moves. A dead one is silent long before it may be fenced, and no job should wait for it
+    /// meanwhile.
     fn beating(&self) -> impl Iterator<Item = &SessionRow> {
         self.peers.iter().filter(|peer| !self.silent.contains(&peer.spec.id))
     }
@@ -226,11 +226,11 @@ impl Engine {
         own.into_iter().chain(able.map(|peer| peer.spec.node.clone())).collect()
     }
 
-    fn queued_as(&self, entry: &Entry, time: Timestamp) -> Queued {
+    fn queued_as(&self, entry: &Entry, time: Timestamp) -> QueueEntry {
         let Entry { key, terms, state, n_open, .. } = entry;
         let outlook = self.outlook(terms);
         // None if only something goes on record: that is done like anything else that is due.
-        let up = occurrence::next_up(key, terms, state, *n_open, time).unwrap_or(Up {
+        let up = occurrence::next_up(key, terms, state, *n_open, time).unwrap_or(DueRun {
             due_at: state.next_run_at.unwrap_or(time),
             trigger: Trigger::Scheduler,
             serves: Serves::Pending,
@@ -244,7 +244,7 @@ impl Engine {
         let is_manual = up.trigger == Trigger::Manual;
         let expected = urgency::expected_length(terms, state, &outlook);
         let is_small = is_manual || (Duration::ZERO < expected && expected <= self.settings.dispatch.short);
-        Queued { lane: Lane { cost: terms.place.cost, is_small }, rank, parked_at: None }
+        QueueEntry { lane: Lane { cost: terms.place.cost, is_small }, rank, parked_at: None }
     }
 
     pub(crate) fn outlook(&self, terms: &Terms) -> Outlook {

@@ -1,10 +1,10 @@
-//! Runs that nobody else will end: those of dead sessions, those that were granted without anybody hearing
-//! it, those that an earlier life of this node left behind.
+//! Runs that no other node will end: those of dead sessions, those whose grant was lost on its way, and those that an
+//! earlier life of this node left behind.
 
 use std::sync::Arc;
 
 use super::ends::{EndWhat, OpenEnd};
-use super::held::{Held, Phase, lost_end};
+use super::local_runs::{LocalRun, Phase, lost_end};
 use super::view::JobIdx;
 use super::{Command, Engine, Now};
 use crate::ids::{Fence, RunId};
@@ -16,12 +16,12 @@ use crate::time::Duration;
 use crate::urgency;
 
 impl Engine {
-    /// Takes over what an earlier life of this node began. What it takes up is known when the fleet is.
+    /// Takes over runs of an earlier life of this node. What they take up is known when the fleet has been read.
     pub(super) fn adopt(&mut self, now: Now, adopted: Vec<RunRow>) {
         for row in adopted {
             let (run, is_published) = (row.run, row.phase == RunPhase::Published);
             self.counters.adopted(&row.takes);
-            let held = Held {
+            let held = LocalRun {
                 idx: JobIdx::FIRST,
                 key: row.key,
                 fence: row.fence,
@@ -42,14 +42,14 @@ impl Engine {
         }
     }
 
-    /// The fleet is known: what was taken over takes its room, and its alarms are set.
+    /// The fleet has been read: runs that were taken over get their room and their alarms.
     pub(super) fn complete_adopted(&mut self, now: Now) {
         let time = self.time(now);
         let adopted: Vec<RunId> = self.held.unplaced().collect();
         for run in adopted {
             let Some(held) = self.held.by_id.get_mut(&run) else { continue };
             let entry = self.view.find(&held.key);
-            // A job that was removed meanwhile has told its terms on its way out.
+            // The terms of a removed job were kept when it was removed.
             let Some(terms) = entry.map(|entry| Arc::clone(&entry.terms)).or_else(|| held.terms.clone())
             else {
                 continue;
@@ -70,18 +70,18 @@ impl Engine {
         }
     }
 
-    /// What the store says is ours and nobody here knows of: its claim was granted and the answer lost.
+    /// Gives back runs that the store says are ours and that are unknown here: the answer to their claim was lost.
     pub(super) fn give_back(&mut self, now: Now, release: &[(RunId, Fence)], runs: &[RunRow]) {
         if !self.settings.rules.hold(Rule::ReleaseUnstarted) {
             return;
         }
         for row in runs.iter().filter(|row| release.contains(&(row.run, row.fence))) {
-            // Asked for at this moment: the answer may be on its way.
+            // A claim is open at this moment, and its answer may be on its way.
             if self.asked.contains_key(&row.key) {
                 continue;
             }
             if row.phase == RunPhase::Published {
-                // A worker may start it at any moment; if none does, somebody must give it up.
+                // A worker may start it at any moment. If none does, this node must give it up.
                 self.adopt(now, vec![row.clone()]);
                 continue;
             }
@@ -100,8 +100,8 @@ impl Engine {
         }
     }
 
-    /// Runs of dead sessions: nothing of them executes any more, and they are free to be claimed again once the
-    /// store has written them off.
+    /// Releases runs of dead sessions. Nothing of them executes, and their jobs can be claimed again once the store has
+    /// written the runs off.
     pub(super) fn release_orphans(&mut self, now: Now, orphans: Vec<RunRow>) {
         let time = self.time(now);
         for row in orphans {
@@ -115,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// Runs that are not ours any more. Of one that was published nothing executes here, and whoever has it now ends it.
+    /// Drops runs that are no longer ours. Nothing of a published run executes here, and its new owner ends it.
     pub(super) fn revoke(&mut self, runs: Vec<RunId>, out: &mut Vec<Command>) {
         if !self.settings.rules.hold(Rule::RevokeUnknown) {
             return;
@@ -136,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// Runs that someone wants to end.
+    /// Stops runs that were cancelled.
     pub(super) fn stop_cancelled(&mut self, now: Now, runs: &[RunRow], out: &mut Vec<Command>) {
         for row in runs.iter().filter(|row| row.is_cancel_asked) {
             self.stop(now, row.run, Outcome::Cancelled, None, out);

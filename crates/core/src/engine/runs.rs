@@ -1,7 +1,7 @@
-//! The life of a held run: it starts, may be ended for a reason, is over, and the store is told.
+//! The life of a run on this node: it starts, may be stopped, ends, and its end is sent to the store.
 
 use super::ends::{EndWhat, OpenEnd};
-use super::held::{Alarm, Held, Phase, lost_end};
+use super::local_runs::{Alarm, LocalRun, Phase, lost_end};
 use super::view::JobIdx;
 use super::{Command, Engine, Now, RunOver};
 use crate::ids::{RunId, SessionId};
@@ -32,7 +32,7 @@ impl Engine {
         self.set_alarms(now, run);
     }
 
-    /// What will be due about a run that executes.
+    /// Sets the alarms of a run that executes.
     pub(super) fn set_alarms(&mut self, now: Now, run: RunId) {
         let time = self.time(now);
         let Some(held) = self.held.by_id.get(&run) else { return };
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Whether an occurrence that comes due now gets no run, even if the one that goes on were to end well.
-    fn is_skipped(&self, held: &Held, run: RunId, time: Timestamp) -> bool {
+    fn is_skipped(&self, held: &LocalRun, run: RunId, time: Timestamp) -> bool {
         let Some(entry) = self.view.find_near(held.idx, &held.key) else { return true };
         let end = RunEnd { outcome: Outcome::Succeeded, ..lost_end(run, held.started_at, time, time) };
         let after = occurrence::finish(&held.key, &entry.terms, &entry.state, &held.due, &end).state;
@@ -96,7 +96,7 @@ impl Engine {
             let Some(held) = self.held.by_id.get(&run) else { continue };
             let key = held.key.clone();
             match alarm {
-                // Nobody has begun it: it waits for the end of the blackout like any other.
+                // No worker has begun it: it waits for the end of the blackout like any other run.
                 Alarm::Blackout if held.phase == Phase::Published => self.over(run, EndWhat::Unstarted),
                 Alarm::Blackout if self.settings.rules.hold(Rule::BlackoutEndsRun) => {
                     out.push(Command::Notice(Notice::EndedByBlackout { key, run }));
@@ -148,8 +148,8 @@ impl Engine {
         }
     }
 
-    /// Ends a run that was published and that nobody has begun, as far as is known here. If a worker was quicker, the
-    /// store says so, and the run is the worker's.
+    /// Ends a published run that no worker has begun, as far as is known here. If a worker was faster, the store says
+    /// so, and the run is the worker's.
     fn give_up(&mut self, run: RunId, outcome: Outcome, time: Timestamp) {
         let end = RunEnd { outcome, ..lost_end(run, None, time, time) };
         self.over(run, EndWhat::Owner(end));
@@ -175,14 +175,14 @@ impl Engine {
         self.over_until(run, EndWhat::Owner(end), waits_until);
     }
 
-    /// Whether an end may be on record a little later, so that others start earlier: nothing waits for it.
+    /// Whether an end may be written a little later, so that other runs start earlier.
     fn may_wait(&self, now: Now, run: RunId, end: &RunEnd) -> bool {
-        // Where others share the store, it writes both at once, and tells with every beat of all that is open.
+        // A shared store writes both at once, and every beat reads all open runs.
         let has_one_writer = self.settings.lease.is_none();
         if !self.batches.is_burst || !has_one_writer || end.outcome != Outcome::Succeeded {
             return false;
         }
-        let is_free = |held: &&Held| held.keeps_end && held.takes.is_empty();
+        let is_free = |held: &&LocalRun| held.keeps_end && held.takes.is_empty();
         let Some(held) = self.held.by_id.get(&run).filter(is_free) else { return false };
         self.view.find_near(held.idx, &held.key).is_some_and(|job| {
             let after = occurrence::finish(&held.key, &job.terms, &job.state, &held.due, end).state;
@@ -195,8 +195,7 @@ impl Engine {
         self.over(run, EndWhat::Unstarted);
     }
 
-    /// A run is over. The store is told in any case: whether it still is ours to end, it knows better, and a late result
-    /// is kept beside the run.
+    /// A run has ended. The store decides whether it is still ours to end; if not, it keeps the result as a late one.
     fn over(&mut self, run: RunId, what: EndWhat) {
         self.over_until(run, what, None);
     }
@@ -209,7 +208,7 @@ impl Engine {
         self.ends.insert(run, OpenEnd { key, fence: held.fence, due, what, waits_until });
     }
 
-    /// Nothing of a run executes any more: its units are free.
+    /// Frees the units of a run of which nothing executes.
     pub(super) fn leave_room(&mut self, run: RunId) {
         self.held.forget_alarms(run);
         let Some(held) = self.held.by_id.get_mut(&run) else { return };
@@ -304,7 +303,7 @@ impl Engine {
         }
     }
 
-    /// What people hear when a run is on record: its job goes on in its rhythm, or was paused by what it did.
+    /// The notices of a run that is on record: its job goes on in its rhythm, or was paused by the run.
     fn tell_of_end(&self, run: RunId, idx: Option<JobIdx>, row: &JobRow, out: &mut Vec<Command>) {
         let Some(open) = self.ends.get(run) else { return };
         let key = &row.job.key;
@@ -328,7 +327,7 @@ impl Engine {
         }
     }
 
-    /// The number that the job of a run had, if anybody knows.
+    /// The number that the job of a run had, as a hint for looking it up.
     fn idx_of_run(&self, run: RunId) -> JobIdx {
         self.held.by_id.get(&run).map_or(JobIdx::FIRST, |held| held.idx)
     }

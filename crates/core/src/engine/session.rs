@@ -6,7 +6,7 @@ use super::life::Life;
 use super::poll::Poll;
 use super::{Command, Engine, Now};
 use crate::ids::SessionId;
-use crate::lease::{BeatAnswer, Epoch, Owner, SessionBeat, Silent, Standing, Timings, Watcher};
+use crate::lease::{BeatAnswer, Epoch, LeaseOwner, LeaseState, SessionBeat, Silent, Timings, Watcher};
 use crate::notice::Notice;
 use crate::rules::Rule;
 use crate::store::{Beat, Fencing, RunRow, StoreDown, Watch};
@@ -23,7 +23,7 @@ pub(crate) struct Session {
     is_fencing: bool,
     is_opening: bool,
     epoch: Epoch,
-    /// How long runs of this session have stood frozen, up to the last time they thawed.
+    /// How long runs of this session were frozen, up to the last time they thawed.
     frozen_for: Duration,
     frozen_since: Option<BootTime>,
     began_at: BootTime,
@@ -33,7 +33,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct SessionLease {
     timings: Timings,
-    pub(crate) owner: Owner,
+    pub(crate) owner: LeaseOwner,
     watcher: Watcher,
 }
 
@@ -42,10 +42,10 @@ impl Session {
         self.epoch
     }
 
-    pub(crate) fn standing(&self, now: BootTime) -> Standing {
+    pub(crate) fn lease_state(&self, now: BootTime) -> LeaseState {
         match &self.lease {
-            Some(lease) => lease.owner.standing(now),
-            None => Standing::Trusted { until: BootTime::MAX },
+            Some(lease) => lease.owner.lease_state(now),
+            None => LeaseState::Trusted { until: BootTime::MAX },
         }
     }
 
@@ -85,11 +85,12 @@ impl Engine {
         self.hear_time(now, began_at, store_now);
         self.is_store_up = true;
         let rules = self.settings.rules;
-        // What was taken over may be frozen, and in a young epoch nobody knows who else was given it.
+        // Runs that were taken over may be frozen, and in a young epoch another node may have been given them.
         let must_wait = !adopted.is_empty() && !is_open;
         let lease = self.settings.lease.map(|timings| SessionLease {
             timings,
-            owner: if must_wait { Owner::inheriting(timings) } else { Owner::new(timings) }.by(rules),
+            owner: if must_wait { LeaseOwner::inheriting(timings) } else { LeaseOwner::new(timings) }
+                .by(rules),
             watcher: Watcher::new(timings, id).by(rules),
         });
         self.life = Life::In(Session {
@@ -108,7 +109,7 @@ impl Engine {
         self.adopt(now, adopted);
     }
 
-    /// The store has news: of jobs, and of runs that someone wants to end.
+    /// The store has news: of jobs, or of runs that were cancelled.
     pub(super) fn nudged(&mut self) {
         self.feed.poll.at_once();
         if let Some(session) = self.life.session_mut() {
@@ -172,7 +173,7 @@ impl Engine {
             session.is_opening = true;
             out.push(Command::OpenEpoch(reign.epoch()));
         }
-        let is_trusted = matches!(lease.owner.standing(now.boot), Standing::Trusted { .. });
+        let is_trusted = matches!(lease.owner.lease_state(now.boot), LeaseState::Trusted { .. });
         if !session.is_fencing && is_trusted {
             let silent = lease.watcher.silent(now.boot, &reign);
             if !silent.is_empty() {
@@ -182,7 +183,7 @@ impl Engine {
         }
     }
 
-    /// Whether an answer is on its way that a new session must not mistake for its own.
+    /// Whether an answer is outstanding that a new session must not mistake for its own.
     fn is_answer_awaited(&self) -> bool {
         let of_session = self
             .life
@@ -226,7 +227,7 @@ impl Engine {
         let Some(session) = self.life.session_mut() else { return };
         let is_new_epoch = session.epoch < epoch;
         session.epoch = session.epoch.max(epoch);
-        let was_frozen = session.standing(now.boot);
+        let was_frozen = session.lease_state(now.boot);
         let fences: BTreeMap<_, _> = runs.iter().map(|row| (row.run, row.fence)).collect();
         let verdict = match &mut session.lease {
             Some(lease) => {
@@ -235,11 +236,11 @@ impl Engine {
             }
             None => crate::lease::Verdict::default(),
         };
-        // First of all: what is frozen and not ours any more must not thaw, not for a moment.
+        // Revoke first: a frozen run that is no longer ours must not thaw, not for a moment.
         self.revoke(verdict.revoke, out);
         let Some(session) = self.life.session_mut() else { return };
-        let standing = session.standing(now.boot);
-        if let (Standing::Trusted { until }, Some(_)) = (standing, &session.lease) {
+        let lease_state = session.lease_state(now.boot);
+        if let (LeaseState::Trusted { until }, Some(_)) = (lease_state, &session.lease) {
             session.thaw(now.boot, was_frozen);
             out.push(Command::Extend { until });
         }
@@ -250,7 +251,7 @@ impl Engine {
         self.stop_cancelled(now, &runs, out);
     }
 
-    /// Others have taken over: whatever of ours still executes must not.
+    /// Others have taken over: everything of ours that still executes must stop.
     pub(super) fn session_died(&mut self, now: Now, out: &mut Vec<Command>) {
         let held = self.held.for_lease(&self.ends, now.boot);
         let Some(session) = self.life.session_mut() else { return };
@@ -298,7 +299,7 @@ impl Engine {
         let Some(session) = self.life.session_mut() else { return };
         session.is_fencing = false;
         let Ok(answers) = answer else {
-            // Not before the next reading: by then it is known whether it was done.
+            // Wait for the next reading, which shows whether it was done.
             return;
         };
         session.watch.answered(now.boot);
@@ -317,7 +318,7 @@ impl Engine {
         let Some(session) = self.life.session_mut() else { return };
         session.is_opening = false;
         if answer.is_ok() {
-            // The next beat tells whether it is open.
+            // Beat now: the answer says whether it is open.
             session.beat.answered(now.boot);
         }
     }
@@ -338,21 +339,21 @@ impl Engine {
     pub(super) fn work_wakes_at(&self, now: Now) -> Option<BootTime> {
         let session = self.life.session()?;
         let next = self.held.next_work()?;
-        let is_trusted = matches!(session.standing(now.boot), Standing::Trusted { .. });
+        let is_trusted = matches!(session.lease_state(now.boot), LeaseState::Trusted { .. });
         is_trusted.then(|| now.boot + (next - session.worked(now.boot)).max(Duration::from_millis(1)))
     }
 }
 
 impl Session {
-    /// Trust has run out since we last looked: the runs stand still since then.
+    /// Notes that trust has run out: the runs are frozen from now on.
     fn note_frozen(&mut self, now: BootTime) {
-        if self.standing(now) == Standing::Frozen && self.frozen_since.is_none() {
+        if self.lease_state(now) == LeaseState::Frozen && self.frozen_since.is_none() {
             self.frozen_since = Some(now);
         }
     }
 
-    fn thaw(&mut self, now: BootTime, was: Standing) {
-        if let (Standing::Frozen, Some(since)) = (was, self.frozen_since.take()) {
+    fn thaw(&mut self, now: BootTime, was: LeaseState) {
+        if let (LeaseState::Frozen, Some(since)) = (was, self.frozen_since.take()) {
             self.frozen_for = self.frozen_for + (now - since);
         }
     }

@@ -1,4 +1,4 @@
-//! What an engine is set to.
+//! The settings of an engine.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::slot::SlotWidth;
 use crate::store::CounterLimit;
 use crate::time::Duration;
 
-/// What one node's engine goes by.
+/// The settings of one node's engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The node.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub poll_every: Duration,
     /// How long a run that was handed to a broker waits for a worker before it is given up.
     pub start_within: Duration,
-    /// How wide the slots are that people are told of.
+    /// The width of the slots that notices name.
     pub slot_width: SlotWidth,
     /// The rules that hold.
     pub rules: Rules,
@@ -44,9 +44,9 @@ pub struct Settings {
 /// How long runs may take at most, besides what their jobs say of themselves (Q1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTime {
-    /// Anybody's.
+    /// The limit of all runs.
     pub any: Option<Duration>,
-    /// Those of a tenant; as long as they like if there is none.
+    /// The limit of each tenant's runs; None means unlimited.
     pub tenants: BTreeMap<Tenant, Option<Duration>>,
     /// Those of every other tenant.
     pub other_tenants: Option<Duration>,
@@ -71,7 +71,7 @@ impl RunTime {
         .min_by_key(|(length, _)| *length)
     }
 
-    /// How long runs of a tenant may take; of nobody as long as they like.
+    /// How long runs of a tenant may take. Runs without a tenant have no such limit.
     fn of_tenant(&self, tenant: Option<&Tenant>) -> Option<Duration> {
         self.tenants.get(tenant?).copied().unwrap_or(self.other_tenants)
     }
@@ -103,19 +103,19 @@ pub struct DispatchSettings {
     pub prefer_for: Duration,
     /// How many bids go into one claim at most.
     pub batch: usize,
-    /// How long good ends that nobody waits for may wait behind starts, when much comes due at once.
+    /// How long good ends that nothing waits for may wait behind starts, when many jobs come due at once.
     pub ends_wait: Duration,
 }
 
 /// By what jobs that may start are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The latest start that meets the deadline: who is nearest to missing it goes first (B3).
+    /// By the latest start that meets the deadline: the job that is nearest to missing it goes first (B3).
     #[default]
     LatestStart,
-    /// Who became due first. To compare with: what most schedulers do.
+    /// By due time, as most schedulers do. For comparison.
     FirstCome,
-    /// Minute by minute, and within a minute by name. To compare with: what a crontab does.
+    /// Minute by minute, and within a minute by name, as a crontab does. For comparison.
     ByMinute,
 }
 

@@ -5,7 +5,7 @@ use crate::time::{BootTime, Duration};
 
 /// A bucket that fills with the right to start runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Starts {
+pub(crate) struct StartBucket {
     rate: Option<StartRate>,
     /// What is in it, in thousandths of a run, at `filled_at`.
     level: i64,
@@ -14,9 +14,13 @@ pub(crate) struct Starts {
 
 const RUN: i64 = 1_000;
 
-impl Starts {
-    pub(crate) fn new(rate: Option<StartRate>) -> Starts {
-        Starts { rate, level: rate.map_or(0, |rate| i64::from(rate.burst.max(1)) * RUN), filled_at: None }
+impl StartBucket {
+    pub(crate) fn new(rate: Option<StartRate>) -> StartBucket {
+        StartBucket {
+            rate,
+            level: rate.map_or(0, |rate| i64::from(rate.burst.max(1)) * RUN),
+            filled_at: None,
+        }
     }
 
     /// How many runs may start now.
@@ -63,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_burst_then_a_stream() {
-        let mut starts = Starts::new(Some(StartRate { per_second: 10, burst: 3 }));
+        let mut starts = StartBucket::new(Some(StartRate { per_second: 10, burst: 3 }));
         assert_eq!(starts.available(at(0)), 3);
         starts.take(at(0), 3);
         assert_eq!(starts.available(at(99)), 0);
@@ -76,7 +80,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_there_is_no_end() {
-        let mut starts = Starts::new(None);
+        let mut starts = StartBucket::new(None);
         starts.take(at(0), 1_000_000);
         assert_eq!(starts.available(at(0)), usize::MAX);
         assert_eq!(starts.next_at(at(0)), None);

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use crate::chunked_slab::ChunkedSlab;
 use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
-use crate::numbered::Numbered;
-use crate::sorted::Sorted;
+use crate::sorted_index::SortedIndex;
 use crate::store::{JobNews, JobRow, Version};
 use crate::time::Timestamp;
 
@@ -33,12 +33,12 @@ pub(crate) struct Entry {
     pub(crate) n_open: u32,
     /// Whether its start message goes through the outbox.
     pub(crate) is_published: bool,
-    pub(crate) spot: Spot,
+    pub(crate) stage: Stage,
 }
 
-/// A job as an answer or the feed tells of it.
+/// A job as it comes with an answer or from the feed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct JobUpdate<'a> {
     pub(crate) key: &'a JobKey,
     pub(crate) terms: &'a Terms,
     pub(crate) is_published: bool,
@@ -48,9 +48,9 @@ pub(crate) struct Told<'a> {
     pub(crate) is_deleted: bool,
 }
 
-impl<'a> From<&'a JobRow> for Told<'a> {
-    fn from(row: &'a JobRow) -> Told<'a> {
-        Told {
+impl<'a> From<&'a JobRow> for JobUpdate<'a> {
+    fn from(row: &'a JobRow) -> JobUpdate<'a> {
+        JobUpdate {
             key: &row.job.key,
             terms: &row.job.terms,
             is_published: row.job.target.is_published(),
@@ -62,10 +62,10 @@ impl<'a> From<&'a JobRow> for Told<'a> {
     }
 }
 
-impl<'a> From<&'a JobNews> for Told<'a> {
-    fn from(news: &'a JobNews) -> Told<'a> {
+impl<'a> From<&'a JobNews> for JobUpdate<'a> {
+    fn from(news: &'a JobNews) -> JobUpdate<'a> {
         let JobNews { key, terms, is_published, state, version, n_open, is_deleted } = news;
-        Told {
+        JobUpdate {
             key,
             terms,
             is_published: *is_published,
@@ -77,10 +77,10 @@ impl<'a> From<&'a JobNews> for Told<'a> {
     }
 }
 
-/// Where a job stands in a node's order of things.
+/// What a job waits for on this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Spot {
-    /// Nowhere: nothing to do for it here, or not before its row changes.
+pub(crate) enum Stage {
+    /// Nothing to do for it here, or not before its row changes.
     #[default]
     Aside,
     /// It may start then.
@@ -94,15 +94,15 @@ pub(crate) enum Spot {
     Ready,
     /// It may start as soon as a counter has room.
     Parked,
-    /// The store has been asked.
-    Asked,
+    /// It has been claimed, and the store has not answered yet.
+    Requested,
 }
 
 /// All jobs.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    entries: Numbered<Entry>,
-    by_key: Sorted<JobIdx>,
+    entries: ChunkedSlab<Entry>,
+    by_key: SortedIndex<JobIdx>,
     shared: SharedTerms,
 }
 
@@ -111,7 +111,7 @@ impl View {
         self.by_key.find(|idx| self.against(idx, key))
     }
 
-    /// The same for one that was known by this number, and most likely still is.
+    /// The number of a job that had this number before, and most likely still has it.
     pub(crate) fn idx_near(&self, was: JobIdx, key: &JobKey) -> Option<JobIdx> {
         let is_same = self.get(was).is_some_and(|entry| entry.key == *key);
         if is_same { Some(was) } else { self.idx_of(key) }
@@ -144,7 +144,7 @@ impl View {
         self.by_key.iter_after(|idx| self.against(idx, key)).filter_map(|idx| self.get(idx))
     }
 
-    /// How the key of a job stands to another.
+    /// How the key of a job compares with another.
     fn against(&self, idx: JobIdx, key: &JobKey) -> Ordering {
         self.get(idx).map_or(Ordering::Less, |entry| entry.key.cmp(key))
     }
@@ -157,10 +157,10 @@ impl View {
         self.by_key.iter()
     }
 
-    /// Takes in what is told of a job that is known as this, or not yet, and returns where it is kept.
-    pub(crate) fn put(&mut self, known: Option<JobIdx>, row: Told<'_>) -> JobIdx {
+    /// Takes in an update of a job, known by this number or not yet, and returns its number.
+    pub(crate) fn put(&mut self, known: Option<JobIdx>, row: JobUpdate<'_>) -> JobIdx {
         let before = known.and_then(|idx| self.get(idx));
-        // The text of a key is kept once, however often it is told.
+        // Keep the text of a key once, however many updates carry it.
         let key = before.map_or(row.key, |entry| &entry.key).clone();
         let same = before.filter(|entry| *entry.terms == *row.terms).map(|entry| Arc::clone(&entry.terms));
         let entry = Entry {
@@ -170,7 +170,7 @@ impl View {
             version: row.version,
             n_open: row.n_open,
             is_published: row.is_published,
-            spot: Spot::Aside,
+            stage: Stage::Aside,
         };
         match known {
             Some(idx) => {
@@ -201,7 +201,7 @@ impl View {
     }
 }
 
-/// Terms by their hash. Those that nobody uses any more are forgotten when the next of that hash comes.
+/// Terms by their hash. Those that are no longer used are dropped when the next terms of that hash come.
 #[derive(Debug, Default)]
 struct SharedTerms {
     by_hash: BTreeMap<u64, Vec<Arc<Terms>>>,

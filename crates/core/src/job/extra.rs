@@ -9,18 +9,17 @@ use crate::run::{Outcome, Trigger};
 use crate::time::Timestamp;
 use crate::value::Value;
 
-/// So many of them may be asked for at once. Those that come back because their run was lost or never
+/// How many runs can be requested at once. Those that come back because their run was lost or never
 /// began are not refused, so there may be as many more as the job has open runs.
 pub const EXTRAS_MAX: usize = 100;
 
 /// An occurrence beyond the pending one that still is to get a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extra {
-    /// Which.
     pub id: ExtraId,
     /// When it was due.
     pub due_at: Timestamp,
-    /// What will make its run start: `Manual` and `Backfill` were asked for; anything else is an
+    /// What will make its run start: `Manual` and `Backfill` were requested; anything else is an
     /// occurrence of the schedule that moved on without it, because runs may overlap.
     pub kind: Trigger,
     /// How many runs it has had.
@@ -33,7 +32,7 @@ pub struct Extra {
     pub not_before: Timestamp,
     /// Handed to its run, over the job's own.
     pub params: Option<Arc<BTreeMap<String, Value>>>,
-    /// The number of the store's epoch in which it was asked for; none once its id may have been used for a run.
+    /// The store's epoch in which it was requested. None once its id may have been used for a run.
     pub requested_in: Option<u64>,
 }
 
@@ -58,13 +57,13 @@ impl Extra {
         Extra { due_at, kind: Trigger::Backfill, ..Extra::manual(id, now) }
     }
 
-    /// Whether someone asked for it; else it comes from the job's own schedule.
+    /// Whether a person requested it. If not, it comes from the job's own schedule.
     pub fn is_asked_for(&self) -> bool {
         matches!(self.kind, Trigger::Manual | Trigger::Backfill)
     }
 
-    /// The id that its next run must have (K1): the first run of a request has the request's own id, so that whoever
-    /// asked can look it up. Later runs get new ids. So does a run in a later epoch: the failover may have lost a claim,
+    /// The id that its next run must have (K1): the first run of a request has the request's own id, so that the
+    /// caller can look it up. Later runs get new ids. So does a run in a later epoch: the failover may have lost a claim,
     /// and something of that run may still be around.
     pub fn first_run(&self, epoch_no: u64) -> Option<RunId> {
         let is_unused = self.attempt == 0 && self.requested_in == Some(epoch_no);
@@ -90,7 +89,7 @@ impl Extras {
         }
     }
 
-    /// Takes one out; none if it is not there (any more).
+    /// Takes one out. None if it is not there.
     pub fn take(&mut self, id: ExtraId) -> Option<Extra> {
         let extras = self.0.as_mut()?;
         let idx = extras.iter().position(|extra| extra.id == id)?;

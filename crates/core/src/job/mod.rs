@@ -1,7 +1,7 @@
 //! A job: what to run, when, within which limits (J1), and what is remembered of it (J4).
 //!
 //! What people write becomes a [`Job`] in [`crate::spec`], and nothing behind that door checks it again.
-//! Its parts are valid by their types: a schedule, a zone or a key that is none cannot be made.
+//! Its parts are valid by their types: an invalid schedule, zone or key cannot be built.
 //!
 //! What a decision about it needs is apart, in its [`Terms`]: a node remembers [`JobState`] and terms of
 //! a million jobs, and many of them share their terms.

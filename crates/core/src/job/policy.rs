@@ -14,7 +14,7 @@ pub enum Overlap {
     Queue,
     /// They run beside it.
     Allow {
-        /// So many at once at most.
+        /// Largest number at once.
         max_parallel: u32,
     },
 }
@@ -77,7 +77,7 @@ impl Default for Where {
 pub struct HourSet(u32);
 
 impl HourSet {
-    /// The set of these hours; those over 23 are no hours of a day and left out.
+    /// The set of these hours; those over 23 are left out.
     pub fn new(hours: impl IntoIterator<Item = u8>) -> HourSet {
         HourSet(hours.into_iter().filter(|hour| *hour < 24).fold(0, |bits, hour| bits | 1 << hour))
     }

@@ -40,7 +40,7 @@ pub struct JobState {
     pub attempt: u32,
     /// How many of them in a row were lost with their node.
     pub losses: u32,
-    /// How the last of them ended. The job's last run may be another's, such as one that was asked for.
+    /// How the last of them ended. The job's last run may be of another occurrence, such as a requested one.
     pub attempt_outcome: Option<Outcome>,
     /// How the last run ended.
     pub last_outcome: Option<Outcome>,
@@ -133,8 +133,8 @@ impl Status {
         }
     }
 
-    /// Whether the job is meant to run: nobody promised anything for a job that is paused, disabled or done, though its
-    /// data grows old like any other.
+    /// Whether the job is meant to run. Nothing is promised for a job that is paused, disabled or done, though its data
+    /// grows old like any other.
     fn is_active(self) -> bool {
         matches!(self, Status::Pending | Status::Scheduled | Status::Running)
     }
@@ -149,7 +149,6 @@ pub struct RunEnd {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// How.
     pub outcome: Outcome,
     /// With which code, where there is one.
     pub exit_code: Option<i32>,
@@ -158,7 +157,7 @@ pub struct RunEnd {
 }
 
 impl JobState {
-    /// The memory of a job nobody has seen before.
+    /// The state of a new job.
     pub fn new(created_at: Timestamp) -> JobState {
         JobState {
             created_at,
@@ -230,8 +229,7 @@ impl JobState {
         })
     }
 
-    /// The failures no longer say anything about the job: their count starts afresh, and nothing waits
-    /// for a retry any longer than until now.
+    /// The failures no longer say anything about the job: their count starts again, and retries are due now.
     pub fn forget_failures(&mut self, now: Timestamp) {
         self.failure_count = 0;
         self.blackout_failures = 0;
@@ -240,7 +238,7 @@ impl JobState {
 
     /// The latest instant at which something happened to the job, as far as it is remembered.
     pub fn latest_past(&self) -> Timestamp {
-        // What someone asked for waits from when they asked; what has failed, until it is tried again.
+        // A requested run waits from its request on; a failed one, until it is tried again.
         let is_untried = |extra: &&Extra| extra.is_asked_for() && extra.attempt == 0;
         let asked = self.extras.iter().filter(is_untried).map(|extra| extra.not_before);
         let past = [

@@ -24,8 +24,8 @@ impl Target {
         matches!(self, Target::Queue(_))
     }
 
-    /// Whether its end is kept until it is on record, also if the node dies: a shim writes it down. Of a call to a server
-    /// nobody else knows how it ended.
+    /// Whether its end is kept until it is on record, also if the node dies: a shim writes it down. How a call to a
+    /// server ended, only the node knows.
     pub fn keeps_end(&self) -> bool {
         matches!(self, Target::Command(_))
     }

@@ -1,9 +1,9 @@
-//! One copy, many nodes: who may run a job, and when nobody may doubt it any more (L1 to L6).
+//! One copy, many nodes: who may run a job, and when that is certain (L1 to L6).
 //!
 //! # The promise
 //!
 //! At most one copy of a job runs at a time, through crashes, pauses, partitions, clock steps,
-//! database outages and failovers. It does not rest on anybody's clock being right, nor on two clocks
+//! database outages and failovers. It does not rest on any clock being right, nor on two clocks
 //! agreeing: only on clocks running at nearly the same speed.
 //!
 //! # The parts
@@ -16,17 +16,17 @@
 //! dead. It trusts its lease for [`self_fence`](Timings::self_fence) from the moment at which it
 //! *began* its last successful beat: a slow round trip must shorten trust, never stretch it. When
 //! trust ends it freezes its runs, at once and by a process of their own, so that a stopped scheduler
-//! changes nothing. A later beat that succeeds thaws them, after it has revoked those that are not its own any
-//! more: a failover may have lost a claim, and another may run that job by now. If it learns that it is dead, it
-//! kills them all. See [`Owner`].
+//! changes nothing. A later beat that succeeds thaws them, after it has revoked those that are no longer its
+//! own: a failover may have lost a claim, and another may run that job by now. If it learns that it is dead, it
+//! kills them all. See [`LeaseOwner`].
 //!
 //! **The watcher** (every node watches every other) reads all counters every
 //! [`probe`](Timings::probe). A session whose counter it saw standing still for a whole
 //! [`window`](Timings::window) may be fenced: one write that marks it dead if the counter is still the
 //! one that was seen. The window is counted on the watcher's own clock, from *after* the answer that
 //! first showed the counter, and tested *before* the write is sent. If two readings lie too far apart
-//! the watcher knows nothing of the time between them, and every window begins anew: after an outage
-//! of the database everybody gets a full window to speak first (the *amnesty*). See [`Watcher`].
+//! the watcher knows nothing of the time between them, and every window starts again: after an outage
+//! of the database every session gets a full window to speak first (the *amnesty*). See [`Watcher`].
 //!
 //! Only then are the runs of a dead session released, and the ordinary claims do the rest.
 //!
@@ -47,7 +47,7 @@
 //!
 //! A new primary may have lost the last commits, so what it says about beats and claims may be old.
 //! Each primary's reign is an *epoch*. The first is open from birth; a later one is closed to claims,
-//! fencing and release until somebody has watched it for [`quarantine`](Timings::quarantine) on its
+//! fencing and release until some node has watched it for [`quarantine`](Timings::quarantine) on its
 //! own clock: by then every owner whose last beat was lost has frozen. An owner that is running and
 //! trusted goes on; a frozen one thaws only after the quarantine. See [`Reign`].
 
@@ -59,7 +59,7 @@ mod watcher;
 #[cfg(test)]
 mod tests;
 
-pub use owner::{BeatAnswer, HeldRun, Owner, Standing, Verdict};
+pub use owner::{BeatAnswer, HeldRun, LeaseOwner, LeaseState, Verdict};
 pub use reign::{Epoch, Reign};
 pub use timings::{DRIFT, TimingFault, Timings, TimingsSpec};
 pub use watcher::{SessionBeat, Silent, Watcher};

@@ -9,7 +9,7 @@ use crate::time::BootTime;
 
 /// What a session knows about its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct LeaseOwner {
     timings: Timings,
     /// When the last beat that succeeded was begun: trust counts from there.
     beat_began_at: Option<BootTime>,
@@ -25,7 +25,7 @@ pub struct Owner {
 
 /// How a session stands at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaseState {
     /// It has not beaten yet: it has no runs, and may claim none.
     New,
     /// Its runs may execute until then, and not a moment longer without another beat.
@@ -55,12 +55,12 @@ pub enum BeatAnswer {
     Dead,
 }
 
-/// A run that a session believes to hold.
+/// A run that a session believes it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRun {
     /// Its lease.
     pub fence: Fence,
-    /// Whether its claim or its end is being asked for right now: then the store's answer may already
+    /// Whether its claim or its end is on its way to the store: then what a beat says of it may already
     /// be old.
     pub is_in_flight: bool,
 }
@@ -68,17 +68,17 @@ pub struct HeldRun {
 /// What a beat's answer asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// These runs are not ours any more, or never were: kill them.
+    /// These runs are no longer ours, or never were: kill them.
     pub revoke: Vec<RunId>,
     /// These are ours in the store and have no process: their claim's answer was lost. Give them back;
     /// no attempt is counted.
     pub release: Vec<(RunId, Fence)>,
 }
 
-impl Owner {
+impl LeaseOwner {
     /// A session that has yet to beat.
-    pub fn new(timings: Timings) -> Owner {
-        Owner {
+    pub fn new(timings: Timings) -> LeaseOwner {
+        LeaseOwner {
             timings,
             beat_began_at: None,
             reign: None,
@@ -90,42 +90,37 @@ impl Owner {
     }
 
     /// A session that has taken over runs of an earlier one in an epoch that is not open. They may be frozen, and
-    /// nobody knows yet who else was given them: they wait like any frozen run.
-    pub fn inheriting(timings: Timings) -> Owner {
-        Owner { inherits: true, ..Owner::new(timings) }
+    /// another session may have been given them: they wait like any frozen run.
+    pub fn inheriting(timings: Timings) -> LeaseOwner {
+        LeaseOwner { inherits: true, ..LeaseOwner::new(timings) }
     }
 
     /// The same, by these rules.
     #[must_use]
-    pub fn by(self, rules: Rules) -> Owner {
-        Owner { rules, ..self }
+    pub fn by(self, rules: Rules) -> LeaseOwner {
+        LeaseOwner { rules, ..self }
     }
 
     /// How the session stands.
-    pub fn standing(&self, now: BootTime) -> Standing {
+    pub fn lease_state(&self, now: BootTime) -> LeaseState {
         if self.is_dead {
-            return Standing::Dead;
+            return LeaseState::Dead;
         }
-        let (Some(began_at), Some(reign)) = (self.beat_began_at, &self.reign) else { return Standing::New };
+        let (Some(began_at), Some(reign)) = (self.beat_began_at, &self.reign) else { return LeaseState::New };
         let until = began_at + self.timings.self_fence();
         let in_same_reign = self.trusted_in == Some(reign.epoch());
         if until <= now || !in_same_reign {
-            return Standing::Frozen;
+            return LeaseState::Frozen;
         }
-        Standing::Trusted { until }
+        LeaseState::Trusted { until }
     }
 
     /// Whether it may ask for new runs.
     pub fn may_claim(&self, now: BootTime) -> bool {
         let Some(began_at) = self.beat_began_at else { return false };
-        let is_trusted = matches!(self.standing(now), Standing::Trusted { .. });
+        let is_trusted = matches!(self.lease_state(now), LeaseState::Trusted { .. });
         let is_recent = now < began_at + self.timings.claim_trust();
         is_trusted && is_recent && self.reign.is_some_and(|reign| reign.is_open())
-    }
-
-    /// When the next beat should be begun.
-    pub fn next_beat_at(&self, now: BootTime) -> BootTime {
-        self.beat_began_at.map_or(now, |began_at| began_at + self.timings.heartbeat())
     }
 
     /// What it knows of the current epoch.
@@ -147,13 +142,13 @@ impl Owner {
             return Verdict { revoke: held.keys().copied().collect(), release: Vec::new() };
         };
         if self.is_dead || self.reign.is_some_and(|reign| *epoch < reign.epoch()) {
-            // A late word from before we died, or from a primary that has fallen.
+            // A late answer from before we died, or from an old primary.
             return Verdict::default();
         }
-        let was_trusted = match self.standing(answered_at) {
-            Standing::Trusted { .. } => true,
-            Standing::New => !self.inherits,
-            Standing::Frozen | Standing::Dead => !self.rules.hold(Rule::ThawAfterQuarantine),
+        let was_trusted = match self.lease_state(answered_at) {
+            LeaseState::Trusted { .. } => true,
+            LeaseState::New => !self.inherits,
+            LeaseState::Frozen | LeaseState::Dead => !self.rules.hold(Rule::ThawAfterQuarantine),
         };
         let began_at = if self.rules.hold(Rule::TrustFromRequest) { began_at } else { answered_at };
         let mut reign = self.reign.unwrap_or_else(|| Reign::new(*epoch, *is_open, answered_at));
@@ -162,7 +157,7 @@ impl Owner {
         // Answers may overtake each other; trust never shrinks by that, and never grows by a beat that
         // was begun earlier.
         self.beat_began_at = self.beat_began_at.max(Some(began_at));
-        // What executes in good trust goes on under a new primary: nobody can have taken it. What is
+        // What executes in good trust goes on under a new primary: no other session can have taken it. What is
         // frozen must first outlast those whose beats the old primary may have taken with it.
         if was_trusted || self.trusted_in == Some(*epoch) || reign.may_thaw(answered_at, &self.timings) {
             self.trusted_in = Some(*epoch);

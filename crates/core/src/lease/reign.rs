@@ -28,7 +28,7 @@ impl Reign {
         if self.epoch < epoch {
             *self = Reign::new(epoch, is_open, answered_at);
         } else if self.epoch == epoch {
-            // Nobody closes an epoch again.
+            // An epoch never closes again.
             self.is_open |= is_open;
         }
     }
@@ -38,12 +38,12 @@ impl Reign {
         self.epoch
     }
 
-    /// Whether claims, fencing and releases may be asked for.
+    /// Whether claims, fencing and releases are allowed.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether this node has watched it for long enough to open it for everybody.
+    /// Whether this node has watched it for long enough to open it.
     pub fn may_be_opened(&self, now: BootTime, timings: &Timings) -> bool {
         !self.is_open && timings.quarantine() <= now - self.seen_since
     }

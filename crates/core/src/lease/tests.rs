@@ -17,8 +17,8 @@ fn alive(epoch: Epoch, is_open: bool) -> BeatAnswer {
     BeatAnswer::Alive { epoch, is_open, runs: BTreeMap::new() }
 }
 
-fn owner_after_beat(began: f64, answered: f64) -> Owner {
-    let mut owner = Owner::new(Timings::default());
+fn owner_after_beat(began: f64, answered: f64) -> LeaseOwner {
+    let mut owner = LeaseOwner::new(Timings::default());
     owner.beat_answered(at(began), at(answered), &alive(FIRST, true), &BTreeMap::new());
     owner
 }
@@ -26,9 +26,8 @@ fn owner_after_beat(began: f64, answered: f64) -> Owner {
 #[test]
 fn trust_counts_from_the_beginning_of_the_beat() {
     let owner = owner_after_beat(100.0, 102.9);
-    assert_eq!(owner.standing(at(119.999)), Standing::Trusted { until: at(120.0) });
-    assert_eq!(owner.standing(at(120.0)), Standing::Frozen);
-    assert_eq!(owner.next_beat_at(at(103.0)), at(105.0));
+    assert_eq!(owner.lease_state(at(119.999)), LeaseState::Trusted { until: at(120.0) });
+    assert_eq!(owner.lease_state(at(120.0)), LeaseState::Frozen);
 }
 
 #[test]
@@ -36,22 +35,25 @@ fn a_session_claims_only_in_the_first_half_of_its_trust() {
     let owner = owner_after_beat(100.0, 100.1);
     assert!(owner.may_claim(at(109.999)));
     assert!(!owner.may_claim(at(110.0)));
-    assert!(!Owner::new(Timings::default()).may_claim(at(0.0)), "a session that never beat owns nothing");
+    assert!(
+        !LeaseOwner::new(Timings::default()).may_claim(at(0.0)),
+        "a session that never beat owns nothing"
+    );
 }
 
 #[test]
 fn answers_that_overtake_each_other_never_shrink_trust() {
     let mut owner = owner_after_beat(105.0, 105.1);
     owner.beat_answered(at(100.0), at(105.2), &alive(FIRST, true), &BTreeMap::new());
-    assert_eq!(owner.standing(at(106.0)), Standing::Trusted { until: at(125.0) });
+    assert_eq!(owner.lease_state(at(106.0)), LeaseState::Trusted { until: at(125.0) });
 }
 
 #[test]
 fn an_outage_freezes_and_the_next_beat_thaws() {
     let mut owner = owner_after_beat(100.0, 100.1);
-    assert_eq!(owner.standing(at(500.0)), Standing::Frozen);
+    assert_eq!(owner.lease_state(at(500.0)), LeaseState::Frozen);
     owner.beat_answered(at(500.0), at(500.1), &alive(FIRST, true), &BTreeMap::new());
-    assert_eq!(owner.standing(at(500.1)), Standing::Trusted { until: at(520.0) });
+    assert_eq!(owner.lease_state(at(500.1)), LeaseState::Trusted { until: at(520.0) });
 }
 
 #[test]
@@ -60,12 +62,12 @@ fn a_dead_session_stays_dead_and_gives_up_everything() {
     let held = BTreeMap::from([(RunId(7), HeldRun { fence: Fence(1), is_in_flight: false })]);
     let verdict = owner.beat_answered(at(105.0), at(105.1), &BeatAnswer::Dead, &held);
     assert_eq!(verdict.revoke, [RunId(7)]);
-    assert_eq!(owner.standing(at(105.1)), Standing::Dead);
+    assert_eq!(owner.lease_state(at(105.1)), LeaseState::Dead);
     let runs = BTreeMap::from([(RunId(8), Fence(2))]);
     let late = BeatAnswer::Alive { epoch: FIRST, is_open: true, runs };
     let verdict = owner.beat_answered(at(104.0), at(105.2), &late, &held);
     assert_eq!(verdict, Verdict::default(), "a late word changes nothing");
-    assert_eq!(owner.standing(at(105.2)), Standing::Dead);
+    assert_eq!(owner.lease_state(at(105.2)), LeaseState::Dead);
 }
 
 #[test]
@@ -87,20 +89,20 @@ fn every_beat_compares_what_is_held_with_what_the_store_says() {
 
 #[test]
 fn after_a_failover_what_runs_goes_on_and_what_is_frozen_waits() {
-    // Running and trusted: the new primary confirms the beat, nobody can have taken the run.
+    // Running and trusted: the new primary confirms the beat, no other session can have taken the run.
     let mut running = owner_after_beat(100.0, 100.1);
     running.beat_answered(at(105.0), at(105.1), &alive(SECOND, false), &BTreeMap::new());
-    assert_eq!(running.standing(at(105.1)), Standing::Trusted { until: at(125.0) });
+    assert_eq!(running.lease_state(at(105.1)), LeaseState::Trusted { until: at(125.0) });
     assert!(!running.may_claim(at(105.1)), "no claim inside the quarantine");
 
     // Frozen when the new primary came up: 26.25 s must pass since it was first seen.
     let mut frozen = owner_after_beat(100.0, 100.1);
     frozen.beat_answered(at(200.0), at(200.1), &alive(SECOND, false), &BTreeMap::new());
-    assert_eq!(frozen.standing(at(200.1)), Standing::Frozen);
+    assert_eq!(frozen.lease_state(at(200.1)), LeaseState::Frozen);
     frozen.beat_answered(at(226.0), at(226.3), &alive(SECOND, false), &BTreeMap::new());
-    assert_eq!(frozen.standing(at(226.3)), Standing::Frozen);
+    assert_eq!(frozen.lease_state(at(226.3)), LeaseState::Frozen);
     frozen.beat_answered(at(226.3), at(226.35), &alive(SECOND, false), &BTreeMap::new());
-    assert_eq!(frozen.standing(at(226.35)), Standing::Trusted { until: at(246.3) });
+    assert_eq!(frozen.lease_state(at(226.35)), LeaseState::Trusted { until: at(246.3) });
 
     // A primary that has fallen has nothing to say.
     let before = frozen.clone();
@@ -172,7 +174,7 @@ fn any_sign_of_life_restarts_the_window() {
 #[test]
 fn an_outage_is_an_amnesty() {
     let mut watcher = watch(100.0, 140.0, 7);
-    // Ten seconds without an answer are no gap, a millisecond more is one.
+    // Ten seconds without an answer are fine, a millisecond more is a gap.
     watcher.read(at(150.0), FIRST, &[SessionBeat { session: OTHER, beat: 7 }]);
     assert!(watcher.next_silent_at().unwrap() < at(150.0));
     watcher.read(at(160.001), FIRST, &[SessionBeat { session: OTHER, beat: 7 }]);
@@ -205,7 +207,7 @@ mod world {
         /// The store.
         beat: u64,
         is_dead: bool,
-        owner: Owner,
+        owner: LeaseOwner,
         owner_rate: f64,
         watchers: Vec<(Watcher, f64)>,
         /// Real milliseconds at which something arrives, in order.
@@ -235,7 +237,7 @@ mod world {
                 timings,
                 beat: 0,
                 is_dead: false,
-                owner: Owner::new(timings),
+                owner: LeaseOwner::new(timings),
                 owner_rate: 1.0,
                 watchers: Vec::new(),
                 queue: BTreeMap::new(),
@@ -288,7 +290,7 @@ mod world {
                 Arrival::BeatAnswered { began, is_dead } => {
                     let answered = self.owner_clock(now);
                     let answer = if is_dead { BeatAnswer::Dead } else { alive(FIRST, true) };
-                    // Every attempt has a deadline, after which nobody listens.
+                    // Every attempt has a deadline, after which its answer is ignored.
                     if answered - began <= Duration::from_secs(3) {
                         self.owner.beat_answered(began, answered, &answer, &BTreeMap::new());
                     }
@@ -325,7 +327,8 @@ mod world {
         /// took as long as it may.
         fn check_nothing_executes(&mut self, now: i64) {
             let stop_bound = self.timings.spec().stop_bound.as_millis();
-            if let Standing::Trusted { until } = self.owner.standing(self.owner_clock(now - stop_bound)) {
+            if let LeaseState::Trusted { until } = self.owner.lease_state(self.owner_clock(now - stop_bound))
+            {
                 self.overlap = Some(format!("fenced at {now}, trusted until {until:?}"));
             }
         }

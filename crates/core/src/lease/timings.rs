@@ -27,7 +27,7 @@ pub struct TimingsSpec {
     pub window: Duration,
     /// O: how often a watcher reads.
     pub probe: Duration,
-    /// How far apart two readings may lie without a window beginning anew.
+    /// How far apart two readings may lie before a window must start again.
     pub gap: Duration,
     /// Q: how long a new epoch is watched before it is opened.
     pub quarantine: Duration,
@@ -81,7 +81,6 @@ impl TimingsSpec {
 
 /// Why timings are refused; each names the rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the fields are what the message of their case shows")]
 pub enum TimingFault {
     /// Something takes no time at all.
     #[error("`{what}` must be longer than nothing")]

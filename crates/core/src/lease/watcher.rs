@@ -1,4 +1,4 @@
-//! The watcher's side: which sessions have been silent for so long that they may be fenced off.
+//! The watcher's side: which sessions have been silent long enough to be fenced off.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,6 @@ pub struct SessionBeat {
 /// A session that may be fenced off, if its beat is still this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silent {
-    /// Which.
     pub session: SessionId,
     /// The beat that was seen for the whole window.
     pub beat: u64,
@@ -30,13 +29,13 @@ pub struct Silent {
 pub struct Watcher {
     timings: Timings,
     me: SessionId,
-    seen: BTreeMap<SessionId, Seen>,
+    seen: BTreeMap<SessionId, LastBeat>,
     last_answer_at: Option<BootTime>,
     rules: Rules,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct LastBeat {
     beat: u64,
     epoch: Epoch,
     /// When the answer came that first showed it.
@@ -59,7 +58,7 @@ impl Watcher {
 
     /// Takes a reading of all sessions that hold runs; `answered_at` is after its answer.
     pub fn read(&mut self, answered_at: BootTime, epoch: Epoch, sessions: &[SessionBeat]) {
-        // Of a time in which we saw nothing we know nothing: whoever lives may have been as cut off as
+        // Of a time in which we saw nothing we know nothing: a living session may have been as cut off as
         // we were, and gets a whole window to speak.
         let was_blind = self.rules.hold(Rule::Amnesty)
             && self.last_answer_at.is_none_or(|last| self.timings.gap() < answered_at - last);
@@ -67,7 +66,7 @@ impl Watcher {
         self.seen = sessions
             .iter()
             .map(|it| {
-                let is_same = |seen: &&Seen| {
+                let is_same = |seen: &&LastBeat| {
                     (seen.beat, seen.epoch) == (it.beat, epoch) || !self.rules.hold(Rule::BeatRestartsWindow)
                 };
                 let unchanged = before.get(&it.session).filter(is_same);
@@ -75,7 +74,7 @@ impl Watcher {
                     || (answered_at, self.fenced_from(it.session, answered_at)),
                     |seen| (seen.since, seen.fenced_from),
                 );
-                (it.session, Seen { beat: it.beat, epoch, since, fenced_from })
+                (it.session, LastBeat { beat: it.beat, epoch, since, fenced_from })
             })
             .collect();
         self.last_answer_at = Some(answered_at);

@@ -1,30 +1,30 @@
-//! A run that someone asks for.
+//! Runs that people request.
 
-use super::Step;
+use super::Transition;
 use crate::job::{EXTRAS_MAX, Extra, JobState, Overlap, Terms};
 use crate::run::Trigger;
 
-/// The answer to whoever asks for a run.
+/// The answer to a request for a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum ExtraAnswer {
     /// It will come.
-    Taken(Box<Step>),
+    Taken(Box<Transition>),
     /// The job runs, and nothing of it waits for its turn.
     Running,
     /// The job already owes [`EXTRAS_MAX`] of them.
     TooMany,
 }
 
-/// Someone asks for a run beyond the schedule, now or for an instant of the past.
-pub fn ask(terms: &Terms, state: &JobState, n_open: u32, extra: Extra) -> Asked {
+/// Requests a run beyond the schedule, now or for an instant of the past.
+pub fn ask(terms: &Terms, state: &JobState, n_open: u32, extra: Extra) -> ExtraAnswer {
     let is_now = extra.kind == Trigger::Manual;
     if is_now && 0 < n_open && terms.overlap == Overlap::Skip {
-        return Asked::Running;
+        return ExtraAnswer::Running;
     }
     if EXTRAS_MAX <= state.extras.len() {
-        return Asked::TooMany;
+        return ExtraAnswer::TooMany;
     }
-    let mut step = Step::unchanged(state);
+    let mut step = Transition::unchanged(state);
     step.state.extras.push(extra);
-    Asked::Taken(Box::new(step))
+    ExtraAnswer::Taken(Box::new(step))
 }

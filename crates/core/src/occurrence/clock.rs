@@ -6,15 +6,15 @@
 //! without it; a job that would stand still for longer begins a rhythm of its own beside the old one.
 
 use super::settle::give_up;
-use super::{RecordKind, Step, TICK};
+use super::{RecordKind, TICK, Transition};
 use crate::job::{JobState, Terms};
 use crate::schedule::{OnceAt, Placement, Schedule};
 use crate::time::{Duration, Timestamp};
 
 /// Brings a job back that was stamped by a clock that was ahead: its past is not later than now, and its next occurrence
 /// is one of the next two of its rhythm.
-pub fn set_right(terms: &Terms, state: &JobState, now: Timestamp) -> Step {
-    let mut step = Step::unchanged(state);
+pub fn set_right(terms: &Terms, state: &JobState, now: Timestamp) -> Transition {
+    let mut step = Transition::unchanged(state);
     limit_past(&mut step.state, now);
     bring_extras_back(&mut step, now);
     let is_due = state.next_run_at.is_some_and(|pending| pending <= now);
@@ -53,8 +53,8 @@ fn limit_past(state: &mut JobState, now: Timestamp) {
     }
 }
 
-/// What someone asked for still comes, and now. A retry of an occurrence that lies ahead again is given up.
-fn bring_extras_back(step: &mut Step, now: Timestamp) {
+/// Requested runs still come, and now. A retry of an occurrence that lies ahead again is given up.
+fn bring_extras_back(step: &mut Transition, now: Timestamp) {
     let extras: Vec<_> = step.state.extras.iter().filter(|extra| now < extra.not_before).cloned().collect();
     for mut extra in extras {
         step.state.extras.take(extra.id);
@@ -69,7 +69,7 @@ fn bring_extras_back(step: &mut Step, now: Timestamp) {
 }
 
 /// Sets a recurring job down on its next occurrence.
-fn go_on(step: &mut Step, terms: &Terms, placement: Placement, now: Timestamp) {
+fn go_on(step: &mut Transition, terms: &Terms, placement: Placement, now: Timestamp) {
     let pending = step.state.next_run_at;
     let is_begun = 0 < step.state.attempt;
     if let Some(pending) = pending.filter(|_| is_begun) {

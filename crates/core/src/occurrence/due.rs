@@ -22,7 +22,7 @@ pub enum Serves {
 
 /// What a job would start with now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Up {
+pub struct DueRun {
     /// When it was due.
     pub due_at: Timestamp,
     /// What makes it start.
@@ -34,7 +34,7 @@ pub struct Up {
     pub is_backlog: bool,
 }
 
-/// An occurrence that a run is to serve, with all that is needed to finish it, whoever does that.
+/// An occurrence that a run is to serve, with all that any node needs to finish it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
     /// When it was due.
@@ -86,7 +86,7 @@ impl Due {
         }
     }
 
-    /// Which of those that were asked for it is; none for one of the schedule's own.
+    /// The request that it serves. None for an occurrence of the schedule.
     pub fn asked(&self) -> Option<ExtraId> {
         match (self.serves, self.trigger) {
             (Serves::Extra(id), Trigger::Manual | Trigger::Backfill) => Some(id),

@@ -2,7 +2,7 @@
 
 use super::clock::set_right;
 use super::own::{Position, range_of, single};
-use super::{Due, Ended, RecordKind, Serves, Step, TICK};
+use super::{Due, OccurrenceEnd, RecordKind, Serves, TICK, Transition};
 use crate::estimate::WEIGHT_OF_LAST;
 use crate::ids::JobKey;
 use crate::job::{Extra, JobState, Overlap, Pause, PausedBy, RunEnd, Terms};
@@ -12,8 +12,8 @@ use crate::schedule::{Rhythm, Schedule};
 use crate::time::{Duration, TimeWindow, Timestamp};
 use crate::urgency;
 
-/// A run that takes its node down with it must not take all of them: after so many losses in a row
-/// its occurrence is over.
+/// After this many losses in a row an occurrence is over: a run that takes its node down must not take
+/// down one after the other.
 pub const LOSSES_MAX: u32 = 3;
 
 /// A run that ended this long before it was due, or before something else happened to its job, saw its clock set back
@@ -22,8 +22,8 @@ pub const LOSSES_MAX: u32 = 3;
 const SET_BACK_MIN: Duration = Duration::from_mins(15);
 
 /// A run has ended. Too many failures in a row pause the job.
-pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &RunEnd) -> Step {
-    let mut step = Step::unchanged(state);
+pub fn finish(key: &JobKey, terms: &Terms, state: &JobState, due: &Due, end: &RunEnd) -> Transition {
+    let mut step = Transition::unchanged(state);
     if due.trigger == Trigger::Backfill {
         // A run for the past says nothing about how the job stands now.
         step.state.release(end.run);
@@ -62,7 +62,7 @@ fn pause_after_failures(state: &mut JobState, terms: &Terms, outcome: Outcome) {
     state.pause = Some(Box::new(Pause { by: PausedBy::Failures, reason: Some(reason) }));
 }
 
-fn finish_pending(step: &mut Step, terms: &Terms, due_at: Timestamp, end: &RunEnd) {
+fn finish_pending(step: &mut Transition, terms: &Terms, due_at: Timestamp, end: &RunEnd) {
     step.state.losses = losses_after(step.state.losses, end.outcome);
     step.state.attempt_outcome = Some(end.outcome);
     let tries = Tries { due_at, attempt: step.state.attempt, losses: step.state.losses };
@@ -78,15 +78,15 @@ fn finish_pending(step: &mut Step, terms: &Terms, due_at: Timestamp, end: &RunEn
 }
 
 /// The end of a run whose occurrence is not, or no longer, the pending one.
-fn finish_other(step: &mut Step, key: &JobKey, terms: &Terms, due: &Due, end: &RunEnd) {
+fn finish_other(step: &mut Transition, key: &JobKey, terms: &Terms, due: &Due, end: &RunEnd) {
     if due.serves == Serves::Pending {
-        // It was, until the job was placed afresh.
+        // It was, until the job got a new placement.
         step.state.n_served += 1;
     }
     match owed_again(&step.state, key, terms, due, end) {
         Some(extra) => step.state.extras.push(extra),
         None => {
-            step.ended.push(Ended { due_at: due.due_at, outcome: end.outcome, asked: due.asked() });
+            step.ended.push(OccurrenceEnd { due_at: due.due_at, outcome: end.outcome, asked: due.asked() });
         }
     }
 }
@@ -97,7 +97,7 @@ fn owed_again(state: &JobState, key: &JobKey, terms: &Terms, due: &Due, end: &Ru
     let again = Extra { losses, last_outcome: Some(end.outcome), not_before: end.ended_at, ..due.to_extra() };
     match (due.asked(), end.outcome) {
         (Some(_), Outcome::Lost) => return (losses < LOSSES_MAX).then_some(again),
-        // The past does not get more urgent; whoever asked for it sees how it ended and can ask again.
+        // The past does not get more urgent; the person who requested it sees how it ended and can try again.
         (Some(_), _) if due.trigger == Trigger::Backfill || !end.outcome.counts_as_failure() => return None,
         (Some(_), _) => {
             let floor = urgency::delay_floor(key, terms, state)?;
@@ -151,7 +151,7 @@ impl Tries {
 /// and returns the occurrence that comes after it.
 fn next_pending(
     terms: &Terms,
-    step: &mut Step,
+    step: &mut Transition,
     end: &RunEnd,
     due_at: Timestamp,
     is_tried_again: bool,
@@ -207,7 +207,7 @@ fn minted(terms: &Terms, ended_at: Timestamp, not_before: Timestamp) -> Option<T
 
 /// What a run of something else means for the pending occurrence and those after it, where nothing may
 /// run beside it. What was due before it started stays pending.
-fn pass_by(step: &mut Step, terms: &Terms, due: &Due, end: &RunEnd) {
+fn pass_by(step: &mut Transition, terms: &Terms, due: &Due, end: &RunEnd) {
     let Some(position) = Position::of(&step.state) else { return };
     let was_due = position.pending <= end.started_at;
     let is_due = position.pending <= end.ended_at;
@@ -239,9 +239,9 @@ fn pass_by(step: &mut Step, terms: &Terms, due: &Due, end: &RunEnd) {
     }
 }
 
-/// A good run that was asked for has renewed the data of a `fresh` job: it rests from now on, and what
+/// A good requested run has renewed the data of a `fresh` job: it rests from now on, and what
 /// was due is served.
-fn renew(step: &mut Step, terms: &Terms, position: &Position, end: &RunEnd) {
+fn renew(step: &mut Transition, terms: &Terms, position: &Position, end: &RunEnd) {
     let mut not_before = position.pending + TICK;
     if position.pending <= end.started_at {
         step.end_own(position.pending, end.outcome);

@@ -2,7 +2,7 @@
 //!
 //! A job has one occurrence at a time to care about: the *pending* one, in
 //! [`JobState::next_run_at`]. A few things can happen to it, and each is a function here that takes the
-//! job's terms, its memory and the time, and returns a [`Step`]: the new memory, what ended, and what
+//! job's terms, its memory and the time, and returns a [`Transition`]: the new memory, what ended, and what
 //! goes on record.
 //!
 //! ```text
@@ -13,11 +13,11 @@
 //!      |          unstart
 //!      |  settle: a newer one came due meanwhile
 //!      +------------------------------------------> that one is pending
-//!         resume, replace, mend: after a pause, with another schedule, or because what
-//!         is stored cannot be: placed afresh; set_right: a clock was ahead
+//!         resume, replace, mend: a new placement after a pause, with another schedule, or
+//!         because what is stored is impossible; set_right: a clock was ahead
 //! ```
 //!
-//! Seldom a job owes more than that, in [`JobState::extras`]: what a person asked for ([`ask()`]) and,
+//! Sometimes a job owes more than that, in [`JobState::extras`]: what a person requested ([`ask()`]) and,
 //! where runs may overlap, what failed after the schedule had moved on. With `overlap = "allow"` it
 //! moves on when a run starts, since the next may run beside it:
 //!
@@ -29,7 +29,7 @@
 //!                   or its own and worth a retry
 //! ```
 //!
-//! One equation holds through all of them: **every occurrence that has come due or was asked for has
+//! One equation holds through all of them: **every occurrence that has come due or was requested has
 //! ended by a run, lies in one record, or is open**: pending or after it, an extra, or served by an open
 //! run. Nothing is lost, nothing counts twice. A property test checks it over random lives.
 
@@ -46,9 +46,9 @@ mod tests;
 
 use std::fmt;
 
-pub use ask::{Asked, ask};
+pub use ask::{ExtraAnswer, ask};
 pub use clock::set_right;
-pub use due::{Due, Serves, Up};
+pub use due::{Due, DueRun, Serves};
 pub use finish::{LOSSES_MAX, finish};
 pub use settle::{mend, replace, resume, settle};
 pub use start::{next_up, start, unstart};
@@ -61,34 +61,32 @@ use crate::time::{Duration, Timestamp};
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// What one thing that happened leads to.
+/// The next state of a job, and what goes on record with it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// The memory from now on.
+pub struct Transition {
+    /// The state from now on.
     pub state: JobState,
     /// Occurrences that a run, or the last of several, has ended.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<OccurrenceEnd>,
     /// Occurrences that got no run of their own.
     pub records: Vec<Record>,
 }
 
 /// An occurrence that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct OccurrenceEnd {
     /// When it was due.
     pub due_at: Timestamp,
     /// How its last run ended.
     pub outcome: Outcome,
-    /// Which of those that were asked for it was; none for one of the schedule's own.
+    /// The request that it served. None for an occurrence of the schedule.
     pub asked: Option<ExtraId>,
 }
 
 /// What occurrences without a run of their own became.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Which.
     pub range: RecordRange,
-    /// What.
     pub what: RecordKind,
 }
 
@@ -97,7 +95,7 @@ pub struct Record {
 pub enum RecordKind {
     /// They came due during a run.
     SkippedOverlap,
-    /// Nobody was there, or nothing was free, in time.
+    /// No node was up, or none had room, in time.
     MissedLate,
     /// An older one waited for its retry.
     MissedBackoff,
@@ -151,9 +149,9 @@ impl fmt::Display for RecordKind {
     }
 }
 
-impl Step {
-    fn unchanged(state: &JobState) -> Step {
-        Step { state: state.clone(), ended: Vec::new(), records: Vec::new() }
+impl Transition {
+    fn unchanged(state: &JobState) -> Transition {
+        Transition { state: state.clone(), ended: Vec::new(), records: Vec::new() }
     }
 
     fn record(&mut self, what: RecordKind, range: Option<RecordRange>) {
@@ -162,7 +160,7 @@ impl Step {
 
     /// One of the schedule's own occurrences is over.
     fn end_own(&mut self, due_at: Timestamp, outcome: Outcome) {
-        self.ended.push(Ended { due_at, outcome, asked: None });
+        self.ended.push(OccurrenceEnd { due_at, outcome, asked: None });
     }
 
     /// The pending occurrence had its last run, and ends as that did.

@@ -19,7 +19,7 @@ pub(super) struct Position {
 }
 
 /// A newer occurrence has come due while the pending one waited for a retry.
-pub(super) struct Overtaken {
+pub(super) struct NewerOccurrence {
     pub(super) by: Timestamp,
     /// What came due in between.
     pub(super) between: Option<RecordRange>,
@@ -55,7 +55,7 @@ impl Position {
     }
 
     /// The same once the pending one has been overtaken.
-    pub(super) fn overtaken(self, overtaken: &Overtaken) -> Position {
+    pub(super) fn overtaken(self, overtaken: &NewerOccurrence) -> Position {
         Position { pending: overtaken.by, attempt: 0, ..self }
     }
 
@@ -66,7 +66,7 @@ impl Position {
         terms: &Terms,
         rhythm: &Rhythm<'_>,
         now: Timestamp,
-    ) -> Option<Overtaken> {
+    ) -> Option<NewerOccurrence> {
         if self.attempt == 0 {
             return None;
         }
@@ -76,10 +76,10 @@ impl Position {
             MissedRuns::All => rhythm.nth_in(newer, 0)?,
             MissedRuns::Once | MissedRuns::Skip => rhythm.last_in(newer)?,
         };
-        Some(Overtaken { by, between: range_of(rhythm, TimeWindow::new(newer.start(), by)) })
+        Some(NewerOccurrence { by, between: range_of(rhythm, TimeWindow::new(newer.start(), by)) })
     }
 
-    /// Decides which occurrence is served by a run that starts now and takes so long. The pending one must
+    /// Decides which occurrence is served by a run of this length that starts now. The pending one must
     /// be due.
     pub(super) fn choose(
         &self,
@@ -108,7 +108,7 @@ impl Position {
             (true, MissedRuns::All) => return pending_itself,
             // Kept for its turn; or by far the most common case, of which all this must make little.
             (true, _) | (false, MissedRuns::Once) if !has_newer => return pending_itself,
-            // It waited so long that newer ones have come due: they take its place.
+            // Newer ones have come due while it waited: they take its place.
             (true, _) => (Some(single(self.pending)), unsettled_from),
             (false, _) => (None, self.pending),
         };
@@ -159,7 +159,7 @@ pub(super) fn single(at: Timestamp) -> RecordRange {
     RecordRange { first: at, last: at, count: 1 }
 }
 
-/// The occurrences of a window as one record; none if there are none.
+/// The occurrences of a window as one record. None if it has none.
 pub(super) fn range_of(rhythm: &Rhythm<'_>, window: TimeWindow) -> Option<RecordRange> {
     let count = rhythm.count_in(window);
     Some(RecordRange { first: rhythm.nth_in(window, 0)?, last: rhythm.last_in(window)?, count })

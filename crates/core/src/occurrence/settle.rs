@@ -1,7 +1,7 @@
 //! What time and pauses do to occurrences that wait.
 
 use super::own::{Position, is_overtaken, range_of, single};
-use super::{Due, RecordKind, Serves, Step, TICK};
+use super::{Due, RecordKind, Serves, TICK, Transition};
 use crate::job::{Extra, JobState, Terms};
 use crate::schedule::{Placement, Schedule};
 use crate::time::{TimeWindow, Timestamp};
@@ -11,8 +11,8 @@ use crate::urgency;
 /// ends with its last outcome; the newer one inherits the failures, and the floor only where that holds
 /// the schedule. What came due in between never had a run and goes on record. What a run serves (`n_open` of them go on) is its own
 /// affair.
-pub fn settle(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Step {
-    let mut step = Step::unchanged(state);
+pub fn settle(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Transition {
+    let mut step = Transition::unchanged(state);
     let Some(rhythm) = urgency::rhythm(terms, state).filter(|_| is_active(terms, state)) else { return step };
     for extra in state.extras.iter().filter(|extra| is_overtaken(extra, terms, &rhythm, now)) {
         step.state.extras.take(extra.id);
@@ -27,10 +27,16 @@ pub fn settle(terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> S
     step
 }
 
-/// A paused job goes on: what came due meanwhile is one record, without catch-up, and the job is
-/// placed afresh. What already waited for a retry ends with its last outcome, and what an open run
-/// serves will end with it. What someone asked for still comes.
-pub fn resume(terms: &Terms, state: &JobState, open: &[Due], placement: Placement, now: Timestamp) -> Step {
+/// A paused job goes on: what came due meanwhile is one record, without catch-up, and the job gets
+/// a new placement. What already waited for a retry ends with its last outcome, and what an open run
+/// serves will end with it. Requested runs still come.
+pub fn resume(
+    terms: &Terms,
+    state: &JobState,
+    open: &[Due],
+    placement: Placement,
+    now: Timestamp,
+) -> Transition {
     let mut step = leave_rhythm(terms, state, open, RecordKind::MissedPaused, now);
     step.state.pause = None;
     let placement = match (&terms.schedule, &state.placement) {
@@ -43,10 +49,10 @@ pub fn resume(terms: &Terms, state: &JobState, open: &[Due], placement: Placemen
     step
 }
 
-/// What is stored as pending cannot be: the job is placed afresh, and nothing runs for it. Of what came due since it was
-/// last seen to run nobody knows anything; it goes on record, without catch-up. What someone asked for still comes.
-pub fn mend(terms: &Terms, state: &JobState, placement: Option<Placement>, now: Timestamp) -> Step {
-    let mut step = Step::unchanged(state);
+/// What is stored as pending is impossible: the job gets a new placement, and nothing runs for it. What came due since
+/// its last known run goes on record, without catch-up. Requested runs still come.
+pub fn mend(terms: &Terms, state: &JobState, placement: Option<Placement>, now: Timestamp) -> Transition {
+    let mut step = Transition::unchanged(state);
     if let Some(rhythm) = urgency::rhythm(terms, state).filter(|_| !is_minted(terms)) {
         let seen = [Some(state.created_at), state.last_start_at, state.settled_until].into_iter().flatten();
         let seen = seen.filter(|at| *at <= now).max().unwrap_or(now);
@@ -58,7 +64,7 @@ pub fn mend(terms: &Terms, state: &JobState, placement: Option<Placement>, now: 
 }
 
 /// What is pinned to the clock may lie in the past again: that has run, or is on record by now.
-fn look_ahead(step: &mut Step, terms: &Terms, now: Timestamp) {
+fn look_ahead(step: &mut Transition, terms: &Terms, now: Timestamp) {
     if step.state.next_run_at.is_some_and(|at| at <= now) && !is_minted(terms) {
         let next = urgency::rhythm(terms, &step.state).and_then(|rhythm| rhythm.next_after(now));
         step.turn_to(next);
@@ -70,7 +76,7 @@ fn is_minted(terms: &Terms) -> bool {
     matches!(terms.schedule, Schedule::Fresh { .. })
 }
 
-/// A job gets another schedule, and is placed afresh or not at all. What the old one still owed goes on
+/// A job gets another schedule, and a new placement or none. What the old one still owed goes on
 /// record; everything else is as in [`resume`].
 pub fn replace(
     old: &Terms,
@@ -79,7 +85,7 @@ pub fn replace(
     open: &[Due],
     placement: Option<Placement>,
     now: Timestamp,
-) -> Step {
+) -> Transition {
     let what = if is_active(old, state) { RecordKind::MissedReplaced } else { RecordKind::MissedPaused };
     let mut step = leave_rhythm(old, state, open, what, now);
     set_down(&mut step, new, placement);
@@ -87,8 +93,14 @@ pub fn replace(
 }
 
 /// Everything that is due of a rhythm ends or goes on record, but for what an open run serves.
-fn leave_rhythm(terms: &Terms, state: &JobState, open: &[Due], what: RecordKind, now: Timestamp) -> Step {
-    let mut step = Step::unchanged(state);
+fn leave_rhythm(
+    terms: &Terms,
+    state: &JobState,
+    open: &[Due],
+    what: RecordKind,
+    now: Timestamp,
+) -> Transition {
+    let mut step = Transition::unchanged(state);
     for extra in state.extras.iter().filter(|extra| !extra.is_asked_for()) {
         step.state.extras.take(extra.id);
         give_up(&mut step, extra, what);
@@ -112,7 +124,7 @@ fn leave_rhythm(terms: &Terms, state: &JobState, open: &[Due], what: RecordKind,
     step
 }
 
-fn set_down(step: &mut Step, terms: &Terms, placement: Option<Placement>) {
+fn set_down(step: &mut Transition, terms: &Terms, placement: Option<Placement>) {
     match placement {
         Some(placement) if !step.state.is_exhausted(terms) => step.state.place(terms, placement),
         placement => {
@@ -129,7 +141,7 @@ pub(super) fn is_active(terms: &Terms, state: &JobState) -> bool {
 }
 
 /// An occurrence of the schedule gets no further run.
-pub(super) fn give_up(step: &mut Step, extra: &Extra, without_a_run: RecordKind) {
+pub(super) fn give_up(step: &mut Transition, extra: &Extra, without_a_run: RecordKind) {
     match extra.last_outcome {
         Some(outcome) => step.end_own(extra.due_at, outcome),
         None => step.record(without_a_run, Some(single(extra.due_at))),

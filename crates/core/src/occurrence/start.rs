@@ -2,7 +2,7 @@
 
 use super::own::{Position, is_overtaken, single};
 use super::settle::{is_active, settle};
-use super::{Due, RecordKind, Serves, Step, TICK, Up};
+use super::{Due, DueRun, RecordKind, Serves, TICK, Transition};
 use crate::ids::JobKey;
 use crate::job::{Extra, JobState, Terms};
 use crate::missed::MissedRuns;
@@ -11,12 +11,12 @@ use crate::schedule::{Rhythm, Schedule};
 use crate::time::{Duration, Timestamp};
 use crate::urgency::{self, Outlook};
 
-/// What [`start`] would serve now, with so many runs open; none if nothing may start. Cheap, for the
+/// What [`start`] would serve now, with `n_open` runs open. None if nothing may start. Cheap, for the
 /// order in which jobs start.
 ///
 /// A person comes first, then what failed, then the schedule, then the past. Blackouts are not looked
 /// at: they hold up everything alike, in [`urgency::can_start_by`].
-pub fn next_up(key: &JobKey, terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Option<Up> {
+pub fn next_up(key: &JobKey, terms: &Terms, state: &JobState, n_open: u32, now: Timestamp) -> Option<DueRun> {
     if !is_active(terms, state) || terms.max_open() <= n_open {
         return None;
     }
@@ -29,7 +29,7 @@ pub fn next_up(key: &JobKey, terms: &Terms, state: &JobState, n_open: u32, now: 
         let rhythm = rhythm.as_ref()?;
         let is_ours = |extra: &Extra| !extra.is_asked_for() && !is_overtaken(extra, terms, rhythm, now);
         let up = first_extra(state, now, is_ours)?;
-        Some(Up { is_backlog: is_backlog(terms, rhythm, up.due_at, now), ..up })
+        Some(DueRun { is_backlog: is_backlog(terms, rhythm, up.due_at, now), ..up })
     };
     let backfill = || first_extra(state, now, |extra| extra.kind == Trigger::Backfill);
     manual
@@ -39,10 +39,10 @@ pub fn next_up(key: &JobKey, terms: &Terms, state: &JobState, n_open: u32, now: 
 }
 
 /// The oldest extra of a kind whose time has come.
-fn first_extra(state: &JobState, now: Timestamp, is_of_kind: impl Fn(&Extra) -> bool) -> Option<Up> {
+fn first_extra(state: &JobState, now: Timestamp, is_of_kind: impl Fn(&Extra) -> bool) -> Option<DueRun> {
     let ready = state.extras.iter().filter(|extra| extra.not_before <= now && is_of_kind(extra));
     let extra = ready.min_by_key(|extra| (extra.due_at, extra.id))?;
-    Some(Up {
+    Some(DueRun {
         due_at: extra.due_at,
         trigger: extra.kind,
         serves: Serves::Extra(extra.id),
@@ -58,7 +58,7 @@ fn own_up(
     n_open: u32,
     rhythm: &Rhythm<'_>,
     now: Timestamp,
-) -> Option<Up> {
+) -> Option<DueRun> {
     let position = Position::of(state).filter(|position| position.pending <= now)?;
     // Of one that has had a run, that may be the one that is open: before an edit of its terms nothing
     // was to run beside it.
@@ -75,7 +75,7 @@ fn own_up(
     };
     let due_at = position.choose(terms, rhythm, own_length(terms, state), now).due_at?;
     let settled_until = due_at.max(position.unsettled_from() - TICK);
-    Some(Up {
+    Some(DueRun {
         due_at,
         trigger: own_trigger(terms, due_at, position.attempt, now),
         serves: if terms.moves_on_at_start() { Serves::Beside } else { Serves::Pending },
@@ -103,7 +103,7 @@ fn own_trigger(terms: &Terms, due_at: Timestamp, n_runs: u32, now: Timestamp) ->
 }
 
 /// A run is about to start, beside `n_open` others: which occurrence it serves ([`next_up`]). None if
-/// nothing may start; what was missed and may not be run any more is then on record, and a later
+/// nothing may start; what was missed and is too late to run is then on record, and a later
 /// occurrence is pending.
 pub fn start(
     key: &JobKey,
@@ -111,7 +111,7 @@ pub fn start(
     state: &JobState,
     n_open: u32,
     now: Timestamp,
-) -> (Option<Due>, Step) {
+) -> (Option<Due>, Transition) {
     let mut step = settle(terms, state, n_open, now);
     let Some(up) = next_up(key, terms, &step.state, n_open, now) else {
         let has_floor = urgency::retry_floor(key, terms, &step.state).is_some_and(|floor| now < floor);
@@ -146,7 +146,7 @@ pub fn start(
 }
 
 /// The pending occurrence becomes the one that the policy for missed ones says, if any is due.
-fn choose_pending(step: &mut Step, terms: &Terms, now: Timestamp) {
+fn choose_pending(step: &mut Transition, terms: &Terms, now: Timestamp) {
     let Some(position) = Position::of(&step.state).filter(|position| position.pending <= now) else { return };
     let Some(rhythm) = urgency::rhythm(terms, &step.state) else { return };
     let choice = position.choose(terms, &rhythm, own_length(terms, &step.state), now);
@@ -167,7 +167,7 @@ fn own_length(terms: &Terms, state: &JobState) -> Duration {
 }
 
 /// The next occurrence is pending, though this one has only begun.
-fn move_on(step: &mut Step, terms: &Terms) {
+fn move_on(step: &mut Transition, terms: &Terms) {
     let rhythm = urgency::rhythm(terms, &step.state);
     let after = Position::of(&step.state).map(|position| position.unsettled_from());
     let next = rhythm.zip(after).and_then(|(rhythm, after)| rhythm.next_after(after - TICK));
@@ -177,12 +177,12 @@ fn move_on(step: &mut Step, terms: &Terms) {
 
 /// A run was claimed, and its process never began: its occurrence waits as before, and no attempt is
 /// counted.
-pub fn unstart(state: &JobState, due: &Due) -> Step {
-    let mut step = Step::unchanged(state);
+pub fn unstart(state: &JobState, due: &Due) -> Transition {
+    let mut step = Transition::unchanged(state);
     let before = Due { attempt: due.attempt.saturating_sub(1), ..due.clone() };
     match due.serves {
         Serves::Pending if state.next_run_at == Some(due.due_at) => step.state.attempt = before.attempt,
-        // The job has been placed afresh meanwhile: nothing waits any more.
+        // The job has got a new placement meanwhile: nothing waits.
         Serves::Pending if before.attempt == 0 => {
             step.record(RecordKind::MissedLate, Some(single(due.due_at)));
         }

@@ -1,6 +1,6 @@
 //! The place inside a slot: its minute, second and millisecond (A4).
 
-use super::spot::{Choice, spread_rank};
+use super::spot::{PhaseChoice, spread_rank};
 use super::wishes::Wishes;
 use crate::slot::SlotLoad;
 use crate::time::{Duration, Timestamp};
@@ -14,7 +14,7 @@ pub(super) fn refine(
     load: &SlotLoad,
     cell: Timestamp,
     cell_length: Duration,
-    choice: &Choice,
+    choice: &PhaseChoice,
     wishes: Option<&Wishes<'_>>,
 ) -> Option<Timestamp> {
     let minute = if MINUTE < cell_length {
@@ -38,7 +38,7 @@ pub(super) fn refine(
 }
 
 /// In a second that may be chosen only in part: its first millisecond that may.
-fn first_allowed(second: Timestamp, choice: &Choice) -> Option<Timestamp> {
+fn first_allowed(second: Timestamp, choice: &PhaseChoice) -> Option<Timestamp> {
     let into_second = (choice.first_in.start() - second).as_millis().rem_euclid(choice.interval.as_millis());
     let is_inside = into_second < SECOND.as_millis();
     choice.first_of(second + Duration::from_millis(into_second)).filter(|_| is_inside)
@@ -60,7 +60,7 @@ fn best_lane(
     n_lanes: usize,
     load: &SlotLoad,
     base: Timestamp,
-    choice: &Choice,
+    choice: &PhaseChoice,
     wishes: Option<&Wishes<'_>>,
 ) -> Option<Timestamp> {
     let n_lanes = n_lanes.min(LANES_MAX);
@@ -153,7 +153,7 @@ impl DayLanes {
 }
 
 /// Whether some point of a cell may be chosen.
-pub(super) fn is_allowed(cell: Timestamp, cell_length: Duration, choice: &Choice) -> bool {
+pub(super) fn is_allowed(cell: Timestamp, cell_length: Duration, choice: &PhaseChoice) -> bool {
     let last = cell + cell_length - Duration::from_millis(1);
     if choice.first_of(cell).is_some() || choice.first_of(last).is_some() {
         return true;

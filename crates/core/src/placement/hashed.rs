@@ -7,7 +7,7 @@ use crate::slot::{RunWork, SlotLoad};
 use crate::time::{TimeWindow, Timestamp};
 use crate::zone::Zone;
 
-/// Up to so many combinations of values are all tried: an hour and a minute have 1,440.
+/// Up to this many combinations of values are all tried: an hour and a minute have 1,440.
 const COMBINATIONS_MAX: u64 = 2_000;
 
 /// Beyond that, how often all `H` are looked at in turn: the best hour depends on the minute, and the
@@ -31,7 +31,7 @@ pub fn place_hashed(
     let window = TimeWindow::new(now, load.window().end());
     let trial = Trial { load, expr, zone, window, n_covered: n_covered(load, work.length), wishes };
     let (_, choices) = expr.provisional(seed);
-    let mut best = Best { rank: trial.rank(&choices)?, choices };
+    let mut best = BestChoice { rank: trial.rank(&choices)?, choices };
     let n_values: Vec<u8> = expr.hashed_terms().iter().map(HashedTerm::n_choices).collect();
     let n_combinations = n_values.iter().fold(1_u64, |product, n| product.saturating_mul(u64::from(*n)));
     if n_combinations <= COMBINATIONS_MAX {
@@ -55,15 +55,15 @@ pub fn place_hashed(
     Some((Spot::new(load, first, best.rank.peak, best.rank.n_unwished), best.choices))
 }
 
-struct Best {
-    rank: Rank,
+struct BestChoice {
+    rank: ChoiceRank,
     choices: Vec<u8>,
 }
 
-impl Best {
+impl BestChoice {
     fn consider(&mut self, trial: &Trial<'_>, choices: &[u8]) {
         if let Some(rank) = trial.rank(choices).filter(|rank| *rank < self.rank) {
-            *self = Best { rank, choices: choices.to_vec() };
+            *self = BestChoice { rank, choices: choices.to_vec() };
         }
     }
 }
@@ -90,7 +90,7 @@ struct Trial<'a> {
 
 /// How good a set of choices is; the smallest is the best.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct ChoiceRank {
     n_unwished: u32,
     peak: u64,
     sum: u64,
@@ -99,9 +99,9 @@ struct Rank {
 }
 
 impl Trial<'_> {
-    fn rank(&self, choices: &[u8]) -> Option<Rank> {
+    fn rank(&self, choices: &[u8]) -> Option<ChoiceRank> {
         let plan: CronPlan = self.expr.resolve(choices)?;
-        let mut rank = Rank { n_unwished: 0, peak: 0, sum: 0, minute_peak: 0, minute_sum: 0 };
+        let mut rank = ChoiceRank { n_unwished: 0, peak: 0, sum: 0, minute_peak: 0, minute_sum: 0 };
         plan.for_each_in(self.zone, self.window, |at| {
             let Some(idx) = self.load.index(at) else { return };
             let weight = self.load.weight_at(idx, self.n_covered);

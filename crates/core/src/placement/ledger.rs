@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::hashed::place_hashed;
 use super::phase::place_every;
 use super::protection::MOVE_COOLDOWN;
-use super::spot::{Choice, Spot, Strategy};
+use super::spot::{PhaseChoice, Spot, Strategy};
 use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::ids::JobKey;
 use crate::job::{Job, JobState, Status, Terms};
-use crate::keyed::Keyed;
+use crate::keyed_slab::KeyedSlab;
 use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
@@ -34,14 +34,14 @@ pub struct Balance {
 pub struct Ledger {
     balance: Balance,
     load: SlotLoad,
-    known: Keyed<Known>,
+    known: KeyedSlab<LedgerEntry>,
     /// Of the jobs that have it.
-    more: BTreeMap<JobKey, More>,
+    more: BTreeMap<JobKey, LedgerDetail>,
 }
 
 /// What is known of one job.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct LedgerEntry {
     /// As it was counted.
     pub(super) counted: JobLoad,
     /// Its next occurrence by now.
@@ -50,8 +50,8 @@ pub(super) struct Known {
     pub(super) is_estimate: bool,
 }
 
-impl Known {
-    fn with<'a>(&'a self, key: &'a JobKey, more: Option<&'a More>) -> LedgerJob<'a> {
+impl LedgerEntry {
+    fn with<'a>(&'a self, key: &'a JobKey, more: Option<&'a LedgerDetail>) -> LedgerJob<'a> {
         let load = more.and_then(|it| it.projected.as_ref()).unwrap_or(&self.counted);
         LedgerJob {
             key,
@@ -65,7 +65,7 @@ impl Known {
 
 /// What is known of a job beyond what is counted.
 #[derive(Clone, Debug, PartialEq)]
-struct More {
+struct LedgerDetail {
     /// All its occurrences, where only the next one is counted.
     projected: Option<JobLoad>,
     /// What may hold up its runs.
@@ -75,7 +75,6 @@ struct More {
 /// The occurrences of one job of a ledger.
 #[derive(Clone, Debug)]
 pub struct LedgerJob<'a> {
-    /// Which.
     pub key: &'a JobKey,
     /// The next one.
     pub next_run_at: Timestamp,
@@ -93,7 +92,7 @@ impl Ledger {
         Ledger {
             balance,
             load: SlotLoad::new(now, balance.width, balance.by),
-            known: Keyed::default(),
+            known: KeyedSlab::default(),
             more: BTreeMap::new(),
         }
     }
@@ -169,8 +168,8 @@ impl Ledger {
         };
         let is_held_up = HoldUps::may_hold_up(terms, state);
         let hold_ups = is_held_up.then(|| HoldUps::of(key, terms, state, load.work.length));
-        let more = More { projected, hold_ups };
-        let weighs_the_same = |known: &Known| {
+        let more = LedgerDetail { projected, hold_ups };
+        let weighs_the_same = |known: &LedgerEntry| {
             let is_same_work = self.balance.by == BalanceBy::Runs || known.counted.work == load.work;
             known.counted.keeps_time_with(&load) && is_same_work
         };
@@ -186,10 +185,10 @@ impl Ledger {
         self.load.add(&load);
         self.put_more(key, more);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
-        self.known.insert(key, Known { counted: load, next_run_at, is_estimate });
+        self.known.insert(key, LedgerEntry { counted: load, next_run_at, is_estimate });
     }
 
-    fn put_more(&mut self, key: &JobKey, more: More) {
+    fn put_more(&mut self, key: &JobKey, more: LedgerDetail) {
         if more.projected.is_some() || more.hold_ups.is_some() {
             self.more.insert(key.clone(), more);
         } else if !self.more.is_empty() {
@@ -283,7 +282,7 @@ impl Ledger {
         let within = job.first_run_within.map_or(interval, |within| within.min(interval));
         let first_in = TimeWindow::new(earliest + tick, earliest + within + tick);
         if let Some(hint) = job.next_run_hint.filter(|_| matches!(job.schedule, Schedule::Every { .. })) {
-            // Another scheduler ran it so far: it keeps that rhythm.
+            // Another scheduler has run it until now: it keeps that rhythm.
             let next = Rhythm::grid(hint, interval).next_after(earliest)?;
             return Some(Spot::new(&self.load, next, 0, 0));
         }
@@ -320,7 +319,7 @@ impl Ledger {
             slot_start = slot_start + width.length();
         }
         let (peak, cell) = best?;
-        let choice = Choice {
+        let choice = PhaseChoice {
             interval: reach.max(width.length()),
             first_in: TimeWindow::new(cell, cell + width.length()),
         };

@@ -1,7 +1,7 @@
 //! The phase of an interval (A3).
 
 use super::fine::{is_allowed, refine};
-use super::spot::{Choice, Spot, n_covered};
+use super::spot::{PhaseChoice, Spot, n_covered};
 use super::wishes::Wishes;
 use crate::slot::{BalanceBy, RunWork, SlotLoad};
 use crate::time::{Duration, TimeWindow, Timestamp};
@@ -14,8 +14,8 @@ const MINUTES_A_DAY: usize = 1_440;
 /// The best first occurrence of an interval, inside `first_in`; none only if that is empty.
 ///
 /// What it costs is the number of slots of a day, or of the interval if that is longer: each slot
-/// belongs to one phase. An interval that is no whole number of slots is looked at by minutes, and
-/// one that is no whole number of minutes by seconds.
+/// belongs to one phase. An interval that is not a whole number of slots is looked at by minutes,
+/// and one that is not a whole number of minutes by seconds.
 pub fn place_every(
     load: &SlotLoad,
     interval: Duration,
@@ -31,8 +31,8 @@ pub fn place_every(
 /// All phases of an interval that a first occurrence may choose from, as rows of cells.
 pub(super) struct Search<'a> {
     load: &'a SlotLoad,
-    choice: Choice,
-    /// The cells that phases are told apart by, all counted from the beginning of the window.
+    choice: PhaseChoice,
+    /// The cells that distinguish phases, all counted from the beginning of the window.
     grain: Duration,
     /// The cell in which the choice begins.
     first_cell: i64,
@@ -65,7 +65,7 @@ pub(super) struct Candidate {
 
 /// What a phase would meet, by starts alone; the smallest is the best.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Tally {
+struct PhaseCost {
     peak: u32,
     sum: u64,
     minute_peak: u32,
@@ -89,7 +89,7 @@ impl<'a> Search<'a> {
         assert!(Duration::ZERO < interval, "an interval of {interval} has no phase");
         // No phase needs more than one interval to be reached.
         let end = first_in.end().min(first_in.start() + interval);
-        let choice = Choice { interval, first_in: TimeWindow::new(first_in.start(), end) };
+        let choice = PhaseChoice { interval, first_in: TimeWindow::new(first_in.start(), end) };
         let grain = grain_of(load, interval);
         let grain_ms = grain.as_millis();
         let window = load.window();
@@ -141,18 +141,19 @@ impl<'a> Search<'a> {
     /// The same for the common case, counts of starts: all phases side by side, one interval after the
     /// other, instead of one phase after the other.
     fn best_by_runs(&self) -> Vec<Candidate> {
-        let mut tallies: Vec<Tally> = vec![Tally::default(); self.step.min(self.n_known)];
+        let mut tallies: Vec<PhaseCost> = vec![PhaseCost::default(); self.step.min(self.n_known)];
         let per = |length: Duration| index_of(length.as_millis() / self.grain.as_millis()).max(1);
         if self.grain == self.load.width().length() {
             self.tally_slots(&mut tallies);
         } else {
             self.tally_finely(&mut tallies, per(self.load.width().length()), per(MINUTE));
         }
-        // The phase of the slot that is going on is looked at elsewhere, and by itself.
+        // The phase of the slot that is going on is looked at elsewhere.
         let first = self.candidate(self.first_cell);
         if let Some(tally) = tallies.first_mut() {
             let Candidate { peak, sum, minute_peak, minute_sum, .. } = first;
-            *tally = Tally { peak: u32::try_from(peak).unwrap_or(u32::MAX), sum, minute_peak, minute_sum };
+            *tally =
+                PhaseCost { peak: u32::try_from(peak).unwrap_or(u32::MAX), sum, minute_peak, minute_sum };
         }
         // Only where the choice begins and ends may a cell be out of it.
         let is_out = |cell: i64| !is_allowed(self.cell_start(cell), self.grain, &self.choice);
@@ -165,7 +166,7 @@ impl<'a> Search<'a> {
         equals.map(|(idx, _)| self.candidate(cell_of(idx))).collect()
     }
 
-    fn tally_slots(&self, tallies: &mut [Tally]) {
+    fn tally_slots(&self, tallies: &mut [PhaseCost]) {
         let runs = self.load.runs().get(index_of(self.first_cell)..).unwrap_or_default();
         for row in runs.chunks(self.step).take(self.n_looked_at.div_ceil(self.step)) {
             for (tally, runs) in tallies.iter_mut().zip(row) {
@@ -176,7 +177,7 @@ impl<'a> Search<'a> {
     }
 
     /// By slots, and by minutes where slots are equal.
-    fn tally_finely(&self, tallies: &mut [Tally], per_slot: usize, per_minute: usize) {
+    fn tally_finely(&self, tallies: &mut [PhaseCost], per_slot: usize, per_minute: usize) {
         let first = index_of(self.first_cell);
         let n_rows = self.n_looked_at.div_ceil(self.step);
         // Slots and minutes are repeated for each of their cells, so that nothing has to be divided.

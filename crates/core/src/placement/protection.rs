@@ -13,7 +13,7 @@ pub const PROTECTION_MAX: Duration = Duration::from_mins(30);
 /// A job that was placed or moved less than this ago is not moved again.
 pub const MOVE_COOLDOWN: Duration = Duration::from_hours(1);
 
-/// Why a job stays where it is. In the order in which they are asked: the first that holds is told.
+/// Why a job stays where it is. The first reason that holds is reported, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeptReason {
     /// A run is going on.
@@ -22,7 +22,7 @@ pub enum KeptReason {
     ProtectionWindow,
     /// It was placed or moved less than [`MOVE_COOLDOWN`] ago.
     PlacementCooldown,
-    /// Its time was chosen by whoever wrote it, or follows from its last run.
+    /// Its time was chosen by its author, or follows from its last run.
     PinnedSchedule,
     /// It carries no load while it is paused.
     Paused,

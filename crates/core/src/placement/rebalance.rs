@@ -5,7 +5,7 @@
 //! still a choice. A job moves only where neither the peak nor the sum of the slots it falls into
 //! grows, and one of them shrinks; so no move can make the fleet worse, a job that is well where it
 //! is stays there, and a fleet that is level gives an empty plan. That is repeated until nothing
-//! moves any more, a few times at most.
+//! moves, a few times at most.
 
 use super::fine::minute_peak;
 use super::ledger::{Balance, run_work};
@@ -24,7 +24,7 @@ use crate::time::{Duration, TimeWindow, Timestamp};
 /// How often all movable jobs are looked at.
 const ROUNDS_MAX: usize = 3;
 
-/// What a rebalance would do. Applying it is somebody else's business, and applies exactly this.
+/// What a rebalance would do. Applying it happens elsewhere, and applies exactly this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RebalancePlan {
     /// When it was made.
@@ -44,7 +44,6 @@ pub struct RebalancePlan {
 /// One job that moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Move {
-    /// Which.
     pub key: JobKey,
     /// Its next occurrence as it is.
     pub old_time: Timestamp,
@@ -60,21 +59,8 @@ pub struct Move {
 /// One job that does not, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Which.
     pub key: JobKey,
-    /// Why.
     pub reason: KeptReason,
-}
-
-impl RebalancePlan {
-    /// Sets a job down as the plan says. Its pending occurrence moves; none is lost, none doubled.
-    pub fn apply_to(&self, job: &Job, state: &mut JobState) {
-        if let Ok(idx) = self.moves.binary_search_by(|it| it.key.cmp(&job.key))
-            && let Some(it) = self.moves.get(idx)
-        {
-            state.place(job, it.placement.clone());
-        }
-    }
 }
 
 /// The plan for a fleet as it is now: the same for the same fleet.
@@ -148,7 +134,7 @@ fn distribution<'a>(
     }
 }
 
-/// Moves seats until nobody can gain.
+/// Moves seats until none can gain.
 fn level(balance: Balance, now: Timestamp, pinned: &[JobLoad], seats: &mut [Seat<'_>]) {
     let mut load = SlotLoad::new(now, balance.width, balance.by);
     for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
@@ -197,10 +183,10 @@ struct Seat<'a> {
     load: JobLoad,
     /// The usual distance of its occurrences: the most frequent choose first.
     distance: Duration,
-    moved: Option<Moved>,
+    moved: Option<Destination>,
 }
 
-struct Moved {
+struct Destination {
     placement: Placement,
     load: JobLoad,
 }
@@ -249,14 +235,14 @@ impl<'a> Seat<'a> {
         self.moved.as_ref().map_or(&self.load, |moved| &moved.load)
     }
 
-    /// Where its next occurrence is now, after what was decided so far.
+    /// Where its next occurrence is now, after the moves that are already decided.
     fn next(&self) -> Timestamp {
         self.moved.as_ref().map_or(self.next_run_at, |moved| moved.placement.anchor_at)
     }
 
     /// Takes the job off the load and returns where it would be better off; if there is no such
     /// place, the load is as before.
-    fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
+    fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Destination> {
         let wishes = Wishes::of(self.job, self.work.length);
         let by_runs = load.by() == BalanceBy::Runs;
         let is_plain = by_runs && wishes.is_none();
@@ -311,7 +297,7 @@ impl<'a> Seat<'a> {
     }
 
     /// A quieter minute of the same slots, for a job that shares its minute with far too many.
-    fn take_better_minute(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Moved> {
+    fn take_better_minute(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Destination> {
         let Schedule::Every { interval, .. } = &self.job.schedule else { return None };
         let crowd = minute_peak(load, self.next(), *interval);
         if crowd <= calm.minute {
@@ -334,7 +320,7 @@ impl<'a> Seat<'a> {
         load: &mut SlotLoad,
         found: Option<(Spot, Choices)>,
         now: Timestamp,
-    ) -> Option<Moved> {
+    ) -> Option<Destination> {
         if found.is_none() {
             load.add(self.final_load());
         }
@@ -372,11 +358,11 @@ impl<'a> Seat<'a> {
         Some((spot, choices.into()))
     }
 
-    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Choices) -> Moved {
+    fn moved_to(&self, spot: Spot, now: Timestamp, choices: Choices) -> Destination {
         let placement = Placement { choices, ..Placement::at(spot.at, now) };
         let job = self.job;
         let load = JobLoad::of(&job.schedule, &placement, spot.at, job.bounds, &job.zone, self.work);
-        Moved { placement, load: load.unwrap_or_else(|| self.load.clone()) }
+        Destination { placement, load: load.unwrap_or_else(|| self.load.clone()) }
     }
 
     /// When a job last started or, if it never did, when it would have.

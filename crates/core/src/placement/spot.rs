@@ -39,13 +39,13 @@ impl Spot {
 
 /// The phases of an interval that a first occurrence may choose from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Choice {
+pub(super) struct PhaseChoice {
     pub(super) interval: Duration,
     /// Where the first occurrence must lie.
     pub(super) first_in: TimeWindow,
 }
 
-impl Choice {
+impl PhaseChoice {
     /// Whether every point of a cell may be chosen. True of most cells, and quickly known of new jobs,
     /// which may choose any phase.
     pub(super) fn covers(&self, cell: Timestamp, cell_length: Duration) -> bool {

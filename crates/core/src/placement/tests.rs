@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
-use super::ledger::Known;
+use super::ledger::LedgerEntry;
 use super::protection::KeptReason;
 use super::{Balance, Ledger, RebalancePlan, Strategy, place_every, place_fleet, plan_rebalance};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
@@ -25,16 +25,23 @@ fn taking(estimate: &str, mut job: Job) -> Job {
     job
 }
 
+/// Places a job as the plan says.
+fn apply(plan: &RebalancePlan, job: &Job, state: &mut JobState) {
+    if let Some(it) = plan.moves.iter().find(|it| it.key == job.key) {
+        state.place(job, it.placement.clone());
+    }
+}
+
 /// A fleet that grows by one job at a time, as people add them.
-struct Growing {
+struct GrowingFleet {
     ledger: Ledger,
     now: Timestamp,
     jobs: Vec<(Job, JobState)>,
 }
 
-impl Growing {
-    fn new(balance: Balance, now: &str) -> Growing {
-        Growing { ledger: Ledger::new(balance, instant(now)), now: instant(now), jobs: Vec::new() }
+impl GrowingFleet {
+    fn new(balance: Balance, now: &str) -> GrowingFleet {
+        GrowingFleet { ledger: Ledger::new(balance, instant(now)), now: instant(now), jobs: Vec::new() }
     }
 
     fn add(&mut self, job: Job) -> Timestamp {
@@ -75,7 +82,7 @@ fn slots(instants: &[Timestamp]) -> BTreeSet<Slot> {
 
 #[test]
 fn ten_jobs_of_equal_interval_land_in_ten_slots() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let placed: Vec<Timestamp> = (0..10).map(|it| fleet.add(named(&format!("j{it}"), "every 6h"))).collect();
     assert_eq!(slots(&placed).len(), 10);
     let spread = placed.iter().max().unwrap().since(*placed.iter().min().unwrap());
@@ -84,7 +91,7 @@ fn ten_jobs_of_equal_interval_land_in_ten_slots() {
 
 #[test]
 fn twelve_daily_jobs_are_spread_over_the_day() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let placed: Vec<Timestamp> = (0..12).map(|it| fleet.add(named(&format!("j{it}"), "every 1d"))).collect();
     let hours: BTreeSet<i64> = placed.iter().map(|at| at.as_second() / 3_600).collect();
     assert_eq!(hours.len(), 12);
@@ -94,7 +101,7 @@ fn twelve_daily_jobs_are_spread_over_the_day() {
 
 #[test]
 fn short_intervals_share_the_minutes_of_their_slots() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let placed: Vec<Timestamp> = (0..15).map(|it| fleet.add(named(&format!("j{it}"), "every 15m"))).collect();
     let minutes: BTreeSet<i64> = placed.iter().map(|at| at.as_second() / 60 % 15).collect();
     assert_eq!(minutes.len(), 15, "fifteen jobs, fifteen minutes");
@@ -105,7 +112,7 @@ fn short_intervals_share_the_minutes_of_their_slots() {
 
 #[test]
 fn jobs_that_must_share_a_second_are_spread_over_its_milliseconds() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let placed: BTreeSet<i64> =
         (0..8).map(|it| fleet.add(named(&format!("j{it}"), "every 1s")).as_millis() % 1_000).collect();
     assert_eq!(placed.len(), 8);
@@ -116,7 +123,7 @@ fn jobs_that_must_share_a_second_are_spread_over_its_milliseconds() {
 #[test]
 fn an_empty_ledger_gives_the_next_slot_under_least_loaded() {
     let fleet = Balance { strategy: Strategy::LeastLoaded, ..Balance::default() };
-    let mut growing = Growing::new(fleet, "10:07:30");
+    let mut growing = GrowingFleet::new(fleet, "10:07:30");
     assert_eq!(growing.add(named("a", "every 6h")), instant("10:15"));
     assert_eq!(growing.add(named("b", "every 6h")), instant("10:30"), "the earliest of the empty ones");
     // Only next runs count: the 15-minute job weighs no more than the daily one.
@@ -127,7 +134,7 @@ fn an_empty_ledger_gives_the_next_slot_under_least_loaded() {
 #[test]
 fn every_occurrence_is_seen_also_where_jobs_are_placed_by_their_next_run() {
     let by_next = Balance { strategy: Strategy::LeastLoaded, ..Balance::default() };
-    let mut fleet = Growing::new(by_next, "10:07:30");
+    let mut fleet = GrowingFleet::new(by_next, "10:07:30");
     fleet.add(named("a", "every 6h"));
     fleet.add(named("b", "every 15m"));
     let seen = |ledger: &Ledger, hours: i64| -> Vec<u64> {
@@ -146,14 +153,14 @@ fn every_occurrence_is_seen_also_where_jobs_are_placed_by_their_next_run() {
 
 #[test]
 fn without_a_strategy_the_first_run_is_one_interval_away() {
-    let mut fleet = Growing::new(Balance { strategy: Strategy::None, ..Balance::default() }, "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance { strategy: Strategy::None, ..Balance::default() }, "10:07:30");
     assert_eq!(fleet.add(named("a", "every 6h")), instant("16:07:30"));
     assert_eq!(fleet.add(named("b", "every 6h")), instant("16:07:30"));
 }
 
 #[test]
 fn a_job_that_goes_leaves_a_gap_and_nobody_moves() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let placed: Vec<Timestamp> = (0..5).map(|it| fleet.add(named(&format!("j{it}"), "every 6h"))).collect();
     let before = fleet.ledger.clone();
     fleet.ledger.remove(&"j2".parse().unwrap());
@@ -167,7 +174,7 @@ fn a_job_that_goes_leaves_a_gap_and_nobody_moves() {
 
 #[test]
 fn paused_and_disabled_jobs_carry_nothing() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     fleet.add(named("a", "every 6h"));
     let (job, state) = &mut fleet.jobs[0];
     state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None }));
@@ -181,7 +188,7 @@ fn paused_and_disabled_jobs_carry_nothing() {
 
 #[test]
 fn wishes_are_honoured_where_they_can_be() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let mut night = named("night", "every 1d");
     night.preferred_hours = Some(HourSet::new([2, 3]));
     for it in 0..6 {
@@ -205,7 +212,7 @@ fn wishes_are_honoured_where_they_can_be() {
 
 #[test]
 fn the_first_run_may_be_wanted_sooner() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let soon = Job { first_run_within: Some(length("20m")), ..named("soon", "every 1d") };
     let at = fleet.add(soon);
     assert!(instant("10:07:30") < at && at <= instant("10:27:30"), "{at}");
@@ -216,14 +223,14 @@ fn the_first_run_may_be_wanted_sooner() {
 
 #[test]
 fn a_rhythm_from_elsewhere_is_kept() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let hinted = Job { next_run_hint: Some(instant("09:41:07")), ..named("hinted", "every 20m") };
     assert_eq!(fleet.add(hinted), instant("10:21:07"));
 }
 
 #[test]
 fn h_is_chosen_by_load_within_its_ranges() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     let placed: Vec<Timestamp> =
         (0..8).map(|it| fleet.add(named(&format!("h{it}"), "cron H H(1-2) * * *"))).collect();
     assert_eq!(slots(&placed).len(), 8, "two hours have eight slots: {placed:?}");
@@ -235,7 +242,7 @@ fn h_is_chosen_by_load_within_its_ranges() {
 #[test]
 fn work_is_levelled_by_how_long_runs_take() {
     let by_work = Balance { by: BalanceBy::Work, ..Balance::default() };
-    let mut fleet = Growing::new(by_work, "10:00");
+    let mut fleet = GrowingFleet::new(by_work, "10:00");
     let long = taking("3h", named("long", "every 6h"));
     let start = fleet.add(long);
     for it in 0..8 {
@@ -295,13 +302,13 @@ fn a_clustered_fleet_is_levelled_as_the_preview_says() {
     let mut jobs = clustered("10:07:30", 240);
     let plan = plan_of(&jobs, "10:07:30");
     assert!(plan.before.score() < 0.1, "{}", plan.before.score());
-    // Nobody may wait for more than one and a half intervals, so a day's jobs cannot all be reached.
+    // No job may wait for more than one and a half intervals, so a day's jobs cannot all be reached.
     assert!(0.8 < plan.after.score(), "{}", plan.after.score());
     assert!(plan.after.peak_slot().1 < plan.before.peak_slot().1);
     assert_eq!(plan, plan_of(&jobs, "10:07:30"), "the same fleet gives the same plan");
 
     for (job, state) in &mut jobs {
-        plan.apply_to(job, state);
+        apply(&plan, job, state);
     }
     let applied = Distribution::of(instant("10:07:30"), 24, SlotWidth::DEFAULT, &loads(&jobs)).unwrap();
     assert_eq!(applied, plan.after, "a preview and its application are the same");
@@ -309,11 +316,11 @@ fn a_clustered_fleet_is_levelled_as_the_preview_says() {
 
 #[test]
 fn a_level_fleet_is_left_alone() {
-    let mut fleet = Growing::new(Balance::default(), "10:07:30");
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
     for it in 0..96 {
         fleet.add(named(&format!("j{it}"), "every 1d"));
     }
-    // Two hours later nobody was placed just now.
+    // Two hours later no job was placed recently.
     let plan = plan_of(&fleet.jobs, "12:07:30");
     assert!(0.99 < plan.before.score(), "{} {:?}", plan.before.score(), plan.before.slots);
     assert_eq!(plan.moves, []);
@@ -336,7 +343,7 @@ fn a_moved_job_leaves_its_old_slot() {
 }
 
 /// Every reason holds for a job that has all of them; each time the first is taken away, the next
-/// is told.
+/// is reported.
 #[test]
 fn the_reasons_to_stay_are_asked_in_their_order() {
     let now = instant("10:07:30");
@@ -471,7 +478,7 @@ proptest! {
             prop_assert!(half <= it.gap && it.gap <= interval + half, "{} after {}", it.gap, interval);
             prop_assert!(instant("10:07:30") < it.new_time);
             let mut moved = state.clone();
-            plan.apply_to(job, &mut moved);
+            apply(&plan, job, &mut moved);
             prop_assert_eq!(moved.next_run_at, Some(it.new_time));
             let next = crate::urgency::rhythm(job, &moved).unwrap().next_after(it.new_time);
             prop_assert_eq!(next, Some(it.new_time + interval));
@@ -515,7 +522,7 @@ proptest! {
         let scratch = Ledger::of(Balance::default(), later, present.values().map(|(job, state)| (job, state)));
         let later = ledger.clone().from_instant(later);
         prop_assert_eq!(later.load(), scratch.load());
-        // Nothing is left of anybody.
+        // No load is left.
         for (job, _) in present.values() {
             ledger.remove(&job.key);
         }
@@ -525,6 +532,6 @@ proptest! {
 
 #[test]
 fn what_is_known_of_a_job_takes_little_room() {
-    let n_bytes = size_of::<Option<(JobKey, Known)>>();
+    let n_bytes = size_of::<Option<(JobKey, LedgerEntry)>>();
     assert!(n_bytes <= 88, "{n_bytes}");
 }

@@ -6,9 +6,9 @@ use crate::ids::JobKey;
 use crate::job::{JobState, Terms};
 use crate::urgency::Outlook;
 
-/// One job, as whoever knows it holds it.
+/// One job, borrowed from where it is kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct JobRef<'a> {
     /// Which. Copies share its text.
     pub key: &'a JobKey,
     /// When, where and within which limits.
@@ -17,19 +17,19 @@ pub struct Known<'a> {
     pub state: &'a JobState,
 }
 
-impl<'a> Known<'a> {
-    fn of(entry: &'a Entry) -> Known<'a> {
-        Known { key: &entry.key, terms: &entry.terms, state: &entry.state }
+impl<'a> JobRef<'a> {
+    fn of(entry: &'a Entry) -> JobRef<'a> {
+        JobRef { key: &entry.key, terms: &entry.terms, state: &entry.state }
     }
 }
 
-/// A whole fleet: whoever is not in it has been removed.
+/// A whole fleet: a job that is not in it has been removed.
 pub trait Jobs {
     /// One of them.
-    fn job(&self, key: &JobKey) -> Option<Known<'_>>;
+    fn job(&self, key: &JobKey) -> Option<JobRef<'_>>;
 
     /// All of them, each once; fastest in the order of their keys.
-    fn jobs(&self) -> impl Iterator<Item = Known<'_>>;
+    fn jobs(&self) -> impl Iterator<Item = JobRef<'_>>;
 
     /// The world around a job of these terms.
     fn outlook(&self, terms: &Terms) -> Outlook;
@@ -48,12 +48,12 @@ impl Engine {
 }
 
 impl Jobs for EngineJobs<'_> {
-    fn job(&self, key: &JobKey) -> Option<Known<'_>> {
-        self.0.view.find(key).map(Known::of)
+    fn job(&self, key: &JobKey) -> Option<JobRef<'_>> {
+        self.0.view.find(key).map(JobRef::of)
     }
 
-    fn jobs(&self) -> impl Iterator<Item = Known<'_>> {
-        self.0.view.entries().map(Known::of)
+    fn jobs(&self) -> impl Iterator<Item = JobRef<'_>> {
+        self.0.view.entries().map(JobRef::of)
     }
 
     fn outlook(&self, terms: &Terms) -> Outlook {

@@ -1,7 +1,7 @@
 //! The verdict about one job.
 
-use super::Known;
-use super::lists::Entry;
+use super::JobRef;
+use super::lists::RosterEntry;
 use crate::condition::{Reason, assess, next_change_at};
 use crate::job::Status;
 use crate::time::{Duration, Timestamp};
@@ -9,7 +9,7 @@ use crate::urgency::Outlook;
 
 /// How a job stands at an instant, and until when.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Verdict {
+pub(super) struct Judgement {
     pub(super) status: Status,
     /// None while it is not tracked.
     pub(super) reason: Option<Reason>,
@@ -21,11 +21,11 @@ pub(super) struct Verdict {
 }
 
 /// Judges a job.
-pub(super) fn judge(known: &Known<'_>, outlook: &Outlook, at: Timestamp) -> Verdict {
-    let Known { key, terms, state } = known;
+pub(super) fn judge(known: &JobRef<'_>, outlook: &Outlook, at: Timestamp) -> Judgement {
+    let JobRef { key, terms, state } = known;
     let status = state.status(terms);
     if !state.is_tracked(terms) {
-        return Verdict { status, reason: None, next_at: None, holds_since: None };
+        return Judgement { status, reason: None, next_at: None, holds_since: None };
     }
     let assessment = assess(key, terms, state, at, outlook);
     let reason = assessment.reason();
@@ -38,12 +38,12 @@ pub(super) fn judge(known: &Known<'_>, outlook: &Outlook, at: Timestamp) -> Verd
         _ => None,
     };
     let next_at = next_change_at(terms, state, at, outlook);
-    Verdict { status, reason: Some(reason), next_at, holds_since }
+    Judgement { status, reason: Some(reason), next_at, holds_since }
 }
 
-impl Verdict {
+impl Judgement {
     /// Since when this verdict holds, after an old one with its own beginning.
-    pub(super) fn since(&self, old: Option<&Entry>, at: Timestamp) -> Timestamp {
+    pub(super) fn since(&self, old: Option<&RosterEntry>, at: Timestamp) -> Timestamp {
         let kept = old.filter(|entry| entry.reason == self.reason).map(|entry| entry.since);
         self.holds_since.or(kept).unwrap_or(at)
     }

@@ -7,11 +7,11 @@ use super::tally::PoolIdx;
 use crate::condition::{Condition, Reason};
 use crate::ids::JobKey;
 use crate::job::Status;
-use crate::keyed::{KeyNo, Keyed};
-use crate::sorted::Sorted;
+use crate::keyed_slab::{KeyNo, KeyedSlab};
+use crate::sorted_index::SortedIndex;
 use crate::time::Timestamp;
 
-/// Which jobs are asked for.
+/// Which jobs to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Every one.
@@ -37,7 +37,7 @@ impl Which {
 
 /// What is kept of one job, beside its key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct RosterEntry {
     pub(super) since: Timestamp,
     pub(super) next_at: Option<Timestamp>,
     pub(super) pool: PoolIdx,
@@ -48,17 +48,17 @@ pub(super) struct Entry {
 /// All jobs.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    all: Keyed<Entry>,
-    by_reason: BTreeMap<Option<Reason>, Sorted<KeyNo>>,
+    all: KeyedSlab<RosterEntry>,
+    by_reason: BTreeMap<Option<Reason>, SortedIndex<KeyNo>>,
 }
 
 impl Lists {
-    pub(super) fn all(&self) -> &Keyed<Entry> {
+    pub(super) fn all(&self) -> &KeyedSlab<RosterEntry> {
         &self.all
     }
 
     /// Adds a job that is not known yet.
-    pub(super) fn add(&mut self, key: &JobKey, entry: Entry) -> KeyNo {
+    pub(super) fn add(&mut self, key: &JobKey, entry: RosterEntry) -> KeyNo {
         let Lists { all, by_reason } = self;
         let no = all.insert(key, entry);
         by_reason.entry(entry.reason).or_default().insert(no, |it| all.compared(it, key));
@@ -66,7 +66,7 @@ impl Lists {
     }
 
     /// Keeps something else of a job.
-    pub(super) fn change(&mut self, no: KeyNo, key: &JobKey, entry: Entry) {
+    pub(super) fn change(&mut self, no: KeyNo, key: &JobKey, entry: RosterEntry) {
         let Lists { all, by_reason } = self;
         let Some(kept) = all.get_mut(no) else { return };
         let before = std::mem::replace(kept, entry).reason;
@@ -99,8 +99,8 @@ impl Lists {
                 .map(|(_, list)| list)
                 .collect(),
         };
-        let mut lines: Vec<Line<'_, _>> =
-            asked.into_iter().map(|list| Line::new(self.keys_after(list, after))).collect();
+        let mut lines: Vec<ListHead<'_, _>> =
+            asked.into_iter().map(|list| ListHead::new(self.keys_after(list, after))).collect();
         let next = || {
             let line = lines.iter_mut().filter(|line| line.head.is_some()).min_by_key(|line| line.head)?;
             line.step()
@@ -110,24 +110,24 @@ impl Lists {
 
     fn keys_after<'a>(
         &'a self,
-        list: &'a Sorted<KeyNo>,
+        list: &'a SortedIndex<KeyNo>,
         after: Option<&JobKey>,
     ) -> impl Iterator<Item = &'a JobKey> {
-        // Everybody comes after nobody.
+        // Without a key to start after, every job counts.
         let compare = move |no| after.map_or(Ordering::Greater, |key| self.all.compared(no, key));
         list.iter_after(compare).filter_map(|no| self.all.get(no)).map(|(key, _)| key)
     }
 }
 
 /// The rest of a list, and who is first in it.
-struct Line<'a, I> {
+struct ListHead<'a, I> {
     head: Option<&'a JobKey>,
     rest: I,
 }
 
-impl<'a, I: Iterator<Item = &'a JobKey>> Line<'a, I> {
-    fn new(mut rest: I) -> Line<'a, I> {
-        Line { head: rest.next(), rest }
+impl<'a, I: Iterator<Item = &'a JobKey>> ListHead<'a, I> {
+    fn new(mut rest: I) -> ListHead<'a, I> {
+        ListHead { head: rest.next(), rest }
     }
 
     fn step(&mut self) -> Option<&'a JobKey> {

@@ -1,20 +1,20 @@
 //! How all jobs stand: counted and listed by condition, at any moment, for a million of them.
 //!
-//! A condition depends on the time, so no query of a store can count it, and judging everybody whenever
-//! somebody asks would take a second. A [`Roster`] judges a job when it changes and at the instants at which
+//! A condition depends on the time, so no query of a store can count it, and judging every job for each
+//! request would take a second. A [`Roster`] judges a job when it changes and at the instants at which
 //! the clock alone can turn its condition ([`condition::next_change_at`]), and never in between.
 //!
 //! # One copy of the fleet
 //!
 //! It keeps no terms and no memories: it reads them where they are ([`Jobs`]), which for a node is its engine.
 //! Of each job it has the verdict, since when it holds and when it is looked at next; and by its number a place
-//! among all, one in the list of its reason, and one in the queue of who is looked at next.
+//! among all, one in the list of its reason, and one in the queue of what is looked at next.
 //!
 //! # Whose time
 //!
 //! Everything that a roster says is of one instant, [`Roster::now`]. A clock that steps back a little is waited
 //! for: clocks are put right by such steps all the time. One that steps back by more than [`HELD_BACK_MAX`]
-//! or ahead by more than [`WALKED_MAX`] was wrong, or the machine slept; then all jobs are judged anew.
+//! or ahead by more than [`WALKED_MAX`] was wrong, or the machine slept; then all jobs are judged again.
 //!
 //! # What it does not see
 //!
@@ -34,7 +34,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use jobs::{EngineJobs, Jobs, Known};
+pub use jobs::{EngineJobs, JobRef, Jobs};
 pub use lists::Which;
 pub use tally::Counts;
 
@@ -43,10 +43,10 @@ use crate::condition;
 use crate::condition::{Condition, Reason};
 use crate::ids::{JobKey, Pool};
 use crate::job::Status;
-use crate::keyed::KeyNo;
+use crate::keyed_slab::KeyNo;
 use crate::time::{Duration, Timestamp};
-use judge::{Verdict, judge};
-use lists::{Entry, Lists};
+use judge::{Judgement, judge};
+use lists::{Lists, RosterEntry};
 use tally::Tally;
 
 /// A clock that steps back by no more than this is waited for.
@@ -82,7 +82,6 @@ pub struct Standing {
 /// A job's reason has changed, and perhaps its condition with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turned {
-    /// Of which job.
     pub key: JobKey,
     /// When: at this very instant, where the clock did it, else when it was noticed.
     pub at: Timestamp,
@@ -108,7 +107,7 @@ impl Turned {
 }
 
 impl Roster {
-    /// A roster of nobody. [`Roster::reassess`] fills it.
+    /// An empty roster. [`Roster::reassess`] fills it.
     pub fn new(now: Timestamp) -> Roster {
         Roster {
             now,
@@ -119,7 +118,7 @@ impl Roster {
         }
     }
 
-    /// Judges all jobs anew, and forgets those that are gone. To be called when the whole fleet was read, for
+    /// Judges all jobs again, and forgets those that are gone. Call it when the whole fleet has been read, for
     /// the first time or again.
     pub fn reassess(&mut self, now: Timestamp, jobs: &impl Jobs) -> Vec<Turned> {
         let mut turned = Vec::new();
@@ -141,7 +140,7 @@ impl Roster {
         turned
     }
 
-    /// Lets time pass: looks at those whose condition may have turned by now, and at nobody else. Turns come in
+    /// Lets time pass: looks at those whose condition may have turned by now, and at no others. Turns come in
     /// the order of their instants.
     pub fn advance(&mut self, now: Timestamp, jobs: &impl Jobs) -> Vec<Turned> {
         let mut turned = Vec::new();
@@ -152,14 +151,14 @@ impl Roster {
         self.now = self.now.max(now);
         while let Some((at, no)) = self.pop_due() {
             let Some((key, _)) = self.lists.all().get(no) else { continue };
-            // As of when it turned, not as of now: then it does not matter how often anybody looks. The next
+            // As of when it turned, not as of now: then it does not matter how often this is called. The next
             // change is strictly later, so this comes to an end.
             self.look(at, &key.clone(), Some(no), jobs, &mut turned);
         }
         turned
     }
 
-    /// Looks at so many jobs, going on where it stopped the last time: for what changes around them. Time
+    /// Looks at up to `most` jobs, continuing where it stopped the last time: for what changes around them. Time
     /// passes first.
     pub fn refresh(&mut self, now: Timestamp, jobs: &impl Jobs, most: usize) -> Vec<Turned> {
         let mut turned = self.advance(now, jobs);
@@ -185,7 +184,7 @@ impl Roster {
 
     /// How one job stands; none if it is not known.
     pub fn of(&self, key: &JobKey) -> Option<Standing> {
-        let Entry { status, reason, since, .. } = *self.lists.all().find(key)?;
+        let RosterEntry { status, reason, since, .. } = *self.lists.all().find(key)?;
         Some(Standing { status, reason, since })
     }
 
@@ -199,7 +198,7 @@ impl Roster {
         self.tally.by_pool()
     }
 
-    /// The first keys of those after that one, in their order; so many at most. A page that is not full is
+    /// A page of keys after that one, in their order. A page that is not full is
     /// the last one.
     pub fn page(&self, which: Which, after: Option<&JobKey>, most: usize) -> Vec<&JobKey> {
         self.lists.page(which, after, most)
@@ -269,7 +268,7 @@ impl Roster {
             let verdict = judge(&known, &jobs.outlook(known.terms), now);
             let old = before.all().find(known.key);
             turned.extend(turn(known.key, now, old.and_then(|entry| entry.reason), verdict.reason));
-            // What was noticed in a future that is none was noticed now.
+            // What was noticed at a time that is in the future again counts as noticed now.
             let entry = self.tallied(&known, &verdict, verdict.since(old, now).min(now));
             let no = self.lists.add(known.key, entry);
             queue.extend(verdict.next_at.map(|next_at| (next_at, no)));
@@ -281,14 +280,14 @@ impl Roster {
     }
 
     /// What is kept of a verdict, which is counted from now on.
-    fn tallied(&mut self, known: &Known<'_>, verdict: &Verdict, since: Timestamp) -> Entry {
-        let Verdict { status, reason, next_at, .. } = *verdict;
+    fn tallied(&mut self, known: &JobRef<'_>, verdict: &Judgement, since: Timestamp) -> RosterEntry {
+        let Judgement { status, reason, next_at, .. } = *verdict;
         let pool = self.tally.add(&known.terms.place.pool, reason, status);
-        Entry { since, next_at, pool, status, reason }
+        RosterEntry { since, next_at, pool, status, reason }
     }
 }
 
-/// A turn, if there is anything to tell: whoever comes or goes and is well, comes and goes quietly.
+/// A turn, if there is one: a job that is ok comes and goes without a turn.
 fn turn(key: &JobKey, at: Timestamp, from: Option<Reason>, to: Option<Reason>) -> Option<Turned> {
     let is_worth_telling = match (from, to) {
         (Some(from), Some(to)) => from != to,

@@ -87,7 +87,7 @@ impl Tally {
         idx
     }
 
-    /// Counts a job no longer. A pool that nobody names any more is forgotten.
+    /// Stops counting a job. A pool without jobs is forgotten.
     pub(super) fn remove(&mut self, idx: PoolIdx, reason: Option<Reason>, status: Status) {
         self.change(idx, reason, status, |count| *count = count.saturating_sub(1));
         let Some(slot) = self.pools.get_mut(idx.0 as usize) else { return };

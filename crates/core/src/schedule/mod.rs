@@ -47,7 +47,6 @@ pub enum Schedule {
     Cron(Cron),
     /// One time only.
     Once {
-        /// When.
         at: OnceAt,
         /// How long after its instant the run must be complete.
         finish_within: Option<Duration>,
@@ -124,7 +123,7 @@ pub struct Bounds {
     pub starts_at: Option<Timestamp>,
     /// Nothing is due at it or later.
     pub ends_at: Option<Timestamp>,
-    /// After so many occurrences with a run, there are no more.
+    /// The number of occurrences with a run after which the schedule ends.
     pub max_runs: Option<u64>,
 }
 

@@ -11,12 +11,12 @@ use crate::zone::Zone;
 /// A row of instants, strictly ascending, within `[start, end)`.
 #[derive(Clone, Debug)]
 pub struct Rhythm<'a> {
-    beat: Beat<'a>,
+    pattern: Pattern<'a>,
     within: TimeWindow,
 }
 
 #[derive(Clone, Debug)]
-enum Beat<'a> {
+enum Pattern<'a> {
     None,
     Single(Timestamp),
     Grid { anchor_at: Timestamp, interval: Duration },
@@ -26,12 +26,12 @@ enum Beat<'a> {
 impl<'a> Rhythm<'a> {
     /// No instants at all.
     pub fn empty() -> Rhythm<'a> {
-        Rhythm::of(Beat::None)
+        Rhythm::of(Pattern::None)
     }
 
     /// One instant.
     pub fn single(at: Timestamp) -> Rhythm<'a> {
-        Rhythm::of(Beat::Single(at))
+        Rhythm::of(Pattern::Single(at))
     }
 
     /// `anchor_at`, and on from there at a fixed distance.
@@ -41,16 +41,16 @@ impl<'a> Rhythm<'a> {
     /// If the interval is not longer than nothing; no schedule has such a one.
     pub fn grid(anchor_at: Timestamp, interval: Duration) -> Rhythm<'a> {
         assert!(Duration::ZERO < interval, "an interval of {interval} has no instants");
-        Rhythm::of(Beat::Grid { anchor_at, interval }).starting_at(anchor_at)
+        Rhythm::of(Pattern::Grid { anchor_at, interval }).starting_at(anchor_at)
     }
 
     /// The instants of a cron plan in a zone.
     pub fn cron(plan: CronPlan, zone: &'a Zone) -> Rhythm<'a> {
-        Rhythm::of(Beat::Cron { plan, zone })
+        Rhythm::of(Pattern::Cron { plan, zone })
     }
 
-    fn of(beat: Beat<'a>) -> Rhythm<'a> {
-        Rhythm { beat, within: TimeWindow::new(Timestamp::MIN, Timestamp::MAX) }
+    fn of(pattern: Pattern<'a>) -> Rhythm<'a> {
+        Rhythm { pattern, within: TimeWindow::new(Timestamp::MIN, Timestamp::MAX) }
     }
 
     /// The same without what lies before `start`.
@@ -77,14 +77,14 @@ impl<'a> Rhythm<'a> {
     /// The same as if it had begun earlier: an interval or a cron expression goes on into the past.
     #[must_use]
     pub fn beginning_at(self, start: Timestamp) -> Rhythm<'a> {
-        let beat = match self.beat {
-            Beat::Grid { anchor_at, interval } if start < anchor_at => {
+        let pattern = match self.pattern {
+            Pattern::Grid { anchor_at, interval } if start < anchor_at => {
                 let before = (anchor_at - start).as_millis().rem_euclid(interval.as_millis());
-                Beat::Grid { anchor_at: start + Duration::from_millis(before), interval }
+                Pattern::Grid { anchor_at: start + Duration::from_millis(before), interval }
             }
-            beat => beat,
+            pattern => pattern,
         };
-        Rhythm { beat, within: TimeWindow::new(start.min(self.within.start()), self.within.end()) }
+        Rhythm { pattern, within: TimeWindow::new(start.min(self.within.start()), self.within.end()) }
     }
 
     /// The first instant of all.
@@ -96,11 +96,11 @@ impl<'a> Rhythm<'a> {
     /// The first instant strictly later than `after`, or none if there never is one.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         let after = after.max(self.within.start() - Duration::from_millis(1));
-        let next = match &self.beat {
-            Beat::None => None,
-            Beat::Single(at) => (after < *at).then_some(*at),
-            Beat::Grid { anchor_at, interval } => next_on_grid(*anchor_at, *interval, after),
-            Beat::Cron { plan, zone } => plan.next_after(zone, after),
+        let next = match &self.pattern {
+            Pattern::None => None,
+            Pattern::Single(at) => (after < *at).then_some(*at),
+            Pattern::Grid { anchor_at, interval } => next_on_grid(*anchor_at, *interval, after),
+            Pattern::Cron { plan, zone } => plan.next_after(zone, after),
         };
         next.filter(|at| after < *at && self.within.contains(*at))
     }
@@ -108,28 +108,28 @@ impl<'a> Rhythm<'a> {
     /// How many instants lie in the window.
     pub fn count_in(&self, window: TimeWindow) -> u64 {
         let window = self.clipped(window);
-        match &self.beat {
-            Beat::None => 0,
-            Beat::Single(at) => u64::from(window.contains(*at)),
-            Beat::Grid { anchor_at, interval } => n_on_grid_before(*anchor_at, *interval, window.end())
+        match &self.pattern {
+            Pattern::None => 0,
+            Pattern::Single(at) => u64::from(window.contains(*at)),
+            Pattern::Grid { anchor_at, interval } => n_on_grid_before(*anchor_at, *interval, window.end())
                 .saturating_sub(n_on_grid_before(*anchor_at, *interval, window.start())),
-            Beat::Cron { plan, zone } => plan.count_in(zone, window),
+            Pattern::Cron { plan, zone } => plan.count_in(zone, window),
         }
     }
 
     /// The instant with the number `n` in the window, the first being 0.
     pub fn nth_in(&self, window: TimeWindow, n: u64) -> Option<Timestamp> {
         let window = self.clipped(window);
-        match &self.beat {
-            Beat::None => None,
-            Beat::Single(at) => (n == 0 && window.contains(*at)).then_some(*at),
-            Beat::Grid { anchor_at, interval } => {
+        match &self.pattern {
+            Pattern::None => None,
+            Pattern::Single(at) => (n == 0 && window.contains(*at)).then_some(*at),
+            Pattern::Grid { anchor_at, interval } => {
                 let before = n_on_grid_before(*anchor_at, *interval, window.start());
                 let steps = i64::try_from(before.checked_add(n)?).ok()?;
                 let at = *anchor_at + Duration::from_millis(interval.as_millis().checked_mul(steps)?);
                 window.contains(at).then_some(at)
             }
-            Beat::Cron { plan, zone } => plan.nth_in(zone, window, n),
+            Pattern::Cron { plan, zone } => plan.nth_in(zone, window, n),
         }
     }
 
@@ -142,15 +142,15 @@ impl<'a> Rhythm<'a> {
     /// Visits the instants of the window in order.
     pub fn for_each_in(&self, window: TimeWindow, mut visit: impl FnMut(Timestamp)) {
         let window = self.clipped(window);
-        match &self.beat {
-            Beat::Cron { plan, zone } => plan.for_each_in(zone, window, visit),
-            Beat::None => {}
-            Beat::Single(at) => {
+        match &self.pattern {
+            Pattern::Cron { plan, zone } => plan.for_each_in(zone, window, visit),
+            Pattern::None => {}
+            Pattern::Single(at) => {
                 if window.contains(*at) {
                     visit(*at);
                 }
             }
-            Beat::Grid { interval, .. } => {
+            Pattern::Grid { interval, .. } => {
                 // From the first one on it is enough to add: the sum stops at the end of the
                 // calendar, which no window contains.
                 let mut at = self.nth_in(window, 0).unwrap_or(window.end());

@@ -139,7 +139,7 @@ impl SlotLoad {
         let Some(first) = first.filter(|first| self.window.contains(*first)) else { return };
         let first_ms = first.as_millis() - start_ms;
         match load.grid() {
-            // The common case, and the one that is asked for a million times.
+            // The common case, and the one that runs a million times.
             Some(interval) if self.work.is_empty() => {
                 self.change_row(first_ms, interval.as_millis(), &start);
             }

@@ -23,7 +23,7 @@ impl SlotWidth {
     /// 15 minutes.
     pub const DEFAULT: SlotWidth = SlotWidth(15);
 
-    /// A width of so many whole minutes, a divisor of 60.
+    /// A width of whole minutes, a divisor of 60.
     pub fn from_mins(minutes: u16) -> Result<SlotWidth, SlotWidthError> {
         if minutes == 0 || 60 % minutes != 0 {
             return Err(SlotWidthError { minutes });
@@ -59,7 +59,7 @@ impl Default for SlotWidth {
     "a slot of {minutes} minutes does not divide an hour (use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30 or 60)"
 )]
 pub struct SlotWidthError {
-    /// What was asked for.
+    /// The requested width.
     pub minutes: u16,
 }
 
@@ -78,7 +78,7 @@ impl Slot {
         self.0
     }
 
-    /// The slot so many further on.
+    /// The slot `n` further on.
     #[must_use]
     pub fn plus(self, n_slots: i64) -> Slot {
         Slot(self.0 + n_slots)

@@ -33,14 +33,14 @@ impl Default for RunWork {
 /// A job's occurrences and what each takes up, owned, so that what was added can be removed exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobLoad {
-    beat: Beat,
+    pattern: LoadPattern,
     within: TimeWindow,
     /// What one run takes up.
     pub work: RunWork,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Beat {
+enum LoadPattern {
     Single(Timestamp),
     Grid {
         anchor_at: Timestamp,
@@ -53,20 +53,24 @@ enum Beat {
 impl JobLoad {
     /// One occurrence.
     pub fn single(at: Timestamp, work: RunWork) -> JobLoad {
-        JobLoad { beat: Beat::Single(at), within: TimeWindow::new(Timestamp::MIN, Timestamp::MAX), work }
+        JobLoad {
+            pattern: LoadPattern::Single(at),
+            within: TimeWindow::new(Timestamp::MIN, Timestamp::MAX),
+            work,
+        }
     }
 
     /// An interval that counts from its next occurrence.
     pub fn every(next: Timestamp, interval: Duration, work: RunWork) -> JobLoad {
         assert!(Duration::ZERO < interval, "an interval of {interval} has no instants");
         let within = TimeWindow::new(next, Timestamp::MAX);
-        JobLoad { beat: Beat::Grid { anchor_at: next, interval }, within, work }
+        JobLoad { pattern: LoadPattern::Grid { anchor_at: next, interval }, within, work }
     }
 
     /// The occurrences of a cron plan from an instant on.
     pub fn cron(plan: CronPlan, zone: Zone, from: Timestamp, work: RunWork) -> JobLoad {
-        let beat = Beat::Cron(Box::new((plan, zone)));
-        JobLoad { beat, within: TimeWindow::new(from, Timestamp::MAX), work }
+        let pattern = LoadPattern::Cron(Box::new((plan, zone)));
+        JobLoad { pattern, within: TimeWindow::new(from, Timestamp::MAX), work }
     }
 
     /// What a placed job puts on the time line from its pending occurrence on; nothing if it has none.
@@ -104,8 +108,8 @@ impl JobLoad {
 
     /// The distance of its occurrences, where it is fixed and nothing ends it.
     pub(super) fn grid(&self) -> Option<Duration> {
-        match self.beat {
-            Beat::Grid { interval, .. } if self.within.end() == Timestamp::MAX => Some(interval),
+        match self.pattern {
+            LoadPattern::Grid { interval, .. } if self.within.end() == Timestamp::MAX => Some(interval),
             _ => None,
         }
     }
@@ -119,10 +123,10 @@ impl JobLoad {
 
     /// Whether the other has the same occurrences from where both have begun, and the same end.
     pub(crate) fn keeps_time_with(&self, other: &JobLoad) -> bool {
-        let is_same_beat = match (&self.beat, &other.beat) {
+        let is_same_beat = match (&self.pattern, &other.pattern) {
             (
-                Beat::Grid { anchor_at, interval },
-                Beat::Grid { anchor_at: other_anchor_at, interval: other_interval },
+                LoadPattern::Grid { anchor_at, interval },
+                LoadPattern::Grid { anchor_at: other_anchor_at, interval: other_interval },
             ) => {
                 let apart = (*anchor_at - *other_anchor_at).as_millis();
                 interval == other_interval && apart % interval.as_millis() == 0
@@ -134,10 +138,10 @@ impl JobLoad {
 
     /// Its occurrences.
     pub fn rhythm(&self) -> Rhythm<'_> {
-        let rhythm = match &self.beat {
-            Beat::Single(at) => Rhythm::single(*at),
-            Beat::Grid { anchor_at, interval } => Rhythm::grid(*anchor_at, *interval),
-            Beat::Cron(cron) => Rhythm::cron(cron.0, &cron.1),
+        let rhythm = match &self.pattern {
+            LoadPattern::Single(at) => Rhythm::single(*at),
+            LoadPattern::Grid { anchor_at, interval } => Rhythm::grid(*anchor_at, *interval),
+            LoadPattern::Cron(cron) => Rhythm::cron(cron.0, &cron.1),
         };
         rhythm.starting_at(self.within.start()).ending_at(Some(self.within.end()))
     }

@@ -12,7 +12,6 @@ use crate::zone::ZoneError;
 /// A field in a message is shown as it was written. The way out stands in the message where it is
 /// one of the value itself, and in [`SpecError::hint`] where it is a choice between several.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the fields are what the message of their case shows")]
 pub enum SpecError {
     /// A name that means nothing here.
     #[error("unknown field `{field}`{}", inside_of(*inside))]
@@ -39,7 +38,7 @@ pub enum SpecError {
     /// A value of the wrong kind.
     #[error("`{field}` must be {expected}, not {found}{}", in_parentheses(.way_out.as_deref()))]
     WrongKind { field: String, expected: &'static str, found: String, way_out: Option<String> },
-    /// A text that is none of the words that may stand here.
+    /// A text that is not one of the allowed words.
     #[error("`{text}` is not a valid value for `{field}`")]
     UnknownWord { field: String, text: String, choices: Vec<&'static str>, nearest: Option<&'static str> },
     /// A number outside its limits.
@@ -61,7 +60,7 @@ pub enum SpecError {
     #[error("`{field}` is nested deeper than the {most} levels allowed")]
     TooDeep { field: String, most: usize },
 
-    /// Nobody could call it anything.
+    /// The job has no name.
     #[error("the job has no name (write `name`, or `key` for a name with its configuration)")]
     NoName,
     /// Nothing to run.
@@ -82,7 +81,7 @@ pub enum SpecError {
     /// A unit without its number.
     #[error("`interval_type` needs a number (add it as `interval_minutes`)")]
     UnitWithoutNumber,
-    /// There is no such thing as not being manual.
+    /// `manual = false` means nothing.
     #[error("`{field}` can only be `true` (remove it to use another schedule)")]
     ManualIsFalse { field: String },
     /// A field of another kind of schedule or policy.

@@ -44,7 +44,7 @@ impl Place {
 
 /// Something that keeps a job from being accepted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub struct SpecFault {
     /// Where it stands.
     pub place: Place,
     /// The other place, where two of them contradict each other.

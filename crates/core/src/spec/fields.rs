@@ -64,15 +64,15 @@ const ALIASES: [(&str, &str); 8] = [
 ];
 
 /// Names whose values say it in their own way.
-const TURNS: [(&str, Turn); 8] = [
-    ("key", Turn::Key),
-    ("schedule", Turn::Schedule),
-    ("interval", Turn::Interval),
-    ("interval_minutes", Turn::IntervalNumber),
-    ("interval_type", Turn::IntervalUnit),
-    ("pausedBySystem", Turn::PausedBySystem),
-    ("allowParallelRuns", Turn::AllowParallelRuns),
-    ("pause_after_failures", Turn::PauseAfterFailures),
+const TURNS: [(&str, Translation); 8] = [
+    ("key", Translation::Key),
+    ("schedule", Translation::Schedule),
+    ("interval", Translation::Interval),
+    ("interval_minutes", Translation::IntervalNumber),
+    ("interval_type", Translation::IntervalUnit),
+    ("pausedBySystem", Translation::PausedBySystem),
+    ("allowParallelRuns", Translation::AllowParallelRuns),
+    ("pause_after_failures", Translation::PauseAfterFailures),
 ];
 
 /// Shown with a job, and not for people to write.
@@ -152,7 +152,7 @@ const IN_SCHEDULE: [&str; 15] = [
 
 /// A name that needs more than a new name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Translation {
     /// `name@configuration` in one.
     Key,
     /// A preset, or a table of schedule fields.
@@ -177,7 +177,7 @@ pub(super) enum Meaning {
     /// This canonical field.
     Field(&'static str),
     /// Something to be worked out.
-    Turn(Turn),
+    Translation(Translation),
     /// A value that is worked out and only shown.
     Computed(&'static str),
     /// Nothing.
@@ -191,7 +191,7 @@ pub(super) fn meaning(written: &str) -> Meaning {
         return Meaning::Field(field);
     }
     if let Some((_, turn)) = TURNS.iter().find(|(name, _)| *name == written) {
-        return Meaning::Turn(*turn);
+        return Meaning::Translation(*turn);
     }
     if let Some(name) = COMPUTED.iter().find(|name| **name == written) {
         return Meaning::Computed(name);

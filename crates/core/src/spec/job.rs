@@ -2,7 +2,7 @@
 
 use super::read::Subject;
 use super::reader::Reader;
-use super::{Fault, JobSpec, SpecError, Warning, hours, policy, scalar, schedule, target, warn};
+use super::{JobSpec, SpecError, SpecFault, Warning, hours, policy, scalar, schedule, target, warn};
 use crate::ids::JobKey;
 use crate::job::{Job, Terms};
 use crate::time::Timestamp;
@@ -11,7 +11,7 @@ use crate::zone::{Zone, Zones};
 
 /// A job that may be stored, and what its owner should know about it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Validated {
+pub struct ValidJob {
     /// The job.
     pub job: Job,
     /// What is doubtful about it; empty for most jobs.
@@ -20,12 +20,12 @@ pub struct Validated {
 
 impl JobSpec {
     /// The job that was meant, or everything that keeps it from being one.
-    pub fn validate(&self, now: Timestamp, zones: &mut Zones) -> Result<Validated, Vec<Fault>> {
+    pub fn validate(&self, now: Timestamp, zones: &mut Zones) -> Result<ValidJob, Vec<SpecFault>> {
         let mut reader = Reader::new(self);
         let job = read(&mut reader, Occasion::Written { now }, zones, Completeness::Whole);
         match job {
             Some(job) if reader.faults.is_empty() => {
-                Ok(Validated { warnings: warn::warnings(self, &job, now), job })
+                Ok(ValidJob { warnings: warn::warnings(self, &job, now), job })
             }
             _ => Err(reader.faults),
         }
@@ -34,8 +34,8 @@ impl JobSpec {
     /// The job that was stored as [`written`](super::written) wrote it.
     ///
     /// Nothing in it depends on the time: what was accepted once is not refused because its moment has
-    /// passed meanwhile. Its doubts were told when it was accepted, and are not looked for again.
-    pub fn restore(&self, zones: &mut Zones) -> Result<Job, Vec<Fault>> {
+    /// passed meanwhile. Its warnings were shown when it was accepted, and are not computed again.
+    pub fn restore(&self, zones: &mut Zones) -> Result<Job, Vec<SpecFault>> {
         let mut reader = Reader::new(self);
         match read(&mut reader, Occasion::Stored, zones, Completeness::Whole) {
             Some(job) if reader.faults.is_empty() => Ok(job),
@@ -44,8 +44,8 @@ impl JobSpec {
     }
 
     /// What is wrong with a table of defaults in itself: every job could override a bad value, and
-    /// nobody would learn of it.
-    pub fn faults_as_defaults(&self, now: Timestamp, zones: &mut Zones) -> Vec<Fault> {
+    /// it would go unnoticed.
+    pub fn faults_as_defaults(&self, now: Timestamp, zones: &mut Zones) -> Vec<SpecFault> {
         let mut reader = Reader::new(self);
         let _ = read(&mut reader, Occasion::Written { now }, zones, Completeness::Part);
         reader.faults
@@ -139,7 +139,7 @@ fn key(reader: &mut Reader<'_>, want: Completeness) -> Option<JobKey> {
         return None;
     };
     let configuration = reader.get("configuration");
-    // Each half is held against the rules by itself, so that the fault points at the right one.
+    // Each half is checked alone, so that the fault points at the right one.
     let name = reader.read(&name, |field, value| {
         let text = scalar::text(field, value)?;
         JobKey::new(text, None)?;

@@ -10,7 +10,7 @@ use crate::value::{Path, Step, Table, Value};
 /// Tables of which each entry is a choice of its own.
 const BY_ENTRY: [&str; 3] = ["labels", "params", "retry"];
 
-/// How a command runs, whichever it is.
+/// How any command runs.
 const OF_ANY_COMMAND: [&str; 5] = ["cwd", "env", "env_pass", "grace", "stdin"];
 
 impl JobSpec {

@@ -14,7 +14,7 @@
 //! And back: [`written`] makes a table of a job, for storage and export, and [`JobSpec::restore`] the
 //! same job of that table.
 //!
-//! Every [`Fault`] knows its [`Place`]: in which of the tables, at which path, and where it matters
+//! Every [`SpecFault`] knows its [`Place`]: in which of the tables, at which path, and where it matters
 //! at which bytes of a text. So a file can be pointed into, whatever was renamed or merged since.
 
 #[cfg(test)]
@@ -45,9 +45,9 @@ mod warning;
 mod write;
 
 pub use error::SpecError;
-pub use fault::{Fault, Origin, Place, Warning};
+pub use fault::{Origin, Place, SpecFault, Warning};
 pub use fields::all_names;
-pub use job::Validated;
+pub use job::ValidJob;
 pub use read::JobSpec;
 pub use schedule_text::schedule_fields;
 pub use warning::SpecWarning;

@@ -1,8 +1,8 @@
-//! A value of a spec that knows where it stands, and spells that out only when it is asked.
+//! A value of a spec with its path, which is spelled out only when needed.
 
 use crate::value::{Path, Value};
 
-/// As far down as anything is looked at by itself: `blackout_periods[0].days[1]`.
+/// The deepest path that is looked at: `blackout_periods[0].days[1]`.
 const STEPS_MAX: usize = 4;
 
 /// A value and its canonical path.
@@ -12,11 +12,11 @@ const STEPS_MAX: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
-    steps: [Option<Down<'a>>; STEPS_MAX],
+    steps: [Option<NodeStep<'a>>; STEPS_MAX],
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Down<'a> {
+enum NodeStep<'a> {
     Key(&'a str),
     Index(usize),
 }
@@ -24,17 +24,17 @@ enum Down<'a> {
 impl<'a> Node<'a> {
     /// A field of the job.
     pub(super) fn field(field: &'a str, value: &'a Value) -> Node<'a> {
-        Node { value, steps: [Some(Down::Key(field)), None, None, None] }
+        Node { value, steps: [Some(NodeStep::Key(field)), None, None, None] }
     }
 
     /// An entry of this table, whatever it holds.
     pub(super) fn entry(&self, key: &'a str, value: &'a Value) -> Node<'a> {
-        self.below(Down::Key(key), value)
+        self.below(NodeStep::Key(key), value)
     }
 
     /// An element of this list.
     pub(super) fn element(&self, idx: usize, value: &'a Value) -> Node<'a> {
-        self.below(Down::Index(idx), value)
+        self.below(NodeStep::Index(idx), value)
     }
 
     /// An entry of this table, if it was written; null is not.
@@ -45,19 +45,19 @@ impl<'a> Node<'a> {
 
     /// Whether it is this field of the job.
     pub(super) fn is(&self, field: &str) -> bool {
-        matches!(self.steps, [Some(Down::Key(key)), None, ..] if key == field)
+        matches!(self.steps, [Some(NodeStep::Key(key)), None, ..] if key == field)
     }
 
     /// Where it stands.
     pub(super) fn path(&self) -> Path {
         self.steps.iter().flatten().fold(Path::root(), |path, step| match step {
-            Down::Key(key) => path.key(key),
-            Down::Index(idx) => path.index(*idx),
+            NodeStep::Key(key) => path.key(key),
+            NodeStep::Index(idx) => path.index(*idx),
         })
     }
 
     /// What would be further down than there are steps stands where its parent does.
-    fn below(&self, step: Down<'a>, value: &'a Value) -> Node<'a> {
+    fn below(&self, step: NodeStep<'a>, value: &'a Value) -> Node<'a> {
         let mut steps = self.steps;
         if let Some(free) = steps.iter_mut().find(|step| step.is_none()) {
             *free = Some(step);

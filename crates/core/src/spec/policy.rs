@@ -39,7 +39,7 @@ pub(super) fn pause(reader: &mut Reader<'_>) -> Option<Pause> {
     ];
     let by = reader.word("paused_by", &words);
     let reason = reader.field("pause_reason", scalar::text).map(str::to_owned);
-    // Whoever says who paused it, or why, says that it is paused.
+    // Naming who paused it, or why, means that it is paused.
     let paused = reader.truth("paused").unwrap_or(by.is_some() || reason.is_some());
     paused.then(|| Pause { by: by.unwrap_or(PausedBy::Operator), reason })
 }

@@ -77,7 +77,7 @@ fn any_table() -> impl Strategy<Value = Table> {
     prop::collection::btree_map(prop::sample::select(names()), value(), 0..8)
 }
 
-/// Equal, where a number that is none counts as itself.
+/// Equal, where NaN equals itself.
 fn same(one: &Table, other: &Table) -> bool {
     format!("{one:?}") == format!("{other:?}")
 }

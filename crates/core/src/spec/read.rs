@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fields::{self, Meaning, SCHEDULE_KINDS, TARGET_KINDS, Turn};
+use super::fields::{self, Meaning, SCHEDULE_KINDS, TARGET_KINDS, Translation};
 use super::scalar;
-use super::{Fault, Origin, Place, SpecError};
+use super::{Origin, Place, SpecError, SpecFault};
 use crate::nearest::nearest;
 use crate::schedule::Preset;
 use crate::schedule::cron::{CronRule, CronText};
@@ -20,7 +20,7 @@ pub struct JobSpec {
     pub(super) table: Table,
     /// Where fields were written, by canonical path; what lies below a path stands below its place.
     pub(super) places: BTreeMap<Path, Place>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<SpecFault>,
     /// What was spoken about in a way that could not be understood. It is not missing as well.
     pub(super) unclear: BTreeSet<Subject>,
 }
@@ -45,7 +45,7 @@ impl JobSpec {
         JobSpec::read_from(Origin::Job, table)
     }
 
-    /// What a table says that was stored. If all of it is canonical, as whoever stored it has seen to, it is taken as it
+    /// The spec in a stored table. If all of it is canonical, as everything that we store is, it is taken as it
     /// is: jobs are read back much more often than they are written.
     pub fn read_stored(table: Table) -> JobSpec {
         let is_canonical = |(name, value): (&String, &Value)| match value {
@@ -63,7 +63,7 @@ impl JobSpec {
 
     /// What a table says, be it a job's own or one of defaults.
     pub fn read_from(origin: Origin, table: &Table) -> JobSpec {
-        let mut reading = Reading { origin, ..Reading::default() };
+        let mut reading = SpecBuilder { origin, ..SpecBuilder::default() };
         reading.fields(table, &Path::root(), Scope::Job);
         reading.finish_interval();
         reading.finish_pause_after_failures();
@@ -77,7 +77,7 @@ impl JobSpec {
     }
 
     /// The names that could not be understood. [`JobSpec::validate`] reports them as well.
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[SpecFault] {
         &self.faults
     }
 
@@ -93,7 +93,7 @@ impl JobSpec {
         Place::new(Origin::Job, path.clone())
     }
 
-    /// Whether anything was said about it, understood or not.
+    /// Whether it was written at all, understood or not.
     pub(super) fn speaks_of(&self, subject: Subject) -> bool {
         self.unclear.contains(&subject)
             || fields_of(subject).iter().any(|field| self.table.contains_key(*field))
@@ -141,7 +141,7 @@ enum Scope {
 
 /// A spec in the making.
 #[derive(Default)]
-struct Reading {
+struct SpecBuilder {
     spec: JobSpec,
     origin: Origin,
     // What can be settled only when everything has been seen.
@@ -151,7 +151,7 @@ struct Reading {
     custom_cron: Option<Place>,
 }
 
-impl Reading {
+impl SpecBuilder {
     fn fields(&mut self, table: &Table, at: &Path, scope: Scope) {
         if scope == Scope::Job {
             self.spec.places.insert(Path::root(), Place::new(self.origin.clone(), Path::root()));
@@ -177,7 +177,7 @@ impl Reading {
                 // Documents of other tools spell out what they do not say.
             } else if let Meaning::Field(field) = meaning {
                 self.put(field, value.clone(), place);
-            } else if let Meaning::Turn(turn) = meaning {
+            } else if let Meaning::Translation(turn) = meaning {
                 self.turn(turn, value, place);
             }
         }
@@ -189,14 +189,14 @@ impl Reading {
         may_stand_here && *value != Value::Null && !self.spec.table.contains_key(field)
     }
 
-    fn turn(&mut self, turn: Turn, value: &Value, place: Place) {
+    fn turn(&mut self, turn: Translation, value: &Value, place: Place) {
         let field = place.path.to_string();
         match turn {
-            Turn::Key => match scalar::text(&field, value) {
+            Translation::Key => match scalar::text(&field, value) {
                 Ok(text) => self.key(text, &place),
                 Err(error) => self.unclear(Subject::Name, place, error),
             },
-            Turn::Schedule => match value {
+            Translation::Schedule => match value {
                 Value::Table(table) => self.fields(table, &place.path, Scope::Schedule),
                 Value::Text(text) => self.preset(&field, text, place),
                 _ => {
@@ -204,19 +204,19 @@ impl Reading {
                     self.unclear(Subject::Schedule, place, scalar::wrong_kind(&field, expected, value));
                 }
             },
-            Turn::Interval => match scalar::text(&field, value) {
+            Translation::Interval => match scalar::text(&field, value) {
                 Ok(text) => self.preset(&field, text, place),
                 Err(error) => self.unclear(Subject::Schedule, place, error),
             },
-            Turn::IntervalNumber => self.interval_number = Some((value.clone(), place)),
-            Turn::IntervalUnit => self.interval_unit = Some((value.clone(), place)),
-            Turn::PauseAfterFailures => self.pause_after_failures = Some((value.clone(), place)),
-            Turn::PausedBySystem => match scalar::truth(&field, value) {
+            Translation::IntervalNumber => self.interval_number = Some((value.clone(), place)),
+            Translation::IntervalUnit => self.interval_unit = Some((value.clone(), place)),
+            Translation::PauseAfterFailures => self.pause_after_failures = Some((value.clone(), place)),
+            Translation::PausedBySystem => match scalar::truth(&field, value) {
                 Ok(true) => self.put("paused_by", "system".into(), place),
                 Ok(false) => {}
                 Err(error) => self.fault(place, error),
             },
-            Turn::AllowParallelRuns => match scalar::truth(&field, value) {
+            Translation::AllowParallelRuns => match scalar::truth(&field, value) {
                 Ok(true) => self.put("overlap", "allow".into(), place),
                 Ok(false) => self.put("overlap", "skip".into(), place),
                 Err(error) => self.fault(place, error),
@@ -288,7 +288,7 @@ impl Reading {
         if !self.spec.table.contains_key("retry") {
             self.put("retry", Value::Table(Table::new()), place.clone());
         }
-        // Of a `retry` that is no table there will be a fault in any case.
+        // A `retry` that is not a table is a fault in any case.
         let Some(Value::Table(retry)) = self.spec.table.get_mut("retry") else { return };
         if retry.contains_key(FIELD) {
             let first = self.spec.place_of(&path.key(FIELD));
@@ -342,9 +342,9 @@ impl Reading {
             Some(Value::Text(tz)) => {
                 let error = SpecError::TwoZones { in_cron: name.to_owned(), tz: tz.clone() };
                 let other = Some(self.spec.place_of(&Path::root().key("tz")));
-                self.spec.faults.push(Fault { place, other, error });
+                self.spec.faults.push(SpecFault { place, other, error });
             }
-            // Of a `tz` that is no text there will be a fault in any case.
+            // A `tz` that is not a text is a fault in any case.
             Some(_) => {}
         }
     }
@@ -373,7 +373,7 @@ impl Reading {
         } else {
             SpecError::WrittenTwice { field: field.to_owned(), first: first_shown, second: second_shown }
         };
-        self.spec.faults.push(Fault { place: second, other: Some(first), error });
+        self.spec.faults.push(SpecFault { place: second, other: Some(first), error });
     }
 
     fn unknown(&mut self, name: &str, place: Place, scope: Scope) {
@@ -396,6 +396,6 @@ impl Reading {
     }
 
     fn fault(&mut self, place: Place, error: SpecError) {
-        self.spec.faults.push(Fault { place, other: None, error });
+        self.spec.faults.push(SpecFault { place, other: None, error });
     }
 }

@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 use super::node::Node;
 use super::scalar;
-use super::{Fault, JobSpec, SpecError};
+use super::{JobSpec, SpecError, SpecFault};
 use crate::nearest::nearest;
 use crate::time::Duration;
 use crate::value::{Path, Table, Value};
 
-/// Lists longer than this are no longer written by people.
+/// People do not write longer lists than this.
 pub(super) const LIST_MAX: usize = 1_000;
 
 /// How many levels a free value may have.
@@ -21,8 +21,8 @@ pub(super) const DEPTH_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) spec: &'a JobSpec,
-    pub(super) faults: Vec<Fault>,
-    /// The marks of the names that were written: most of the fields that are asked for were not.
+    pub(super) faults: Vec<SpecFault>,
+    /// The marks of the names that were written: most fields that are read were not.
     marks: u64,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         node: &Node<'v>,
         read: impl FnOnce(&dyn Display, &'v Value) -> Result<T, SpecError>,
     ) -> Option<T> {
-        match read(&Shown { spec: self.spec, node }, node.value) {
+        match read(&WrittenPath { spec: self.spec, node }, node.value) {
             Ok(value) => Some(value),
             Err(error) => {
                 self.fault(&node.path(), error);
@@ -177,29 +177,29 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn fault(&mut self, path: &Path, error: SpecError) {
-        self.faults.push(Fault { place: self.spec.place_of(path), other: None, error });
+        self.faults.push(SpecFault { place: self.spec.place_of(path), other: None, error });
     }
 
     /// A fault in some bytes of a text.
     pub(super) fn fault_in(&mut self, path: &Path, part: Range<usize>, error: SpecError) {
         let place = self.spec.place_of(path).with_part(part);
-        self.faults.push(Fault { place, other: None, error });
+        self.faults.push(SpecFault { place, other: None, error });
     }
 
     /// A fault that two places have together.
     pub(super) fn fault_between(&mut self, path: &Path, other: &Path, error: SpecError) {
         let other = Some(self.spec.place_of(other));
-        self.faults.push(Fault { place: self.spec.place_of(path), other, error });
+        self.faults.push(SpecFault { place: self.spec.place_of(path), other, error });
     }
 }
 
-/// The path of a value as its writer spelled it, once somebody wants to see it.
-struct Shown<'a> {
+/// The path of a value as its author spelled it.
+struct WrittenPath<'a> {
     spec: &'a JobSpec,
     node: &'a Node<'a>,
 }
 
-impl Display for Shown<'_> {
+impl Display for WrittenPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec.place_of(&self.node.path()).path.fmt(f)
     }

@@ -28,7 +28,7 @@ pub(super) fn whole(field: &dyn Display, value: &Value, min: i64, max: i64) -> R
     if min <= *number && *number <= max {
         return Ok(*number);
     }
-    // A limit that nobody comes near would only be noise.
+    // A limit that is far away would only be noise.
     let limits = if max == i64::MAX || (*number < min && 10_000 < max) {
         format!("at least {min}")
     } else {

@@ -15,7 +15,7 @@ use crate::time::Duration;
 use crate::value::{Path, Value};
 use crate::zone::Zone;
 
-/// An expression without any occurrence in so many years is a slip. 29 February needs all eight of
+/// An expression without any occurrence in this many years is a mistake. 29 February needs all eight of
 /// them around 2100.
 const CRON_YEARS_MAX: u8 = 8;
 const CRON_SEARCH: Duration = Duration::from_days(2_922);
@@ -45,7 +45,7 @@ pub(super) fn read(
         };
         reader.fault_between(&second.path(), &first.path(), error);
     }
-    // Each is read also where there are too many: whichever stays must be right.
+    // Each is read even if there are too many: the one that stays must be right.
     let mut schedules: Vec<Option<Schedule>> = Vec::new();
     let companions = Companions::read(reader);
     for kind in &kinds {

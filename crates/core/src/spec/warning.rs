@@ -5,7 +5,6 @@ use crate::unsatisfiable::Unsatisfiable;
 
 /// What is doubtful about a job that is valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the fields are what the message of their case shows")]
 pub enum SpecWarning {
     /// Its promise cannot be kept, whatever happens.
     #[error("{0} ({hint})", hint = .0.hint())]
@@ -16,7 +15,7 @@ pub enum SpecWarning {
     /// Its one time is over.
     #[error("`at` ({at}) has passed, so the run is already late")]
     OncePassed { at: Timestamp },
-    /// A reason for a pause that is none.
+    /// A reason for a pause of a job that is not paused.
     #[error("`{field}` is ignored, because the job is not paused")]
     NotPaused { field: &'static str },
 }

@@ -21,7 +21,7 @@ pub enum Joined {
         /// The store's clock.
         now: Timestamp,
     },
-    /// All nodes must go by the same timings; the cluster goes by these.
+    /// All nodes must use the same timings; the cluster uses these.
     OtherTimings(Timings),
 }
 
@@ -31,7 +31,7 @@ pub enum Lives {
     /// Those of the asker's node in its data directory, on this boot of its machine: it holds the directory's lock. What
     /// an earlier boot left behind, others see fall silent.
     OfThisBoot,
-    /// Those of all nodes: the store has one process at a time, and the asker is it. Nobody else watches.
+    /// Those of all nodes: the store has one process at a time, and the asker is it, so no other node watches.
     OfAllNodes,
 }
 
@@ -46,7 +46,7 @@ pub enum Beat {
         is_open: bool,
         /// The store's clock.
         now: Timestamp,
-        /// Whether the session was told to take nothing new.
+        /// Whether the session is to take nothing new.
         is_draining: bool,
         /// The open runs of the session, read after the beat was written.
         runs: Vec<RunRow>,
@@ -77,11 +77,11 @@ pub enum Fencing {
     Fenced,
     /// It has beaten since, or is dead already, or unknown: nothing was done.
     NotAsSeen,
-    /// The epoch is not the current one, or not open: nobody is fenced off in it.
+    /// The epoch is not the current one, or not open: no session is fenced off in it.
     Closed,
 }
 
-/// A run that a node wants to open. Unless the bid names its id, whoever asks the store mints one.
+/// A run that a node wants to open. If it names no id, the caller of the store mints one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The id.
@@ -93,7 +93,6 @@ pub struct Claim {
 /// The decision to open a run, worked out from a job's row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bid {
-    /// Of which job.
     pub key: JobKey,
     /// The id that the run must have: that of the request which it serves first. None if a new one is minted.
     pub run: Option<RunId>,
@@ -118,7 +117,6 @@ pub struct Bid {
 /// One counter that a claim needs room in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Take {
-    /// Which.
     pub counter: CounterKey,
     /// What it allows.
     pub limit: CounterLimit,
@@ -129,11 +127,11 @@ pub struct Take {
 pub enum Claims {
     /// One answer for each, in order.
     Answered(Vec<ClaimAnswer>),
-    /// The epoch that was named is not the current one, or not open: nobody claims in it.
+    /// The epoch that was named is not the current one, or not open: nothing is claimed in it.
     Closed,
-    /// The asker was fenced off: it owns nothing any more.
+    /// The session was fenced off and owns nothing.
     SessionDead,
-    /// The asker was told to take nothing new. Nothing was granted.
+    /// The session is to take nothing new. Nothing was granted.
     Draining,
 }
 
@@ -155,7 +153,6 @@ pub enum ClaimAnswer {
     },
     /// A counter has no room.
     Limited {
-        /// Which.
         by: CounterKey,
         /// Until when at least, where time alone will make room.
         until: Option<Timestamp>,
@@ -169,7 +166,6 @@ pub struct Mark {
     pub run: RunId,
     /// Under which lease.
     pub fence: Fence,
-    /// How far.
     pub kind: MarkKind,
 }
 
@@ -189,7 +185,6 @@ pub struct End {
     pub fence: Fence,
     /// Who asks.
     pub me: SessionId,
-    /// Of which job.
     pub key: JobKey,
     /// The version of the job that the rest was worked out from.
     pub seen: Version,
@@ -199,18 +194,18 @@ pub struct End {
     pub state: JobState,
     /// What goes on record with it.
     pub records: Vec<Record>,
-    /// What the run told of itself. Decides nothing: whoever asks the store puts it in.
+    /// What the run reported. The caller of the store fills it in; no decision depends on it.
     pub report: Option<Arc<RunReport>>,
 }
 
 /// Who ends a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EndBy {
-    /// Its owner, after nothing of it executes any more.
+    /// Its owner, when nothing of it executes.
     Owner(RunEnd),
     /// Its owner, before anything of it executed: the run is taken back as if it had never been.
     Unstarted,
-    /// Anybody, because its owner is dead; only in the open epoch. The outcome is `lost`.
+    /// Any session, because its owner is dead; only in the open epoch. The outcome is `lost`.
     Release {
         /// The session that is dead.
         dead: SessionId,
@@ -313,10 +308,10 @@ pub enum PutAnswer {
     Repeated(RunRequest),
 }
 
-/// The answer to the wish to end a run.
+/// The answer to a request to cancel a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// Its owner will hear it.
+    /// Its owner will be told.
     Asked,
     /// It is over already.
     Over(Outcome),
@@ -324,12 +319,10 @@ pub enum Cancelled {
     Unknown,
 }
 
-/// A place in the feed of changes; it holds within one epoch, and for the life of whoever was given it.
+/// A position in the change feed. It is valid within one epoch, and only for the session that got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// In which epoch.
     pub epoch: Epoch,
-    /// How far.
     pub position: u64,
 }
 
@@ -345,7 +338,7 @@ pub enum Changes {
         /// Whether there was nothing more.
         is_last: bool,
     },
-    /// The cursor is of another epoch, so what was known may never have been; or the store does not know it (any
-    /// more). Begin anew without one.
+    /// The cursor is of another epoch, so a failover may have lost what it stands for, or the store no longer knows it.
+    /// Start again without a cursor.
     Reset,
 }

@@ -25,8 +25,8 @@
 //!
 //! Each duty of the [`Store`] is one transaction over a batch. Rows of a batch do not depend on each
 //! other, and each gets its own answer. Losing a race is such an answer: `Err` is only for a store that did
-//! not answer at all, and then nobody knows whether the request was done. So a caller must be able to
-//! ask again: a claim that was granted without anybody hearing it shows up at the next beat, an end that is
+//! not answer at all, and then it is unknown whether the request was done. So a caller must be able to
+//! ask again: a claim that was granted and whose answer was lost shows up at the next beat, an end that is
 //! sent twice is [late](EndAnswer::Late) the second time.
 //!
 //! # Time
@@ -56,7 +56,7 @@ pub use views::{RunFilter, Views};
 use crate::ids::{Fence, RunId, SessionId};
 use crate::lease::{Epoch, Silent, Timings};
 
-/// The store did not answer. Whether it did what was asked, nobody knows.
+/// The store did not answer. It may or may not have done what was requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store did not answer: {0}")]
 pub struct StoreDown(pub String);
@@ -89,7 +89,7 @@ pub trait Store {
     /// Ends a session that has no open runs; false if it has some.
     fn leave(&mut self, me: SessionId) -> Result<bool, StoreDown>;
 
-    /// Reads all living sessions, the epoch, and open runs of dead sessions, at most so many.
+    /// Reads all living sessions, the epoch, and up to `most_runs` open runs of dead sessions.
     fn watch(&mut self, most_runs: usize) -> Result<Watch, StoreDown>;
 
     /// Marks sessions dead whose beat is still the one that was seen; only in the open epoch.
@@ -126,10 +126,10 @@ pub trait Store {
 
     /// A worker wins or loses the start of a run that was published. From then on the run belongs to the
     /// worker's own session, which beats and is watched like any other. Only in the open epoch, and only under a lease
-    /// of that epoch: a failover may have lost another's start, and the leases that were given out after it. Whoever
-    /// owns such a run takes it back, and claims anew. A start that is asked again by the session that has won it is
-    /// won again; that is no sign of life, so a worker trusts from the first time that it asked under this session, and
-    /// then from its beats.
+    /// of that epoch: a failover may have lost another's start, and the leases that were given out after it. The
+    /// owner of such a run takes it back, and claims again. A start that is repeated by the session that has won it is won
+    /// again. That does not count as a beat: a worker trusts its lease from its first request under this session, and then
+    /// from its beats.
     fn start_on_worker(
         &mut self,
         run: RunId,
@@ -154,15 +154,15 @@ pub trait Store {
     /// Asks the owners of runs to end them; they hear it at their next beat.
     fn cancel(&mut self, runs: &[RunId]) -> Result<Vec<Cancelled>, StoreDown>;
 
-    /// A page of the jobs that changed since a cursor, oldest change first, each once; of all of them if there is no
-    /// cursor.
+    /// A page of the jobs that changed since a cursor, oldest change first, each once. Without a cursor, a page of all
+    /// jobs.
     fn changes(&mut self, since: Option<Cursor>, most: usize) -> Result<Changes, StoreDown>;
 
     // Housekeeping.
 
-    /// Counts counters anew from the open runs, and returns those that were wrong, as they were.
+    /// Recounts counters from the open runs, and returns those that were wrong, as they were.
     ///
-    /// Claims that lie in the future were noted by a clock that was ahead: from now on they are of now, so that nobody
+    /// Claims that lie in the future were written by a clock that was ahead: they are set to now, so that no job
     /// waits for that time to come (T3).
     fn recount(&mut self) -> Result<Vec<CounterRow>, StoreDown>;
 

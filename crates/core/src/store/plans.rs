@@ -12,7 +12,7 @@ pub const PLAN_LIFE: Duration = Duration::from_hours(1);
 /// How many plans are kept.
 pub const PLANS_MAX: usize = 50;
 
-/// How many plans are kept of one caller, so that nobody can push out the plans of others.
+/// How many plans are kept of one caller, so that no caller can push out the plans of others.
 pub const PLANS_PER_CALLER: usize = 5;
 
 /// The id of a plan.
@@ -32,7 +32,7 @@ impl fmt::Display for PlanId {
 pub struct NewPlan {
     /// Its id.
     pub id: PlanId,
-    /// Who asked for it.
+    /// Who requested it.
     pub caller: String,
     /// The plan, as its maker wrote it. The store does not read it.
     pub text: Arc<str>,
@@ -43,7 +43,7 @@ pub struct NewPlan {
 pub struct PlanRow {
     /// Its id.
     pub id: PlanId,
-    /// Who asked for it.
+    /// Who requested it.
     pub caller: String,
     /// When it was stored, by the store's clock.
     pub made_at: Timestamp,
@@ -54,7 +54,6 @@ pub struct PlanRow {
 /// A plan that is to be applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplyPlan {
-    /// Which.
     pub id: PlanId,
     /// The jobs as they are to be, each worked out from a version of its row.
     pub puts: Vec<PutJob>,
@@ -67,6 +66,6 @@ pub enum PlanAnswer {
     Applied(Vec<JobRow>),
     /// These jobs have changed since, or are gone and left out. Nothing was written, and the plan is kept.
     Stale(Vec<JobRow>),
-    /// There is no such plan (any more).
+    /// There is no such plan, or no longer.
     Gone,
 }

@@ -110,9 +110,7 @@ impl RunPhase {
 /// A run as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRow {
-    /// Which.
     pub run: RunId,
-    /// Of which job.
     pub key: JobKey,
     /// What it serves.
     pub due: Due,
@@ -149,7 +147,7 @@ pub struct RunEnded {
     pub frozen_for: Duration,
 }
 
-/// A result that nobody waited for any more.
+/// A result that came after the run had been given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LateResult {
     /// What it says of itself.
@@ -176,7 +174,7 @@ pub struct SessionSpec {
     pub node: NodeName,
     /// The instance on it.
     pub name: String,
-    /// Which boot of the machine: what ran before it cannot run any more.
+    /// Which boot of the machine: what ran before it is gone.
     pub boot_id: u128,
     /// What it is.
     pub kind: SessionKind,
@@ -216,7 +214,6 @@ pub struct OwnerPing {
 /// Occurrences that got no run of their own, as they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordRow {
-    /// Of which job.
     pub key: JobKey,
     /// Which, and what they became.
     pub record: Record,
@@ -281,11 +278,11 @@ impl fmt::Debug for CounterKey {
 /// What a counter allows. All of it by the store's clock and count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterLimit {
-    /// So many open runs at most.
+    /// Largest number of open runs.
     pub max_open: Option<u32>,
-    /// At least so long from claim to claim.
+    /// Shortest time between two claims.
     pub min_gap: Option<Duration>,
-    /// So many claims at most within any hour.
+    /// Largest number of claims within any hour.
     pub max_per_hour: Option<u32>,
 }
 
@@ -312,7 +309,6 @@ pub struct CounterRow {
 pub struct OutboxRow {
     /// For which run.
     pub run: RunId,
-    /// Of which job.
     pub key: JobKey,
     /// Under which lease.
     pub fence: Fence,

@@ -14,7 +14,7 @@ pub struct Retention {
     pub audit: Duration,
     /// How long the row of a removed job is kept. It stays longer while runs or records of the job are left.
     pub tombstones: Duration,
-    /// The most rows of each kind that one call removes, so that nobody waits for it.
+    /// The most rows of each kind that one call removes, so that no other request waits long for it.
     pub most: usize,
 }
 

@@ -16,7 +16,7 @@ impl BootTime {
     /// Later than any.
     pub const MAX: BootTime = BootTime::from_millis(i64::MAX);
 
-    /// So many milliseconds after the start of the machine.
+    /// This many milliseconds after the start of the machine.
     pub const fn from_millis(millis: i64) -> BootTime {
         BootTime(millis)
     }

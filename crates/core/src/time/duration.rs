@@ -45,27 +45,27 @@ impl Duration {
     /// The longest that can be written: a hundred years of 365.25 days.
     pub const LONGEST: Duration = Duration::from_days(36_525);
 
-    /// So many milliseconds.
+    /// A duration of whole milliseconds.
     pub const fn from_millis(millis: i64) -> Duration {
         Duration(millis)
     }
 
-    /// So many seconds.
+    /// A duration of whole seconds.
     pub const fn from_secs(seconds: i64) -> Duration {
         Duration(seconds.saturating_mul(1_000))
     }
 
-    /// So many minutes.
+    /// A duration of whole minutes.
     pub const fn from_mins(minutes: i64) -> Duration {
         Duration(minutes.saturating_mul(60_000))
     }
 
-    /// So many hours.
+    /// A duration of whole hours.
     pub const fn from_hours(hours: i64) -> Duration {
         Duration(hours.saturating_mul(3_600_000))
     }
 
-    /// So many days of 24 hours.
+    /// A duration of whole days of 24 hours.
     pub const fn from_days(days: i64) -> Duration {
         Duration(days.saturating_mul(86_400_000))
     }
@@ -81,7 +81,7 @@ impl Duration {
         self.0 as f64
     }
 
-    /// The length of so many milliseconds, rounded to the nearest whole one.
+    /// A duration in milliseconds, rounded to the nearest whole one.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "float to integer casts stop at the ends of the range"
@@ -197,7 +197,7 @@ pub enum DurationError {
     UnknownUnit {
         /// What was written.
         text: String,
-        /// The part that is no unit.
+        /// The part that is not a unit.
         unit: String,
     },
     /// Months and years have no fixed length.
@@ -284,7 +284,7 @@ struct Part<'a> {
 }
 
 /// What went wrong, before the whole text is attached to it.
-enum Fault {
+enum ParseFailure {
     Malformed,
     MissingUnit,
     UnknownUnit(String),
@@ -294,28 +294,28 @@ enum Fault {
     TooLong,
 }
 
-impl Fault {
+impl ParseFailure {
     fn named(self, text: String) -> DurationError {
         match self {
-            Fault::Malformed => DurationError::Malformed { text },
-            Fault::MissingUnit => DurationError::MissingUnit { text },
-            Fault::UnknownUnit(unit) => DurationError::UnknownUnit { text, unit: shortened(&unit) },
-            Fault::NoFixedLength => DurationError::NoFixedLength { text },
-            Fault::UnitOrder => DurationError::UnitOrder { text },
-            Fault::TooFine => DurationError::TooFine { text },
-            Fault::TooLong => DurationError::TooLong { text },
+            ParseFailure::Malformed => DurationError::Malformed { text },
+            ParseFailure::MissingUnit => DurationError::MissingUnit { text },
+            ParseFailure::UnknownUnit(unit) => DurationError::UnknownUnit { text, unit: shortened(&unit) },
+            ParseFailure::NoFixedLength => DurationError::NoFixedLength { text },
+            ParseFailure::UnitOrder => DurationError::UnitOrder { text },
+            ParseFailure::TooFine => DurationError::TooFine { text },
+            ParseFailure::TooLong => DurationError::TooLong { text },
         }
     }
 }
 
 /// `1h30m`, `1h 30 min`, `1.5h`.
-fn parts_plain(text: &str) -> Result<Vec<Part<'_>>, Fault> {
+fn parts_plain(text: &str) -> Result<Vec<Part<'_>>, ParseFailure> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let (number, after_number) = split_number(rest);
         if number.is_empty() {
-            return Err(Fault::Malformed);
+            return Err(ParseFailure::Malformed);
         }
         let after_number = after_number.trim_start();
         let unit_end = after_number.find(|it: char| !it.is_alphabetic()).unwrap_or(after_number.len());
@@ -323,9 +323,9 @@ fn parts_plain(text: &str) -> Result<Vec<Part<'_>>, Fault> {
         if unit.is_empty() {
             // `15` lacks its unit; `1,5h` and `1:30` are something else.
             return Err(if after_unit.is_empty() && parts.is_empty() {
-                Fault::MissingUnit
+                ParseFailure::MissingUnit
             } else {
-                Fault::Malformed
+                ParseFailure::Malformed
             });
         }
         parts.push(Part { number, millis_per_unit: unit_millis(unit)? });
@@ -335,10 +335,10 @@ fn parts_plain(text: &str) -> Result<Vec<Part<'_>>, Fault> {
 }
 
 /// What follows the `P` of ISO 8601: `1DT12H`, `T15M`, `2W`.
-fn parts_iso(rest: &str) -> Result<Vec<Part<'_>>, Fault> {
+fn parts_iso(rest: &str) -> Result<Vec<Part<'_>>, ParseFailure> {
     let (date, time) = match rest.split_once(['T', 't']) {
         Some((date, time)) if !time.is_empty() => (date, time),
-        Some(_) => return Err(Fault::Malformed),
+        Some(_) => return Err(ParseFailure::Malformed),
         None => (rest, ""),
     };
     let mut parts = Vec::new();
@@ -349,19 +349,19 @@ fn parts_iso(rest: &str) -> Result<Vec<Part<'_>>, Fault> {
             let mut letters = after_number.chars();
             let unit = letters.next().map(|it| it.to_ascii_lowercase().to_string()).unwrap_or_default();
             if number.is_empty() || unit.is_empty() {
-                return Err(Fault::Malformed);
+                return Err(ParseFailure::Malformed);
             }
             if units[0] == "w" && (unit == "m" || unit == "y") {
-                return Err(Fault::NoFixedLength);
+                return Err(ParseFailure::NoFixedLength);
             }
             if !units.contains(&unit.as_str()) {
-                return Err(Fault::Malformed);
+                return Err(ParseFailure::Malformed);
             }
             parts.push(Part { number, millis_per_unit: unit_millis(&unit)? });
             rest = letters.as_str();
         }
     }
-    if parts.is_empty() { Err(Fault::Malformed) } else { Ok(parts) }
+    if parts.is_empty() { Err(ParseFailure::Malformed) } else { Ok(parts) }
 }
 
 /// Splits off the leading digits, with at most one point among them.
@@ -377,10 +377,10 @@ fn split_number(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-fn unit_millis(unit: &str) -> Result<i64, Fault> {
+fn unit_millis(unit: &str) -> Result<i64, ParseFailure> {
     // `M` is a month to half of the world and a minute to the other.
     if ["M", "mo", "mon", "month", "months", "y", "yr", "year", "years"].contains(&unit) {
-        return Err(Fault::NoFixedLength);
+        return Err(ParseFailure::NoFixedLength);
     }
     let lower = unit.to_ascii_lowercase();
     let short = SPELLINGS.iter().find(|(long, _)| *long == lower).map_or(lower.as_str(), |(_, short)| *short);
@@ -388,42 +388,42 @@ fn unit_millis(unit: &str) -> Result<i64, Fault> {
         .iter()
         .find(|(name, _)| *name == short)
         .map(|(_, millis)| *millis)
-        .ok_or_else(|| Fault::UnknownUnit(unit.to_owned()))
+        .ok_or_else(|| ParseFailure::UnknownUnit(unit.to_owned()))
 }
 
-fn total_millis(parts: &[Part<'_>]) -> Result<i64, Fault> {
+fn total_millis(parts: &[Part<'_>]) -> Result<i64, ParseFailure> {
     let mut total: i64 = 0;
     let mut previous_unit = i64::MAX;
     for part in parts {
         if previous_unit <= part.millis_per_unit {
-            return Err(Fault::UnitOrder);
+            return Err(ParseFailure::UnitOrder);
         }
         previous_unit = part.millis_per_unit;
         let millis = part_millis(part)?;
-        total = total.checked_add(millis).ok_or(Fault::TooLong)?;
+        total = total.checked_add(millis).ok_or(ParseFailure::TooLong)?;
     }
     Ok(total)
 }
 
 /// The exact value of a number with an optional fraction; no float takes part.
-fn part_millis(part: &Part<'_>) -> Result<i64, Fault> {
+fn part_millis(part: &Part<'_>) -> Result<i64, ParseFailure> {
     let (whole, fraction) = part.number.split_once('.').unwrap_or((part.number, ""));
     if whole.is_empty() || (part.number.contains('.') && fraction.is_empty()) {
-        return Err(Fault::Malformed);
+        return Err(ParseFailure::Malformed);
     }
-    let whole: i64 = whole.parse().map_err(|_| Fault::TooLong)?;
-    let mut millis = whole.checked_mul(part.millis_per_unit).ok_or(Fault::TooLong)?;
+    let whole: i64 = whole.parse().map_err(|_| ParseFailure::TooLong)?;
+    let mut millis = whole.checked_mul(part.millis_per_unit).ok_or(ParseFailure::TooLong)?;
     let fraction = fraction.trim_end_matches('0');
     if !fraction.is_empty() {
         // Nine digits of a week are 0.6 ms: whatever needs more is more precise than a millisecond.
-        let digits = u32::try_from(fraction.len()).ok().filter(|it| *it <= 9).ok_or(Fault::TooFine)?;
-        let numerator: i64 = fraction.parse().map_err(|_| Fault::TooFine)?;
-        let scaled = numerator.checked_mul(part.millis_per_unit).ok_or(Fault::TooFine)?;
+        let digits = u32::try_from(fraction.len()).ok().filter(|it| *it <= 9).ok_or(ParseFailure::TooFine)?;
+        let numerator: i64 = fraction.parse().map_err(|_| ParseFailure::TooFine)?;
+        let scaled = numerator.checked_mul(part.millis_per_unit).ok_or(ParseFailure::TooFine)?;
         let denominator = 10_i64.pow(digits);
         if scaled % denominator != 0 {
-            return Err(Fault::TooFine);
+            return Err(ParseFailure::TooFine);
         }
-        millis = millis.checked_add(scaled / denominator).ok_or(Fault::TooLong)?;
+        millis = millis.checked_add(scaled / denominator).ok_or(ParseFailure::TooLong)?;
     }
     Ok(millis)
 }

@@ -31,7 +31,7 @@ impl Timestamp {
     /// 1970-01-01T00:00:00Z.
     pub const UNIX_EPOCH: Timestamp = Timestamp::from_millis(0);
 
-    /// The instant so many milliseconds after the epoch, or the nearest end of the calendar.
+    /// The instant this many milliseconds after the epoch, or the nearest end of the calendar.
     pub const fn from_millis(millis: i64) -> Timestamp {
         let millis = if millis < MIN_MILLIS {
             MIN_MILLIS
@@ -47,7 +47,7 @@ impl Timestamp {
         }
     }
 
-    /// The instant so many whole seconds after the epoch, or the nearest end of the calendar.
+    /// The instant this many whole seconds after the epoch, or the nearest end of the calendar.
     pub const fn from_second(second: i64) -> Timestamp {
         Timestamp::from_millis(second.saturating_mul(1_000))
     }
@@ -150,7 +150,7 @@ impl FromStr for Timestamp {
         let text = text.trim();
         if let Ok(at) = text.parse::<jiff::Timestamp>()
             // A zone in brackets is not RFC 3339, and whether it agrees with the offset is a
-            // question that nobody should have to ask.
+            // question that should never come up.
             && !text.contains('[')
         {
             let millis = at.as_nanosecond().div_euclid(1_000_000);

@@ -57,7 +57,7 @@ fn nth_difference(zone: &Zone, plan: &CronPlan, case: &Case<'_>) -> Option<Strin
     })
 }
 
-/// From instants that are no occurrences: just before the change, at it, after it, within a minute.
+/// From instants that are not occurrences: just before the change, at it, after it, within a minute.
 fn probe_difference(zone: &Zone, plan: &CronPlan, case: &Case<'_>) -> Option<String> {
     let probes = [
         case.change - MILLISECOND,

@@ -75,7 +75,7 @@ fn parse(line: &str) -> Option<Line<'_>> {
     }
 }
 
-/// The python to run the oracle with, prepared if nobody named one.
+/// The python to run the oracle with, prepared if none was named.
 fn python() -> String {
     if let Ok(python) = std::env::var("EVENBEAT_ORACLE_PYTHON") {
         return python;

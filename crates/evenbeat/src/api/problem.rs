@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use evenbeat_core::edit::Refusal;
-use evenbeat_core::spec::{Fault, Place};
+use evenbeat_core::spec::{Place, SpecFault};
 use evenbeat_core::store::StoreDown;
 use evenbeat_core::value::Step;
 
@@ -251,7 +251,7 @@ fn code_of(refusal: Refusal) -> Code {
 }
 
 /// The faults of a definition that stands at `base` of a body.
-pub(super) fn field_errors(base: &str, faults: &[Fault]) -> Vec<FieldError> {
+pub(super) fn field_errors(base: &str, faults: &[SpecFault]) -> Vec<FieldError> {
     faults
         .iter()
         .map(|fault| {

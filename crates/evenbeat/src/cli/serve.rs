@@ -38,7 +38,7 @@ pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::R
             config.jobs.push(path.clone());
         }
     }
-    start_logging(&config.log, clock);
+    start_logging(config.log, clock);
     for ignored in origins.ignored() {
         tracing::warn!(reason = ignored.message, "environment variable ignored");
     }

@@ -89,6 +89,7 @@ impl Default for AgendaSettings {
 
 /// Limits of a plan, or of all tenants together (Q1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "named like the keys")]
 pub struct QuotaLimits {
     /// Concurrent jobs.
     pub max_concurrent_jobs: Option<u32>,

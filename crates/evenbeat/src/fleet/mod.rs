@@ -13,7 +13,7 @@ use evenbeat_core::distribution::{Distribution, WindowHoursError};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::placement::{Balance, Ledger, LedgerJob};
 use evenbeat_core::time::{TimeWindow, Timestamp};
-use evenbeat_core::upcoming::Start;
+use evenbeat_core::upcoming::UpcomingRun;
 use tokio::sync::watch;
 
 pub use faults::JobFaults;
@@ -91,7 +91,7 @@ impl Fleet {
     }
 
     /// The starts of a job within a window, if its runs may be held up.
-    pub fn held_up(&self, key: &JobKey, window: TimeWindow, now: Timestamp) -> Option<Vec<Start>> {
+    pub fn held_up(&self, key: &JobKey, window: TimeWindow, now: Timestamp) -> Option<Vec<UpcomingRun>> {
         held_up(&self.ledger().job(key)?, window, now)
     }
 
@@ -133,6 +133,6 @@ impl Fleet {
 }
 
 /// The starts of a job within a window, if its runs may be held up.
-fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<Start>> {
+fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<UpcomingRun>> {
     job.hold_ups?.within(job.rhythm.clone(), now, window)
 }

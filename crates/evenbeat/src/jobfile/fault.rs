@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use evenbeat_core::nearest::nearest;
-use evenbeat_core::spec::{Fault, Origin, Place, SpecError, Warning};
+use evenbeat_core::spec::{Origin, Place, SpecError, SpecFault, Warning};
 use evenbeat_core::value::Step;
 
 use super::diagnostic::{Diagnostic, Note, Severity};
@@ -21,7 +21,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    pub(super) fn fault(&self, fault: Fault) -> Diagnostic {
+    pub(super) fn fault(&self, fault: SpecFault) -> Diagnostic {
         let fault = self.in_order(fault);
         let error = &fault.error;
         let note = fault.other.as_ref().map(|other| Note {
@@ -84,11 +84,11 @@ impl Context<'_> {
     }
 
     /// Of two conflicting places, points at the later one in the file.
-    fn in_order(&self, fault: Fault) -> Fault {
-        let Fault { place, other: Some(other), error } = fault else { return fault };
+    fn in_order(&self, fault: SpecFault) -> SpecFault {
+        let SpecFault { place, other: Some(other), error } = fault else { return fault };
         let start = |place: &Place| self.span(place, true).start;
         if start(&other) < start(&place) {
-            return Fault { place, other: Some(other), error };
+            return SpecFault { place, other: Some(other), error };
         }
         let error = match error {
             SpecError::WrittenTwice { field, first, second } => {
@@ -99,14 +99,14 @@ impl Context<'_> {
                 SpecError::TwoSchedules { first: second, second: first }
             }
             // For these, the order does not matter.
-            error => return Fault { place, other: Some(other), error },
+            error => return SpecFault { place, other: Some(other), error },
         };
-        Fault { place: other, other: Some(place), error }
+        SpecFault { place: other, other: Some(place), error }
     }
 }
 
 /// `template` exists only in job files, so the spec does not know it.
-fn template_hint(fault: &Fault) -> Option<String> {
+fn template_hint(fault: &SpecFault) -> Option<String> {
     let SpecError::UnknownField { field, inside: None, .. } = &fault.error else { return None };
     let near = nearest(field, ["template"])?;
     Some(match fault.place.origin {

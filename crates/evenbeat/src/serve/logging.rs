@@ -34,7 +34,7 @@ fn filter(level: LogLevel) -> LevelFilter {
 }
 
 /// Begins to log. Asked twice, the first time counts.
-pub fn start_logging(settings: &LogSettings, clock: &Clock) {
+pub fn start_logging(settings: LogSettings, clock: &Clock) {
     let is_terminal = io::stderr().is_terminal();
     let is_json = match settings.format {
         LogFormat::Json => true,

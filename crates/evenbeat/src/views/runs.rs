@@ -45,6 +45,6 @@ pub(crate) async fn list(
     };
     let names = SessionNames::of(&app.store.sessions().await?);
     let now = app.intake.now();
-    let items = rows.iter().map(|row| RunView::of(row, &names).as_of(now)).collect();
+    let items = rows.iter().map(|row| RunView::of(row, &names).seen_at(now)).collect();
     Ok(Page { items, next: next.map(|run| run.to_string()) })
 }

@@ -9,7 +9,7 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::store::JobRow;
 use evenbeat_core::time::{TimeWindow, Timestamp};
-use evenbeat_core::upcoming::{self, Start};
+use evenbeat_core::upcoming::{self, UpcomingRun};
 use evenbeat_core::urgency::Outlook;
 
 use super::ViewError;
@@ -89,7 +89,7 @@ fn page(
     let mut rest = all.iter().skip_while(|it| after.is_some_and(|(at, key)| (it.at, it.job) <= (*at, key)));
     let page: Vec<Occurrence<'_>> = rest.by_ref().take(limit).collect();
     let jobs: BTreeSet<&JobKey> = page.iter().map(|it| it.job).collect();
-    let held_up: BTreeMap<&JobKey, Vec<Start>> =
+    let held_up: BTreeMap<&JobKey, Vec<UpcomingRun>> =
         jobs.into_iter().filter_map(|job| Some((job, fleet.held_up(job, window, now)?))).collect();
     let view = |it: &Occurrence<'_>| {
         let starts = held_up.get(it.job).into_iter().flatten();

@@ -77,7 +77,8 @@ fn the_layers_of_the_program_use_only_those_above_them() {
 /// The names of the types that a file defines, but for its tests. Alternatives of one type count once.
 fn types_of(text: &str) -> BTreeSet<&str> {
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap();
-    let names = product.lines().filter_map(|line| {
+    // Associated types are indented.
+    let names = product.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| {
         let line = line.strip_prefix("pub").unwrap_or(line);
         let line =
             line.strip_prefix('(').map_or(line, |it| it.split_once(')').map_or(it, |it| it.1)).trim_start();

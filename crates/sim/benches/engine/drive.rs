@@ -23,7 +23,7 @@ pub(crate) struct Driven {
     pub(crate) n_events: u64,
 }
 
-/// Loads a fleet, then lets so many runs happen.
+/// Loads a fleet, then lets `n_runs` runs happen.
 pub(crate) fn drive(n_jobs: usize, n_runs: u64) -> Driven {
     let start = fleet::start();
     let mut store = ReferenceStore::new(start);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use evenbeat_sim::faults;
-use evenbeat_sim::hunt::{How, Mutant, Noticed, Sweep, judge_world, sweep};
+use evenbeat_sim::hunt::{Detection, Mutant, Sweep, SweepOptions, judge_world, sweep};
 use evenbeat_sim::setup::Setup;
 use evenbeat_sim::world::Options;
 
@@ -33,10 +33,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// The command line.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of a command line")]
-struct Asked {
+struct Args {
     seed: Option<u64>,
     seeds: Option<(u64, u64)>,
     mutants: bool,
@@ -52,61 +52,61 @@ fn run(args: &[String]) -> Result<bool, String> {
         print!("{USAGE}");
         return Ok(true);
     }
-    let asked = read(args)?;
-    match (asked.seed, asked.seeds, asked.mutants) {
-        (Some(seed), None, false) => Ok(one(seed, &asked)),
-        (None, Some((first, end)), false) => Ok(many(first, end, &asked)),
-        (None, None, true) => Ok(mutants(asked.most.unwrap_or(400))),
+    let args = read(args)?;
+    match (args.seed, args.seeds, args.mutants) {
+        (Some(seed), None, false) => Ok(one(seed, &args)),
+        (None, Some((first, end)), false) => Ok(many(first, end, &args)),
+        (None, None, true) => Ok(mutants(args.most.unwrap_or(400))),
         _ => Err("say one of --seed, --seeds and --mutants".to_owned()),
     }
 }
 
-fn read(args: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or(format!("`{arg}` needs a value"));
+fn read(texts: &[String]) -> Result<Args, String> {
+    let mut args = Args::default();
+    let mut texts = texts.iter();
+    while let Some(arg) = texts.next() {
+        let mut value = || texts.next().ok_or(format!("`{arg}` needs a value"));
         let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
         match arg.as_str() {
-            "--seed" => asked.seed = Some(number(value()?)?),
+            "--seed" => args.seed = Some(number(value()?)?),
             "--seeds" => {
                 let text = value()?;
                 let (first, end) = text.split_once("..").ok_or(format!("`{text}` is not like 0..1000"))?;
-                asked.seeds = Some((number(first)?, number(end)?));
+                args.seeds = Some((number(first)?, number(end)?));
             }
-            "--mutants" => asked.mutants = true,
-            "--trace" => asked.trace = true,
-            "--setup" => asked.setup = true,
-            "--once" => asked.once = true,
-            "--most" => asked.most = Some(number(value()?)?),
+            "--mutants" => args.mutants = true,
+            "--trace" => args.trace = true,
+            "--setup" => args.setup = true,
+            "--once" => args.once = true,
+            "--most" => args.most = Some(number(value()?)?),
             "--without" => {
                 let text = value()?;
                 let found = Mutant::all().into_iter().find(|it| it.to_string().ends_with(text.as_str()));
-                asked.without = Some(found.ok_or(format!("no mutant is called `{text}`"))?);
+                args.without = Some(found.ok_or(format!("no mutant is called `{text}`"))?);
             }
             other => return Err(format!("`{other}` is not an option")),
         }
     }
-    Ok(asked)
+    Ok(args)
 }
 
-fn options(asked: &Asked) -> Options {
-    asked.without.map_or_else(Options::default, Mutant::options)
+fn options(args: &Args) -> Options {
+    args.without.map_or_else(Options::default, Mutant::options)
 }
 
-fn one(seed: u64, asked: &Asked) -> bool {
+fn one(seed: u64, args: &Args) -> bool {
     println!("seed {seed}");
     let setup = Setup::from_seed(seed);
-    if asked.setup {
+    if args.setup {
         println!("{setup:#?}");
     }
     let mut line = |text: &str| {
-        if asked.trace {
+        if args.trace {
             println!("{text}");
         }
     };
-    let verdict = judge_world(setup.clone(), options(asked), &mut line, asked.trace);
-    let again = judge_world(setup, options(asked), &mut |_| {}, false);
+    let verdict = judge_world(setup.clone(), options(args), &mut line, args.trace);
+    let again = judge_world(setup, options(args), &mut |_| {}, false);
     println!("{:#?}", verdict.report);
     for violation in &verdict.violations {
         println!("{violation}");
@@ -115,25 +115,25 @@ fn one(seed: u64, asked: &Asked) -> bool {
     if !is_same {
         println!("the same seed gave another world: {:x} and {:x}", verdict.report.hash, again.report.hash);
     }
-    println!("{}", replay(seed, asked));
+    println!("{}", replay(seed, args));
     verdict.is_clean() && is_same
 }
 
-fn replay(seed: u64, asked: &Asked) -> String {
-    let without = asked.without.map_or_else(String::new, |it| {
+fn replay(seed: u64, args: &Args) -> String {
+    let without = args.without.map_or_else(String::new, |it| {
         format!(" --without {}", it.to_string().rsplit(' ').next().unwrap_or_default())
     });
-    let features = if asked.without.is_some() { " --features mutants" } else { "" };
+    let features = if args.without.is_some() { " --features mutants" } else { "" };
     format!("replay: cargo run --release -p evenbeat-sim{features} -- --seed {seed}{without} --trace")
 }
 
-fn many(first: u64, end: u64, asked: &Asked) -> bool {
+fn many(first: u64, end: u64, args: &Args) -> bool {
     println!("seeds {first}..{end}");
     let began = Instant::now();
-    let how = How {
-        options: options(asked),
+    let how = SweepOptions {
+        options: options(args),
         n_threads: std::thread::available_parallelism().map_or(1, usize::from),
-        is_twice: !asked.once,
+        is_twice: !args.once,
         stops_at_first: false,
     };
     let swept = sweep(first..end, how, &|so_far| {
@@ -148,10 +148,10 @@ fn many(first: u64, end: u64, asked: &Asked) -> bool {
         for violation in verdict.violations.iter().take(5) {
             println!("  {violation}");
         }
-        println!("  {}", replay(*seed, asked));
+        println!("  {}", replay(*seed, args));
     }
     for seed in &swept.unlike {
-        println!("seed {seed} did not give the same world twice\n  {}", replay(*seed, asked));
+        println!("seed {seed} did not give the same world twice\n  {}", replay(*seed, args));
     }
     swept.is_clean()
 }
@@ -192,11 +192,11 @@ fn mutants(most: u64) -> bool {
     println!("each rule taken out, up to {most} seeds each");
     let mut n_missed = 0;
     for mutant in Mutant::all() {
-        if let Noticed::ByTest(test) = mutant.noticed {
+        if let Detection::ByTest(test) = mutant.noticed {
             println!("test    {:<46} {test}", mutant.to_string());
             continue;
         }
-        let how = How {
+        let how = SweepOptions {
             options: mutant.options(),
             n_threads: std::thread::available_parallelism().map_or(1, usize::from),
             is_twice: false,

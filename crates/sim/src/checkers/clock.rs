@@ -57,14 +57,14 @@ impl StoreClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{Tale, every};
+    use crate::checkers::fact_builder::{FactBuilder, every};
 
     #[track_caller]
     fn check(seen: &[(i64, i64)], expected: (bool, bool)) {
         let mut clock = StoreClock::default();
         for (at, offset) in seen {
-            let tale = Tale::new().store_ahead(*offset).at(*at).put(every("a", 60_000));
-            tale.facts().iter().for_each(|fact| clock.see(fact));
+            let fact_builder = FactBuilder::new().store_ahead(*offset).at(*at).put(every("a", 60_000));
+            fact_builder.facts().iter().for_each(|fact| clock.see(fact));
         }
         let last_at = RealTime(seen.last().unwrap().0);
         assert_eq!((clock.has_stepped_within(Duration::ZERO, last_at), clock.has_stepped_back()), expected);

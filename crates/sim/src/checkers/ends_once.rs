@@ -9,23 +9,23 @@ use evenbeat_core::ids::RunId;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::RunPhase;
 
-use super::book::Book;
 use super::finding::{Findings, Violation, shown};
-use super::history::Surviving;
-use super::{Checker, WorldEnd, shelves};
+use super::history::SurvivingState;
+use super::projection::Projection;
+use super::{Checker, WorldEnd, store_rows};
 use crate::fact::{Fact, What};
 
 /// Watches over single ends.
 #[derive(Debug)]
 pub struct EndsOnce {
     findings: Findings,
-    book: Surviving<Book>,
+    projection: SurvivingState<Projection>,
 }
 
 impl EndsOnce {
     /// Nothing was granted yet.
     pub fn new() -> EndsOnce {
-        EndsOnce { findings: Findings::of("ends_once"), book: Surviving::default() }
+        EndsOnce { findings: Findings::of("ends_once"), projection: SurvivingState::default() }
     }
 }
 
@@ -43,12 +43,12 @@ impl Checker for EndsOnce {
     fn see(&mut self, fact: &Fact) {
         match &fact.what {
             What::Granted { run, key, .. } => {
-                if let Some(before) = self.book.now().runs.get(run) {
+                if let Some(before) = self.projection.now().runs.get(run) {
                     let what = format!("run {run} is granted again; it was granted at {}", shown(before.at));
                     self.findings.add(fact.at, key, what);
                 }
             }
-            What::RunEnded { run, key, .. } => match self.book.now().runs.get(run) {
+            What::RunEnded { run, key, .. } => match self.projection.now().runs.get(run) {
                 None => {
                     self.findings.add(fact.at, key, format!("run {run} ends, and no grant of it survives"));
                 }
@@ -66,13 +66,13 @@ impl Checker for EndsOnce {
             },
             _ => {}
         }
-        self.book.see(fact);
+        self.projection.see(fact);
     }
 
     fn end(&mut self, end: &WorldEnd<'_>) {
-        let rows = shelves::runs(end.store);
+        let rows = store_rows::runs(end.store);
         let phases: BTreeMap<RunId, RunPhase> = rows.iter().map(|row| (row.run, row.phase)).collect();
-        for (run, granted) in &self.book.now().runs {
+        for (run, granted) in &self.projection.now().runs {
             let outcome = match phases.get(run) {
                 Some(RunPhase::Ended(outcome)) => Some(*outcome),
                 _ => None,
@@ -104,7 +104,7 @@ impl Checker for EndsOnce {
             self.findings.add(end.now, &granted.key, what);
         }
         for row in rows {
-            if !self.book.now().runs.contains_key(&row.run) {
+            if !self.projection.now().runs.contains_key(&row.run) {
                 let what = format!("run {} is in the store, and no grant of it survives", row.run);
                 self.findings.add(end.now, &row.key, what);
             }
@@ -119,38 +119,38 @@ impl Checker for EndsOnce {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::shelf::Shelf;
-    use crate::checkers::tale::{Tale, every};
+    use crate::checkers::fact_builder::{FactBuilder, every};
+    use crate::checkers::fake_store::FakeStore;
 
     #[track_caller]
-    fn check(tale: Tale, shelf: &Shelf, expected: &[&str]) {
-        tale.check_with(shelf, EndsOnce::new(), expected);
+    fn check(fact_builder: FactBuilder, fake_store: &FakeStore, expected: &[&str]) {
+        fact_builder.check_with(fake_store, EndsOnce::new(), expected);
     }
 
-    fn told() -> Tale {
-        Tale::new().put(every("a", 60_000)).at(1_000).granted(1, "a", 5)
+    fn told() -> FactBuilder {
+        FactBuilder::new().put(every("a", 60_000)).at(1_000).granted(1, "a", 5)
     }
 
-    fn ended() -> Shelf {
-        Shelf::default().run(1, "a", 0, RunPhase::Ended(Outcome::Succeeded))
+    fn ended() -> FakeStore {
+        FakeStore::default().run(1, "a", 0, RunPhase::Ended(Outcome::Succeeded))
     }
 
-    fn open() -> Shelf {
-        Shelf::default().run(1, "a", 0, RunPhase::Running)
+    fn open() -> FakeStore {
+        FakeStore::default().run(1, "a", 0, RunPhase::Running)
     }
 
     #[test]
     fn one_end_is_enough() {
         check(told(), &open(), &[]);
         check(told().at(2_000).ended(1), &ended(), &[]);
-        check(told().at(2_000).taken_back(1), &Shelf::default(), &[]);
+        check(told().at(2_000).taken_back(1), &FakeStore::default(), &[]);
     }
 
     #[test]
     fn an_end_that_was_lost_comes_again() {
         check(told().at(2_000).ended(1).at(3_000).failed_over(1_500, 2).at(4_000).ended(1), &ended(), &[]);
         check(told().at(2_000).ended(1).at(3_000).failed_over(1_500, 2), &open(), &[]);
-        check(told().at(3_000).failed_over(500, 2), &Shelf::default(), &[]);
+        check(told().at(3_000).failed_over(500, 2), &FakeStore::default(), &[]);
     }
 
     #[test]
@@ -162,12 +162,12 @@ mod tests {
         );
         check(
             told().at(2_000).ended(1).at(3_000).failed_over(2_500, 2).at(4_000).released(1),
-            &Shelf::default().run(1, "a", 0, RunPhase::Ended(Outcome::Lost)),
+            &FakeStore::default().run(1, "a", 0, RunPhase::Ended(Outcome::Lost)),
             &["at 4s: a: run ..1 ends a second time; it ended at 2s"],
         );
         check(
             told().at(3_000).failed_over(500, 2).at(4_000).ended(1),
-            &Shelf::default(),
+            &FakeStore::default(),
             &["at 4s: a: run ..1 ends, and no grant of it survives"],
         );
         check(
@@ -192,7 +192,7 @@ mod tests {
         check(told(), &ended(), &["a: run ..1 is over in the store, and nobody ended it"]);
         check(
             told(),
-            &Shelf::default(),
+            &FakeStore::default(),
             &["a: run ..1 was granted at 1s and never ended, and the store does not know it"],
         );
         check(
@@ -200,7 +200,7 @@ mod tests {
             &ended(),
             &["a: run ..1 is in the store, and no grant of it survives"],
         );
-        let as_now = |outcome| Shelf::default().run(1, "a", 0, RunPhase::Ended(outcome));
+        let as_now = |outcome| FakeStore::default().run(1, "a", 0, RunPhase::Ended(outcome));
         check(told().at(2_000).released(1), &as_now(Outcome::Lost), &[]);
         check(told().at(2_000).released(1), &as_now(Outcome::Superseded), &[]);
         check(

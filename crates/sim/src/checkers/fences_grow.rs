@@ -1,17 +1,17 @@
 //! The fences of a job grow with every grant, for ever (I1).
 //!
-//! A grant counts although a failover has taken it back: a process may have got its fence, and whoever
-//! compares fences outside has seen it. A removed job that comes back goes on from its last one.
+//! A grant counts although a failover has taken it back: a process may have got its fence, and shown
+//! it to something outside that compares fences. A removed job that comes back goes on from its last one.
 
 use std::collections::BTreeMap;
 
 use evenbeat_core::ids::{Fence, JobKey, RunId};
 use evenbeat_core::job::Exclusive;
 
-use super::book::Book;
 use super::finding::{Findings, Violation, shown};
-use super::history::Surviving;
+use super::history::SurvivingState;
 use super::premises::most_at_once;
+use super::projection::Projection;
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
@@ -19,14 +19,14 @@ use crate::fact::{Fact, RealTime, What};
 #[derive(Debug)]
 pub struct FencesGrow {
     findings: Findings,
-    book: Surviving<Book>,
-    granted: BTreeMap<RunId, Lease>,
+    projection: SurvivingState<Projection>,
+    granted: BTreeMap<RunId, GrantedFence>,
     greatest: BTreeMap<JobKey, (Fence, RealTime)>,
     last_begun: BTreeMap<JobKey, (Fence, RealTime)>,
 }
 
 #[derive(Clone, Debug)]
-struct Lease {
+struct GrantedFence {
     key: JobKey,
     fence: Fence,
     /// Whether it begins before any later one may: not so where copies are allowed.
@@ -38,7 +38,7 @@ impl FencesGrow {
     pub fn new() -> FencesGrow {
         FencesGrow {
             findings: Findings::of("fences_grow"),
-            book: Surviving::default(),
+            projection: SurvivingState::default(),
             granted: BTreeMap::new(),
             greatest: BTreeMap::new(),
             last_begun: BTreeMap::new(),
@@ -61,9 +61,9 @@ impl FencesGrow {
         if greatest.0 < fence {
             *greatest = (fence, at);
         }
-        let job = self.book.now().job_of(run);
+        let job = self.projection.now().job_of(run);
         let is_alone = job.is_none_or(|job| most_at_once(job) == 1 && job.exclusive == Exclusive::Strict);
-        self.granted.insert(run, Lease { key: key.clone(), fence, is_alone });
+        self.granted.insert(run, GrantedFence { key: key.clone(), fence, is_alone });
     }
 
     fn begin(&mut self, at: RealTime, run: RunId, key: &JobKey, fence: Fence) {
@@ -112,7 +112,7 @@ impl Checker for FencesGrow {
     }
 
     fn see(&mut self, fact: &Fact) {
-        self.book.see(fact);
+        self.projection.see(fact);
         match &fact.what {
             What::Granted { run, key, fence, .. } => self.grant(fact.at, *run, key, *fence),
             What::Begins { run, key, fence, .. } => self.begin(fact.at, *run, key, *fence),
@@ -132,15 +132,15 @@ mod tests {
     use evenbeat_core::job::Overlap;
 
     use super::*;
-    use crate::checkers::tale::{Tale, every};
+    use crate::checkers::fact_builder::{FactBuilder, every};
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(FencesGrow::new(), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(FencesGrow::new(), expected);
     }
 
-    fn told() -> Tale {
-        Tale::new().put(every("a", 60_000)).put(every("b", 60_000))
+    fn told() -> FactBuilder {
+        FactBuilder::new().put(every("a", 60_000)).put(every("b", 60_000))
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             told().at(1_000).granted(1, "a", 5).at(2_000).granted(2, "a", 9).at(3_000).granted(3, "a", 6),
             &["at 3s: a: run ..3 is granted with fence 6, though fence 9 was granted at 2s"],
         );
-        // Neither a failover nor a new life of the key begins anew.
+        // Neither a failover nor a new life of the key starts from zero.
         check(
             told().at(1_000).granted(1, "a", 5).at(2_000).failed_over(500, 2).at(3_000).granted(2, "a", 5),
             &["at 3s: a: run ..2 is granted with fence 5, though fence 5 was granted at 1s"],

@@ -6,7 +6,7 @@ use evenbeat_core::time::Duration;
 
 use crate::fact::RealTime;
 
-/// A checker keeps so many: the first few tell what happened, the rest follow from them.
+/// How many findings a checker keeps: the first few say what happened, the rest follow from them.
 const FINDINGS_MAX: usize = 20;
 
 /// A property did not hold.

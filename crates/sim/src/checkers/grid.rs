@@ -4,7 +4,7 @@ use evenbeat_core::job::Job;
 use evenbeat_core::schedule::{OnceAt, Placement, Schedule};
 use evenbeat_core::time::{Duration, Timestamp};
 
-/// A walk is given up after so many instants: no simulated life has that many.
+/// A walk stops after this many instants: no simulated life has that many.
 const WALK_MAX: usize = 1_000_000;
 
 /// The occurrences of a job under one placement.
@@ -19,7 +19,7 @@ pub(super) struct Grid {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// At `first`, and every so many milliseconds from there on.
+    /// At `first`, and at a fixed distance from there on.
     Steps { first: Timestamp, step: Duration },
     /// At one instant.
     Single(Timestamp),
@@ -27,7 +27,7 @@ enum Kind {
     Minted,
     /// Never.
     Nothing,
-    /// Nobody taught this checker to read the expression.
+    /// This checker cannot read the expression.
     Unreadable(String),
 }
 
@@ -57,7 +57,7 @@ impl Grid {
         Grid { kind, from, until: job.bounds.ends_at.unwrap_or(Timestamp::MAX) }
     }
 
-    /// The expression, if nobody here can read it.
+    /// The expression, if this checker cannot read it.
     pub(super) fn unreadable(&self) -> Option<&str> {
         match &self.kind {
             Kind::Unreadable(text) => Some(text),
@@ -142,7 +142,7 @@ fn minutes_of(expression: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{cron, every, fresh, instant};
+    use crate::checkers::fact_builder::{cron, every, fresh, instant};
 
     #[track_caller]
     fn check(job: &Job, anchor: i64, from: i64, to: i64, expected: &[i64]) {

@@ -1,14 +1,14 @@
 //! Store facts that survive, and a state that follows from them.
 //!
 //! A failover takes the last commits back: runs, beats, edits, everything. What a checker has concluded
-//! from them must go too. So whoever draws conclusions about the store keeps them in a [`Surviving`]
-//! state: it has the log of facts behind it, cuts that log at a failover, and draws its conclusions anew
-//! from what is left. Slow, and hard to get wrong.
+//! from them must go too. So a checker keeps its conclusions about the store in a [`SurvivingState`]: it
+//! has the log of facts behind it, cuts that log at a failover, and draws its conclusions again from what is
+//! left. Slow, and hard to get wrong.
 
 use crate::fact::{Fact, RealTime, What};
 
 /// A state that follows from facts, one after the other, and from nothing else.
-pub(super) trait Follows: Default {
+pub(super) trait FactState: Default {
     /// Whether a fact matters to it; others are not kept.
     fn wants(what: &What) -> bool;
 
@@ -18,12 +18,12 @@ pub(super) trait Follows: Default {
 
 /// A state that follows from the facts that survived.
 #[derive(Debug, Default)]
-pub(super) struct Surviving<S> {
+pub(super) struct SurvivingState<S> {
     log: Vec<Fact>,
     state: S,
 }
 
-impl<S: Follows> Surviving<S> {
+impl<S: FactState> SurvivingState<S> {
     /// Takes one more fact into account.
     pub(super) fn see(&mut self, fact: &Fact) {
         if let What::FailedOver { kept_until, .. } = &fact.what {
@@ -35,7 +35,7 @@ impl<S: Follows> Surviving<S> {
         }
     }
 
-    /// What follows from all that survived so far.
+    /// What follows from the facts that survived.
     pub(super) fn now(&self) -> &S {
         &self.state
     }
@@ -85,13 +85,13 @@ pub(super) fn is_commit(what: &What) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::Tale;
+    use crate::checkers::fact_builder::FactBuilder;
 
     /// The number of each session that beat, in order, with `|` where the store failed over.
     #[derive(Debug, Default)]
     struct Beats(String);
 
-    impl Follows for Beats {
+    impl FactState for Beats {
         fn wants(what: &What) -> bool {
             matches!(what, What::Beat { .. } | What::FailedOver { .. })
         }
@@ -105,21 +105,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(tale: &Tale, expected: &str) {
-        let mut beats = Surviving::<Beats>::default();
-        tale.facts().iter().for_each(|fact| beats.see(fact));
+    fn check(fact_builder: &FactBuilder, expected: &str) {
+        let mut beats = SurvivingState::<Beats>::default();
+        fact_builder.facts().iter().for_each(|fact| beats.see(fact));
         assert_eq!(beats.now().0, expected);
     }
 
     #[test]
     fn a_failover_takes_commits_back_and_nothing_else() {
-        check(&Tale::new().at(1_000).beat(1).at(2_000).beat(2), "12");
+        check(&FactBuilder::new().at(1_000).beat(1).at(2_000).beat(2), "12");
         // What was committed at the last instant that was kept was kept.
-        check(&Tale::new().at(1_000).beat(1).at(2_000).beat(2).at(3_000).failed_over(1_000, 2), "1|");
-        check(&Tale::new().at(1_000).beat(1).at(2_000).failed_over(999, 2).at(3_000).beat(3), "|3");
+        check(&FactBuilder::new().at(1_000).beat(1).at(2_000).beat(2).at(3_000).failed_over(1_000, 2), "1|");
+        check(&FactBuilder::new().at(1_000).beat(1).at(2_000).failed_over(999, 2).at(3_000).beat(3), "|3");
         // The second one reaches back over the first, which has nevertheless happened.
         check(
-            &Tale::new()
+            &FactBuilder::new()
                 .at(1_000)
                 .beat(1)
                 .at(2_000)

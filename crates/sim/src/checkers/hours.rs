@@ -48,7 +48,7 @@ fn windows_near(job: &Job, at: Timestamp) -> Vec<(Timestamp, Timestamp)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{every, with_blackout};
+    use crate::checkers::fact_builder::{every, with_blackout};
 
     #[track_caller]
     fn check(period: (&str, &str, &[&str]), at: &str, expected: &str) {

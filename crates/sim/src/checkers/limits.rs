@@ -12,10 +12,10 @@ use evenbeat_core::job::{Job, Target};
 use evenbeat_core::store::{CounterKey, CounterLimit};
 use evenbeat_core::time::{Duration, Timestamp};
 
-use super::book::{Book, Run, counters_of};
 use super::finding::{Findings, Violation, shown};
-use super::history::Surviving;
+use super::history::SurvivingState;
 use super::premises::{Premises, may_run_on};
+use super::projection::{Projection, Run, counters_of};
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
@@ -27,9 +27,9 @@ const SURE_ATTEMPT: Duration = Duration::from_millis(500);
 pub struct Limits {
     findings: Findings,
     premises: Premises,
-    book: Surviving<Book>,
+    projection: SurvivingState<Projection>,
     /// What began and is not gone, in order.
-    live: Vec<Tree>,
+    live: Vec<RunningTree>,
     /// Jobs as they were when a run of theirs was granted, whether or not the grant was lost.
     granted: BTreeMap<RunId, Arc<Job>>,
     /// Since when the scheduler of a node knows that it shall take nothing.
@@ -42,7 +42,7 @@ pub struct Limits {
 }
 
 #[derive(Debug)]
-struct Tree {
+struct RunningTree {
     run: RunId,
     node: NodeName,
     cost: u32,
@@ -54,7 +54,7 @@ impl Limits {
         Limits {
             findings: Findings::of("limits"),
             premises: premises.clone(),
-            book: Surviving::default(),
+            projection: SurvivingState::default(),
             live: Vec::new(),
             granted: BTreeMap::new(),
             drained: BTreeMap::new(),
@@ -65,9 +65,9 @@ impl Limits {
     }
 
     fn grant(&mut self, at: RealTime, run: RunId, store_now: Timestamp) {
-        let book = self.book.now();
-        let Some(job) = book.job_of(run).cloned() else { return };
-        let node = book.runs.get(&run).and_then(|it| book.nodes.get(&it.session)).cloned();
+        let projection = self.projection.now();
+        let Some(job) = projection.job_of(run).cloned() else { return };
+        let node = projection.runs.get(&run).and_then(|it| projection.nodes.get(&it.session)).cloned();
         if let Some(drained_at) = node.as_ref().and_then(|node| self.drained.get(node)) {
             // A claim that was on its way may still be answered within an attempt.
             let on_its_way = self.premises.timings.spec().attempt * 2;
@@ -92,10 +92,10 @@ impl Limits {
         counter: &CounterKey,
         limit: CounterLimit,
     ) {
-        let book = self.book.now();
+        let projection = self.projection.now();
         if let Some(most) = limit.max_open {
             let holds = |it: &&Run| it.job.as_ref().is_some_and(|job| counters_of(job).contains(counter));
-            let open: Vec<&JobKey> = book.open_runs().filter(holds).map(|it| &it.key).collect();
+            let open: Vec<&JobKey> = projection.open_runs().filter(holds).map(|it| &it.key).collect();
             if usize::try_from(most).is_ok_and(|most| most < open.len()) {
                 let what = format!("{} runs are open with run {run}, and {most} may: {open:?}", open.len());
                 self.findings.add(at, counter, what);
@@ -106,13 +106,13 @@ impl Limits {
             return;
         }
         // A clock that went back leaves claims in its future; they say nothing about gaps.
-        let before: Vec<Timestamp> = book
+        let before: Vec<Timestamp> = projection
             .claims
             .get(counter)
             .into_iter()
             .flatten()
             .filter(|other| **other != run)
-            .filter_map(|other| book.runs.get(other).map(|it| it.store_now))
+            .filter_map(|other| projection.runs.get(other).map(|it| it.store_now))
             .filter(|claimed_at| *claimed_at <= store_now)
             .collect();
         if let (Some(min_gap), Some(last)) = (limit.min_gap, before.iter().max())
@@ -137,7 +137,7 @@ impl Limits {
         if self.taken_up.contains(&run) {
             return;
         }
-        self.live.push(Tree { run, node: node.clone(), cost });
+        self.live.push(RunningTree { run, node: node.clone(), cost });
         if let Some(drained_at) = self.drained_before.get(&run) {
             let what = format!(
                 "run {run} of {key} begins there, granted after the drain was known at {}",
@@ -160,7 +160,7 @@ impl Limits {
         let executing = self
             .live
             .iter()
-            .filter(|tree| tree.node == *node && self.book.now().open.contains(&tree.run))
+            .filter(|tree| tree.node == *node && self.projection.now().open.contains(&tree.run))
             .filter(|tree| self.granted.get(&tree.run).is_some_and(|it| it.place.pool == *pool))
             .map(|tree| (tree.run, tree.cost));
         let there: Vec<(RunId, u32)> = executing.chain(self.awaiting_worker(at, node, pool)).collect();
@@ -185,13 +185,13 @@ impl Limits {
             return Vec::new();
         }
         let sure_for = self.premises.start_within - self.premises.timings.spec().attempt;
-        let book = self.book.now();
-        let waiting = book.open.iter().filter_map(|run| {
-            let it = book.runs.get(run)?;
+        let projection = self.projection.now();
+        let waiting = projection.open.iter().filter_map(|run| {
+            let it = projection.runs.get(run)?;
             let job = it.job.as_ref()?;
             let is_awaiting = matches!(job.target, Target::Queue(_)) && !self.taken_up.contains(run);
             let is_sure = at.since(it.at) < sure_for && job.blackouts.is_empty();
-            let is_here = book.nodes.get(&it.session) == Some(node) && job.place.pool == *pool;
+            let is_here = projection.nodes.get(&it.session) == Some(node) && job.place.pool == *pool;
             (is_awaiting && is_sure && is_here).then_some((*run, job.place.cost))
         });
         waiting.collect()
@@ -216,7 +216,7 @@ impl Checker for Limits {
     }
 
     fn see(&mut self, fact: &Fact) {
-        self.book.see(fact);
+        self.projection.see(fact);
         match &fact.what {
             What::Granted { run, store_now, .. } => self.grant(fact.at, *run, *store_now),
             What::Begins { run, key, node, cost, .. } => self.begin(fact.at, *run, key, node, *cost),
@@ -228,7 +228,7 @@ impl Checker for Limits {
             What::Drained { node } => {
                 self.drained.entry(node.clone()).or_insert(fact.at);
             }
-            // A new life of its scheduler knows nothing until it is told.
+            // A new life of its scheduler does not know that it is draining.
             What::Undrained { node } | What::Joined { node, .. } => {
                 self.drained.remove(node);
             }
@@ -246,13 +246,13 @@ impl Checker for Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{Tale, every, premises};
+    use crate::checkers::fact_builder::{FactBuilder, every, premises};
 
     /// Nodes `n1` and `n2` carry 4 each; site `shop` allows 2 at a time, 1 s apart; tenant `acme` 1;
     /// site `slow` 2 an hour.
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(Limits::new(&premises()), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(Limits::new(&premises()), expected);
     }
 
     fn of(key: &str, set: impl Fn(&mut Job)) -> Job {
@@ -265,10 +265,17 @@ mod tests {
         of(key, |job| job.site = Some("shop".parse().unwrap()))
     }
 
-    fn told() -> Tale {
+    fn told() -> FactBuilder {
         let acme = |key: &str| of(key, |job| job.tenant = Some("acme".parse().unwrap()));
-        let tale = ["s1", "s2", "s3"].into_iter().fold(Tale::new(), |tale, key| tale.put(shop(key)));
-        tale.joined(1, "n1").joined(2, "n2").put(acme("t1")).put(acme("t2")).put(every("free", 60_000))
+        let fact_builder = ["s1", "s2", "s3"]
+            .into_iter()
+            .fold(FactBuilder::new(), |fact_builder, key| fact_builder.put(shop(key)));
+        fact_builder
+            .joined(1, "n1")
+            .joined(2, "n2")
+            .put(acme("t1"))
+            .put(acme("t2"))
+            .put(every("free", 60_000))
     }
 
     #[test]
@@ -299,7 +306,7 @@ mod tests {
         );
         let named = |key: &str, most| of(key, |job| job.max_parallel_of_name = most);
         let two = |most| {
-            Tale::new()
+            FactBuilder::new()
                 .put(named("x@a", Some(1)))
                 .put(named("x@b", most))
                 .granted(1, "x@a", 1)
@@ -342,7 +349,7 @@ mod tests {
     fn a_node_carries_no_more_than_it_can() {
         let heavy = |key: &str, cost| of(key, |job| job.place.cost = cost);
         let two = |cost| {
-            Tale::new()
+            FactBuilder::new()
                 .joined(1, "n1")
                 .put(heavy("a", 3))
                 .put(heavy("b", cost))
@@ -362,7 +369,7 @@ mod tests {
         check(two(2).begins_as_with(2, "b", 1, "n2", 2), &[]);
         let elsewhere = of("c", |job| job.place.pool = "gpu".parse().unwrap());
         check(
-            Tale::new().put(elsewhere).granted(1, "c", 1).begins(1),
+            FactBuilder::new().put(elsewhere).granted(1, "c", 1).begins(1),
             &["n1: carries 1 of pool gpu with run ..1 of c, and can carry 0"],
         );
     }
@@ -375,7 +382,7 @@ mod tests {
                 job.place.dont_run_on_nodes = not.iter().map(|it| it.parse().unwrap()).collect();
             })
         };
-        let begun = |job| Tale::new().put(job).granted(1, "a", 1).begins(1);
+        let begun = |job| FactBuilder::new().put(job).granted(1, "a", 1).begins(1);
         check(begun(only(&["n1"], &[])), &[]);
         check(begun(only(&["n2"], &[])), &["a: run ..1 begins on n1, where the job may not run"]);
         check(begun(only(&[], &["n1"])), &["a: run ..1 begins on n1, where the job may not run"]);
@@ -407,7 +414,7 @@ mod tests {
         };
         // FAST: all is settled 107 s after the last fault. A worker is waited for for 8 s.
         let told = || {
-            let told = Tale::new().put(queued("a")).put(queued("b")).put(every("c", 60_000));
+            let told = FactBuilder::new().put(queued("a")).put(queued("b")).put(every("c", 60_000));
             told.joined(1, "n1").healed().at(200_000).granted(1, "a", 5).at(203_000)
         };
         check(

@@ -1,4 +1,4 @@
-//! When nothing is broken any more, everything ends (I8, R-20).
+//! After the last fault everything ends (I8, R-20).
 //!
 //! Asked when the world has ended, long after the last fault: nothing is owned by the dead, nothing
 //! executes that the store does not know, nothing stands frozen, nothing that is due still waits, and every
@@ -14,12 +14,12 @@ use evenbeat_core::job::{Job, JobState};
 use evenbeat_core::store::{CounterKey, JobRow, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
 
-use super::book::counters_of;
 use super::finding::{Findings, Violation, shown};
 use super::grid::Grid;
 use super::hours::has_blackout_between;
 use super::premises::{Premises, may_run_on, most_at_once};
-use super::{Checker, WorldEnd, shelves};
+use super::projection::counters_of;
+use super::{Checker, WorldEnd, store_rows};
 use crate::fact::{Fact, RealTime, What};
 
 /// The most that a failed run may put off the next one, over its delay: four times, where that depends
@@ -32,12 +32,12 @@ pub struct Liveness {
     findings: Findings,
     premises: Premises,
     healed_at: Option<RealTime>,
-    live: BTreeMap<RunId, Tree>,
+    live: BTreeMap<RunId, HaltableTree>,
     drained: BTreeSet<NodeName>,
 }
 
 #[derive(Debug)]
-struct Tree {
+struct HaltableTree {
     key: JobKey,
     began_at: RealTime,
     halted_at: Option<RealTime>,
@@ -56,7 +56,7 @@ impl Liveness {
     }
 
     fn look_at_runs(&mut self, end: &WorldEnd<'_>, runs: &[RunRow]) {
-        let living = shelves::living_sessions(end.store);
+        let living = store_rows::living_sessions(end.store);
         for run in runs.iter().filter(|run| run.phase.is_open()) {
             if !living.contains(&run.session) {
                 let what = format!("run {} is open, and its session {} is dead", run.run, run.session);
@@ -99,7 +99,7 @@ impl Liveness {
                 *held.entry(counter).or_default() += 1;
             }
         }
-        for row in shelves::answered(end.store.counters()) {
+        for row in store_rows::answered(end.store.counters()) {
             let n_held = held.remove(&row.counter).unwrap_or(0);
             if row.n_open != n_held {
                 self.findings.add(
@@ -135,10 +135,10 @@ impl Liveness {
                 continue;
             }
             // What has had a run waits for its retry, however often others of the job succeed meanwhile.
-            let waits_since = |it: shelves::Owed| {
+            let waits_since = |it: store_rows::OwedRun| {
                 if it.n_runs == 0 { it.due_at } else { it.due_at.max(it.not_before) }
             };
-            let extras = shelves::extras(&row.state).into_iter().map(waits_since);
+            let extras = store_rows::extras(&row.state).into_iter().map(waits_since);
             let oldest = row.state.next_run_at.into_iter().chain(extras).min();
             if let Some(due_at) = oldest.filter(|due_at| bound < end.store_now - *due_at) {
                 let what = format!(
@@ -182,7 +182,7 @@ impl Liveness {
         })
     }
 
-    /// Whether something that is no fault keeps a job from running.
+    /// Whether something other than a fault keeps a job from running.
     fn is_hindered(&self, end: &WorldEnd<'_>, row: &JobRow, bound: Duration) -> bool {
         let (job, state) = (&row.job, &row.state);
         let is_backing_off = backs_off_until(job, state).is_some_and(|until| end.store_now - bound < until);
@@ -218,7 +218,7 @@ impl Checker for Liveness {
         match &fact.what {
             What::Healed => self.healed_at = Some(fact.at),
             What::Begins { run, key, .. } => {
-                self.live.insert(*run, Tree { key: key.clone(), began_at: fact.at, halted_at: None });
+                self.live.insert(*run, HaltableTree { key: key.clone(), began_at: fact.at, halted_at: None });
             }
             What::Halts { run } => {
                 if let Some(tree) = self.live.get_mut(run) {
@@ -254,8 +254,8 @@ impl Checker for Liveness {
             self.findings.add(end.now, &"the world", what);
             return;
         }
-        let runs = shelves::runs(end.store);
-        let jobs = shelves::jobs(end.store);
+        let runs = store_rows::runs(end.store);
+        let jobs = store_rows::jobs(end.store);
         self.look_at_runs(end, &runs);
         self.look_at_processes(end, &runs);
         self.look_at_counters(end, &jobs, &runs);
@@ -275,30 +275,30 @@ mod tests {
     use evenbeat_core::store::RunPhase;
 
     use super::*;
-    use crate::checkers::shelf::Shelf;
-    use crate::checkers::tale::{Tale, every, instant, premises, with_blackout};
+    use crate::checkers::fact_builder::{FactBuilder, every, instant, premises, with_blackout};
+    use crate::checkers::fake_store::FakeStore;
 
     const HEALED: i64 = 10_000;
     const END: i64 = 610_000;
 
     /// FAST: all is settled after 107 s, so a lonely job waits for no more than 117 s.
     #[track_caller]
-    fn check(tale: Tale, shelf: &Shelf, expected: &[&str]) {
-        tale.at(END).check_with(shelf, Liveness::new(&premises()), expected);
+    fn check(fact_builder: FactBuilder, fake_store: &FakeStore, expected: &[&str]) {
+        fact_builder.at(END).check_with(fake_store, Liveness::new(&premises()), expected);
     }
 
-    fn told() -> Tale {
-        Tale::new().put(every("a", 60_000)).at(HEALED).healed()
+    fn told() -> FactBuilder {
+        FactBuilder::new().put(every("a", 60_000)).at(HEALED).healed()
     }
 
     /// A living session, and a job whose next occurrence is this.
-    fn shelf(pending: i64) -> Shelf {
-        Shelf::default().session(1, false).session(2, true).job(every("a", 60_000), 0, Some(pending))
+    fn fake_store(pending: i64) -> FakeStore {
+        FakeStore::default().session(1, false).session(2, true).job(every("a", 60_000), 0, Some(pending))
     }
 
     /// The same with a run that was claimed a second ago.
-    fn running() -> Shelf {
-        shelf(END - 1_000).but(|row| row.n_open = 1).run(1, "a", END - 1_000, RunPhase::Running)
+    fn running() -> FakeStore {
+        fake_store(END - 1_000).but(|row| row.n_open = 1).run(1, "a", END - 1_000, RunPhase::Running)
     }
 
     #[test]
@@ -316,7 +316,9 @@ mod tests {
         );
         check(
             told(),
-            &shelf(END).run(1, "a", 0, RunPhase::Ended(Outcome::Lost)).run_but(1, |row| row.session.0 = 2),
+            &fake_store(END)
+                .run(1, "a", 0, RunPhase::Ended(Outcome::Lost))
+                .run_but(1, |row| row.session.0 = 2),
             &[],
         );
     }
@@ -327,15 +329,15 @@ mod tests {
         check(begun(), &running(), &[]);
         check(
             begun(),
-            &shelf(END),
+            &fake_store(END),
             &["a: run ..1 executes since 10m9s, and the store does not have it open"],
         );
-        let over = shelf(END).run(1, "a", 0, RunPhase::Ended(Outcome::Lost));
+        let over = fake_store(END).run(1, "a", 0, RunPhase::Ended(Outcome::Lost));
         check(begun(), &over, &["a: run ..1 executes since"]);
         check(begun().gone(1), &over, &[]);
         check(begun().halts(1), &over, &["a: run ..1 executes since"]);
-        // The store forgot it with a failover, and nobody told the process.
-        check(begun().failed_over(END - 2_000, 2), &shelf(END), &["a: run ..1 executes since"]);
+        // The store forgot it with a failover, and the process was not stopped.
+        check(begun().failed_over(END - 2_000, 2), &fake_store(END), &["a: run ..1 executes since"]);
     }
 
     #[test]
@@ -349,23 +351,24 @@ mod tests {
 
     #[test]
     fn nothing_that_is_due_waits_for_ever() {
-        check(told(), &shelf(END - 117_000), &[]);
+        check(told(), &fake_store(END - 117_000), &[]);
         check(
             told(),
-            &shelf(END - 117_001),
+            &fake_store(END - 117_001),
             &[
                 "a: has waited for 1m57s1ms since it was due at 2026-02-04T10:08:12.999Z, with nothing in its way; 1m57s is the most",
             ],
         );
         check(
             told(),
-            &shelf(END).waiting(20_000, Trigger::Manual),
+            &fake_store(END).waiting(20_000, Trigger::Manual),
             &["a: has waited for 9m50s since it was due"],
         );
         // Sixteen jobs on eight units of room: two more turns.
         let many = |pending| {
-            (0..15)
-                .fold(shelf(pending), |shelf, n| shelf.job(every(&format!("b{n:02}"), 60_000), 0, Some(END)))
+            (0..15).fold(fake_store(pending), |fake_store, n| {
+                fake_store.job(every(&format!("b{n:02}"), 60_000), 0, Some(END))
+            })
         };
         check(told(), &many(END - 137_000), &[]);
         check(told(), &many(END - 137_001), &["a: has waited for 2m17s1ms"]);
@@ -373,11 +376,11 @@ mod tests {
 
     #[test]
     fn what_has_something_in_its_way_may_wait() {
-        let late = || shelf(20_000);
+        let late = || fake_store(20_000);
         check(told(), &late(), &["a: has waited for"]);
         check(told(), &late().paused(), &[]);
         check(told(), &late().but(|row| row.n_open = 1).run(1, "a", END - 1_000, RunPhase::Running), &[]);
-        let with = |job: Job| shelf(20_000).but(move |row| row.job = job.clone().into());
+        let with = |job: Job| fake_store(20_000).but(move |row| row.job = job.clone().into());
         let of = |set: fn(&mut Job)| {
             let mut job = every("a", 60_000);
             set(&mut job);
@@ -411,7 +414,7 @@ mod tests {
         check(told(), &failed(600, false), &["a: has waited for"]);
         let tried = |not_before| {
             let asked = move |extra: Extra| Extra { attempt: 1, not_before: instant(not_before), ..extra };
-            shelf(END).but(move |row| {
+            fake_store(END).but(move |row| {
                 row.state.extras.push(asked(Extra::manual(ExtraId(1), instant(20_000))));
             })
         };
@@ -429,19 +432,23 @@ mod tests {
         check(told(), &holding().counter(site(), 2), &["site shop: counts 2, and 1 open runs hold it"]);
         check(told(), &holding().counter(site(), 0), &["site shop: counts 0, and 1 open runs hold it"]);
         check(told(), &holding(), &["site shop: does not exist, and 1 open runs hold it"]);
-        check(told(), &shelf(END).counter(site(), 1), &["site shop: counts 1, and 0 open runs hold it"]);
-        check(told(), &shelf(END).but(|row| row.n_open = 1), &["a: counts 1 open runs and has 0"]);
+        check(told(), &fake_store(END).counter(site(), 1), &["site shop: counts 1, and 0 open runs hold it"]);
+        check(told(), &fake_store(END).but(|row| row.n_open = 1), &["a: counts 1 open runs and has 0"]);
     }
 
     #[test]
     fn a_world_that_ends_too_soon_says_so() {
         let told = |end: i64| told().at(HEALED + end);
         told(107_999).check_with(
-            &shelf(END),
+            &fake_store(END),
             Liveness::new(&premises()),
             &["the world: ended 1m47s999ms after its last fault; 1m48s are needed"],
         );
-        told(108_000).check_with(&shelf(END), Liveness::new(&premises()), &[]);
-        Tale::new().put(every("a", 60_000)).at(END).check_with(&shelf(0), Liveness::new(&premises()), &[]);
+        told(108_000).check_with(&fake_store(END), Liveness::new(&premises()), &[]);
+        FactBuilder::new().put(every("a", 60_000)).at(END).check_with(
+            &fake_store(0),
+            Liveness::new(&premises()),
+            &[],
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What must hold in every world, one property a file.
 //!
-//! A checker is told every fact as it happens, and may look at the store when the world has ended. It
+//! A checker sees every fact as it happens, and may look at the store when the world has ended. It
 //! shares no code with what it checks: of the core it uses words (ids, rows, definitions), never a
 //! decision. Where it needs arithmetic (which instants a schedule names, what lies in a blackout) it has
 //! its own, written the plain slow way.
@@ -8,7 +8,7 @@
 //! Checkers are of two kinds. Those about processes believe only what executed. Those about the store
 //! believe only what survived: a failover takes commits back, and then they never were (`history.rs`).
 
-mod book;
+mod projection;
 mod clock;
 mod conservation;
 mod ends_once;
@@ -23,15 +23,15 @@ mod one_copy;
 mod premises;
 mod rhythm;
 mod segments;
-mod shelves;
+mod store_rows;
 mod starvation;
 mod timely;
 mod unbroken;
 mod windows;
 #[cfg(test)]
-mod shelf;
+mod fake_store;
 #[cfg(test)]
-mod tale;
+mod fact_builder;
 
 use evenbeat_core::store::Views;
 use evenbeat_core::time::Timestamp;
@@ -44,15 +44,15 @@ pub use limits::Limits;
 pub use liveness::Liveness;
 pub use one_copy::OneCopy;
 pub use premises::Premises;
-pub use rhythm::KeptRhythm;
+pub use rhythm::RhythmKeeping;
 pub use starvation::Starvation;
-pub use timely::Timely;
-pub use unbroken::Unbroken;
+pub use timely::Timeliness;
+pub use unbroken::Integrity;
 pub use windows::Windows;
 
 use crate::fact::{Fact, RealTime};
 
-/// One property, and whoever watches over it.
+/// Checks one property.
 pub trait Checker {
     /// The property, in a word.
     fn name(&self) -> &'static str;
@@ -94,11 +94,11 @@ pub fn all(premises: &Premises) -> Vec<Box<dyn Checker>> {
         Box::new(FencesGrow::new()),
         Box::new(EndsOnce::new()),
         Box::new(Conservation::new()),
-        Box::new(Timely::new(premises)),
+        Box::new(Timeliness::new(premises)),
         Box::new(Limits::new(premises)),
-        Box::new(KeptRhythm::new()),
+        Box::new(RhythmKeeping::new()),
         Box::new(Windows::new(premises)),
-        Box::new(Unbroken::new(premises)),
+        Box::new(Integrity::new(premises)),
         Box::new(Starvation::new(premises)),
         Box::new(Liveness::new(premises)),
     ]

@@ -1,7 +1,7 @@
 //! At no instant do two process trees of one job execute (L1).
 //!
 //! Only what executes counts here, whatever the store says. Runs of a job that accepts a second copy
-//! (`best_effort`) are left out. Where runs may overlap, each run may have so many others beside it as
+//! (`best_effort`) are left out. Where runs may overlap, each run may have as many others beside it as
 //! the definition under which it was granted allows; of those that were granted before it, that is, for
 //! of later ones it knows nothing.
 
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenbeat_core::ids::{Fence, JobKey, NodeName, RunId};
 use evenbeat_core::job::Exclusive;
 
-use super::book::Book;
 use super::finding::{Findings, Violation, shown};
-use super::history::Surviving;
+use super::history::SurvivingState;
 use super::premises::most_at_once;
+use super::projection::Projection;
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
@@ -21,11 +21,11 @@ use crate::fact::{Fact, RealTime, What};
 #[derive(Debug)]
 pub struct OneCopy {
     findings: Findings,
-    book: Surviving<Book>,
+    projection: SurvivingState<Projection>,
     /// What was promised to each run when it was granted. A failover does not take it back: the process has
     /// heard it.
     promises: BTreeMap<RunId, Promise>,
-    trees: BTreeMap<RunId, Tree>,
+    trees: BTreeMap<RunId, ProcessTree>,
     executing: BTreeMap<JobKey, BTreeSet<RunId>>,
     /// Also of those that never began: they must not begin later.
     gone: BTreeMap<RunId, RealTime>,
@@ -38,7 +38,7 @@ struct Promise {
 }
 
 #[derive(Debug)]
-struct Tree {
+struct ProcessTree {
     key: JobKey,
     fence: Fence,
     node: NodeName,
@@ -50,7 +50,7 @@ impl OneCopy {
     pub fn new() -> OneCopy {
         OneCopy {
             findings: Findings::of("one_copy"),
-            book: Surviving::default(),
+            projection: SurvivingState::default(),
             promises: BTreeMap::new(),
             trees: BTreeMap::new(),
             executing: BTreeMap::new(),
@@ -119,16 +119,17 @@ impl Checker for OneCopy {
     }
 
     fn see(&mut self, fact: &Fact) {
-        self.book.see(fact);
+        self.projection.see(fact);
         match &fact.what {
             What::Granted { run, .. } => {
-                if let Some(job) = self.book.now().job_of(*run) {
+                if let Some(job) = self.projection.now().job_of(*run) {
                     let is_strict = job.exclusive == Exclusive::Strict;
                     self.promises.insert(*run, Promise { most: most_at_once(job), is_strict });
                 }
             }
             What::Begins { run, key, fence, node, .. } => {
-                let tree = Tree { key: key.clone(), fence: *fence, node: node.clone(), began_at: fact.at };
+                let tree =
+                    ProcessTree { key: key.clone(), fence: *fence, node: node.clone(), began_at: fact.at };
                 if let Some(before) = self.trees.insert(*run, tree) {
                     let what = format!(
                         "run {run} begins a second time; it first began at {}",
@@ -163,17 +164,17 @@ mod tests {
     use evenbeat_core::job::Overlap;
 
     use super::*;
-    use crate::checkers::tale::{Tale, every};
+    use crate::checkers::fact_builder::{FactBuilder, every};
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(OneCopy::new(), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(OneCopy::new(), expected);
     }
 
-    fn told(overlap: Overlap) -> Tale {
+    fn told(overlap: Overlap) -> FactBuilder {
         let mut job = every("a", 60_000);
         job.overlap = overlap;
-        Tale::new().put(job)
+        FactBuilder::new().put(job)
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
             &[],
         );
         check(
-            Tale::new()
+            FactBuilder::new()
                 .put(every("a", 9))
                 .put(every("b", 9))
                 .granted(1, "a", 5)
@@ -265,7 +266,7 @@ mod tests {
             told(Overlap::Skip).granted(1, "a", 5).at(2_000).gone(1).at(3_000).begins(1),
             &["at 3s: a: run ..1 executes after it was gone at 2s"],
         );
-        check(Tale::new().at(1_000).goes_on(9), &["goes on, and never began"]);
+        check(FactBuilder::new().at(1_000).goes_on(9), &["goes on, and never began"]);
     }
 
     #[test]
@@ -310,6 +311,6 @@ mod tests {
     fn a_job_that_accepts_copies_is_left_alone() {
         let mut job = every("a", 60_000);
         job.exclusive = Exclusive::BestEffort;
-        check(Tale::new().put(job).granted(1, "a", 5).begins(1).granted(2, "a", 6).begins(2), &[]);
+        check(FactBuilder::new().put(job).granted(1, "a", 5).begins(1).granted(2, "a", 6).begins(2), &[]);
     }
 }

@@ -42,7 +42,7 @@ impl Premises {
         spec.window * 3 + spec.quarantine + spec.stop_bound * 2 + self.longest_run + Duration::from_secs(45)
     }
 
-    /// How long after [`crate::fact::What::Healed`] a world must go on so that all of it can be asked for.
+    /// How long after [`crate::fact::What::Healed`] a world must go on so that every promise can be checked.
     pub fn quiet_time(&self) -> Duration {
         self.settling() + Duration::from_secs(1)
     }

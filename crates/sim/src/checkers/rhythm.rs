@@ -7,30 +7,30 @@ use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::run::Trigger;
 use evenbeat_core::time::Timestamp;
 
-use super::book::Book;
 use super::finding::{Findings, Violation};
-use super::history::Surviving;
+use super::history::SurvivingState;
+use super::projection::Projection;
 use super::segments::Segments;
-use super::{Checker, WorldEnd, shelves};
+use super::{Checker, WorldEnd, store_rows};
 use crate::fact::{Fact, RealTime, What};
 
 /// Watches over the rhythm.
 #[derive(Debug)]
-pub struct KeptRhythm {
+pub struct RhythmKeeping {
     findings: Findings,
-    book: Surviving<Book>,
-    segments: Surviving<Segments>,
+    projection: SurvivingState<Projection>,
+    segments: SurvivingState<Segments>,
     /// What was granted before, of which job and for when.
     granted: BTreeSet<(JobKey, Timestamp)>,
 }
 
-impl KeptRhythm {
+impl RhythmKeeping {
     /// Nothing is placed yet.
-    pub fn new() -> KeptRhythm {
-        KeptRhythm {
+    pub fn new() -> RhythmKeeping {
+        RhythmKeeping {
             findings: Findings::of("rhythm"),
-            book: Surviving::default(),
-            segments: Surviving::default(),
+            projection: SurvivingState::default(),
+            segments: SurvivingState::default(),
             granted: BTreeSet::new(),
         }
     }
@@ -53,7 +53,7 @@ impl KeptRhythm {
             self.granted.insert((key.clone(), due_at));
         }
         if !is_kept {
-            let placement = self.book.now().jobs.get(key).and_then(|it| it.placement.as_ref());
+            let placement = self.projection.now().jobs.get(key).and_then(|it| it.placement.as_ref());
             let placed = placement
                 .map_or("it is not placed".to_owned(), |it| format!("it is placed at {}", it.anchor_at));
             let what = format!("run {run} ({trigger}) serves {due_at}, which is no occurrence: {placed}");
@@ -62,19 +62,19 @@ impl KeptRhythm {
     }
 }
 
-impl Default for KeptRhythm {
-    fn default() -> KeptRhythm {
-        KeptRhythm::new()
+impl Default for RhythmKeeping {
+    fn default() -> RhythmKeeping {
+        RhythmKeeping::new()
     }
 }
 
-impl Checker for KeptRhythm {
+impl Checker for RhythmKeeping {
     fn name(&self) -> &'static str {
         self.findings.property()
     }
 
     fn see(&mut self, fact: &Fact) {
-        self.book.see(fact);
+        self.projection.see(fact);
         self.segments.see(fact);
         if let What::Granted { run, key, due_at, trigger, .. } = &fact.what {
             self.grant(fact.at, *run, key, *due_at, *trigger);
@@ -82,8 +82,8 @@ impl Checker for KeptRhythm {
     }
 
     fn end(&mut self, end: &WorldEnd<'_>) {
-        for row in shelves::jobs(end.store) {
-            let put = self.book.now().jobs.get(&row.job.key).map(|it| &it.placement);
+        for row in store_rows::jobs(end.store) {
+            let put = self.projection.now().jobs.get(&row.job.key).map(|it| &it.placement);
             if put.is_some_and(|put| *put != row.state.placement) {
                 let what = format!("was put at {put:?}, and lies at {:?}", row.state.placement);
                 self.findings.add(end.now, &row.job.key, what);
@@ -99,17 +99,17 @@ impl Checker for KeptRhythm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::shelf::Shelf;
-    use crate::checkers::tale::{Tale, cron, every, fresh, manual};
+    use crate::checkers::fact_builder::{FactBuilder, cron, every, fresh, manual};
+    use crate::checkers::fake_store::FakeStore;
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(KeptRhythm::new(), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(RhythmKeeping::new(), expected);
     }
 
     #[test]
     fn what_is_served_lies_on_the_grid() {
-        let told = || Tale::new().put(every("a", 60_000));
+        let told = || FactBuilder::new().put(every("a", 60_000));
         check(told().granted_for(1, "a", 120_000, Trigger::Scheduler), &[]);
         check(told().granted_for(1, "a", 120_001, Trigger::Manual), &[]);
         check(
@@ -121,19 +121,23 @@ mod tests {
         check(told().granted_for(1, "a", 120_001, Trigger::Catchup), &["which is no occurrence"]);
         check(told().granted_for(1, "a", 120_001, Trigger::Retry), &["which is no occurrence"]);
         check(
-            Tale::new().put(cron("a", "*/2 * * * *")).granted_for(1, "a", 180_000, Trigger::Scheduler),
+            FactBuilder::new().put(cron("a", "*/2 * * * *")).granted_for(1, "a", 180_000, Trigger::Scheduler),
             &["no occurrence"],
         );
         check(
-            Tale::new().put(manual("a")).granted_for(1, "a", 180_000, Trigger::Scheduler),
+            FactBuilder::new().put(manual("a")).granted_for(1, "a", 180_000, Trigger::Scheduler),
             &["no occurrence"],
         );
-        check(Tale::new().put(fresh("a", 60_000, 1_000)).granted_for(1, "a", 1_234, Trigger::Scheduler), &[]);
+        check(
+            FactBuilder::new().put(fresh("a", 60_000, 1_000)).granted_for(1, "a", 1_234, Trigger::Scheduler),
+            &[],
+        );
     }
 
     #[test]
     fn a_new_placement_moves_it_until_a_failover_moves_it_back() {
-        let moved = || Tale::new().put(every("a", 60_000)).at(90_000).put_at(every("a", 60_000), 100_000);
+        let moved =
+            || FactBuilder::new().put(every("a", 60_000)).at(90_000).put_at(every("a", 60_000), 100_000);
         check(moved().granted_for(1, "a", 160_000, Trigger::Scheduler), &[]);
         check(moved().granted_for(1, "a", 120_000, Trigger::Scheduler), &["which is no occurrence"]);
         check(moved().granted_for(1, "a", 60_000, Trigger::Retry), &[]);
@@ -149,9 +153,9 @@ mod tests {
 
     #[test]
     fn nobody_else_moves_it() {
-        let shelf = |anchor| Shelf::default().job(every("a", 60_000), anchor, Some(anchor));
-        let told = || Tale::new().put_at(every("a", 60_000), 500);
-        told().check_with(&shelf(500), KeptRhythm::new(), &[]);
-        told().check_with(&shelf(501), KeptRhythm::new(), &["a: was put at"]);
+        let fake_store = |anchor| FakeStore::default().job(every("a", 60_000), anchor, Some(anchor));
+        let told = || FactBuilder::new().put_at(every("a", 60_000), 500);
+        told().check_with(&fake_store(500), RhythmKeeping::new(), &[]);
+        told().check_with(&fake_store(501), RhythmKeeping::new(), &["a: was put at"]);
     }
 }

@@ -7,7 +7,7 @@ use evenbeat_core::schedule::{Bounds, Placement, Schedule};
 use evenbeat_core::time::{Duration, Timestamp};
 
 use super::grid::Grid;
-use super::history::Follows;
+use super::history::FactState;
 use super::premises::most_at_once;
 use crate::fact::{Fact, What};
 
@@ -34,7 +34,7 @@ pub(super) struct Segment {
 pub(super) enum SegmentEnd {
     /// It goes on.
     Open,
-    /// The job was placed afresh; what was due by then was to be accounted for.
+    /// The job got a new placement; what was due by then must be accounted for.
     Replaced(Timestamp),
     /// The job was removed or is no longer placed; what was open by then is forgotten.
     Dropped(Timestamp),
@@ -79,7 +79,7 @@ impl Segments {
     }
 }
 
-impl Follows for Segments {
+impl FactState for Segments {
     fn wants(what: &What) -> bool {
         matches!(what, What::Put { .. } | What::Removed { .. })
     }

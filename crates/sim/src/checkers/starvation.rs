@@ -3,10 +3,10 @@
 //! A job is starved when it has waited for longer than it may, while others that take no less room were
 //! started again and again where it could have run, within the same limits across nodes. Each such start
 //! is proof that there was room for it. What it may wait for is generous: two of its periods, several
-//! of the longest runs, and, where there is more work than room, a turn for everybody.
+//! of the longest runs, and, where there is more work than room, a turn for every job.
 //!
 //! Left out: jobs whose next start cannot be told from outside (in a back-off that holds the schedule or has
-//! none to give way to, `once`, with a number of runs that is used up), and starts that people asked for, which go first.
+//! none to give way to, `once`, with a number of runs that is used up), and requested runs, which go first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use evenbeat_core::run::{Outcome, Trigger};
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::Timestamp;
 
-use super::book::{Book, Run};
 use super::finding::{Findings, Violation, shown};
 use super::grid::Grid;
-use super::history::Surviving;
+use super::history::SurvivingState;
 use super::hours::has_blackout_between;
 use super::premises::{Premises, may_run_on};
+use super::projection::{Projection, Run};
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
-/// So many starts of others, and three times as many as there are others, are "again and again".
+/// This many starts of others, and three times as many as there are others, are "again and again".
 const STARTS_MIN: usize = 20;
 
 /// Watches over starvation.
@@ -34,7 +34,7 @@ const STARTS_MIN: usize = 20;
 pub struct Starvation {
     findings: Findings,
     premises: Premises,
-    book: Surviving<Book>,
+    projection: SurvivingState<Projection>,
     /// Since when nothing is broken: from the beginning until the first fault, and from the last on.
     calm_since: Option<RealTime>,
     waits: BTreeMap<JobKey, Wait>,
@@ -51,12 +51,12 @@ struct Wait {
 }
 
 impl Starvation {
-    /// Nobody waits yet.
+    /// No job waits yet.
     pub fn new(premises: &Premises) -> Starvation {
         Starvation {
             findings: Findings::of("starvation"),
             premises: premises.clone(),
-            book: Surviving::default(),
+            projection: SurvivingState::default(),
             calm_since: Some(RealTime(0)),
             waits: BTreeMap::new(),
         }
@@ -76,7 +76,7 @@ impl Starvation {
     }
 
     fn grant(&mut self, at: RealTime, run: RunId) {
-        let Some(granted) = self.book.now().runs.get(&run).cloned() else { return };
+        let Some(granted) = self.projection.now().runs.get(&run).cloned() else { return };
         let wait = self.begin_wait(at, &granted.key);
         if !matches!(granted.trigger, Trigger::Manual | Trigger::Backfill) {
             wait.last_due_at = Some(granted.due_at);
@@ -87,15 +87,15 @@ impl Starvation {
         }
     }
 
-    /// Everybody who could have run instead was passed over.
+    /// Every job that could have run instead was passed over.
     fn pass_over(&mut self, at: RealTime, instead: &Run) {
         let Some(taken) = &instead.job else { return };
-        let book = self.book.now();
-        let Some(node) = book.nodes.get(&instead.session).cloned() else { return };
-        let busy: BTreeSet<&JobKey> = book.open_runs().map(|it| &it.key).collect();
-        let n_peers = book.jobs.values().filter(|it| it.job.place.pool == taken.place.pool).count();
+        let projection = self.projection.now();
+        let Some(node) = projection.nodes.get(&instead.session).cloned() else { return };
+        let busy: BTreeSet<&JobKey> = projection.open_runs().map(|it| &it.key).collect();
+        let n_peers = projection.jobs.values().filter(|it| it.job.place.pool == taken.place.pool).count();
         let mut waiting: Vec<(JobKey, Arc<Job>, Grid)> = Vec::new();
-        for (key, defined) in &book.jobs {
+        for (key, defined) in &projection.jobs {
             let job = &defined.job;
             let Some(placement) = &defined.placement else { continue };
             let could_run = !defined.is_paused
@@ -182,7 +182,7 @@ impl Checker for Starvation {
     }
 
     fn see(&mut self, fact: &Fact) {
-        self.book.see(fact);
+        self.projection.see(fact);
         match &fact.what {
             What::Healed => self.calm_since = Some(fact.at),
             What::FaultBegan { .. } => self.calm_since = None,
@@ -216,19 +216,20 @@ mod tests {
     use evenbeat_core::time::Duration;
 
     use super::*;
-    use crate::checkers::tale::{Tale, every, fresh, premises, with_blackout};
+    use crate::checkers::fact_builder::{FactBuilder, every, fresh, premises, with_blackout};
 
     /// FAST: all is settled 107 s after the last fault; the longest run takes 10 s. So a job each
     /// 10 s may wait for 20 + 40 + 36 s from then on.
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(Starvation::new(&premises()), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(Starvation::new(&premises()), expected);
     }
 
     /// Another job is started every 5 s from the third minute to the eighth, and `a` never.
-    fn passed_over(tale: Tale, other: &str) -> Tale {
-        (0_u32..60).fold(tale.joined(1, "n1").healed(), |tale, n| {
-            tale.at(180_000 + i64::from(n) * 5_000)
+    fn passed_over(fact_builder: FactBuilder, other: &str) -> FactBuilder {
+        (0_u32..60).fold(fact_builder.joined(1, "n1").healed(), |fact_builder, n| {
+            fact_builder
+                .at(180_000 + i64::from(n) * 5_000)
                 .granted(100 + u128::from(n), other, 1 + u64::from(n))
                 .at(181_000 + i64::from(n) * 5_000)
                 .ended(100 + u128::from(n))
@@ -241,8 +242,8 @@ mod tests {
         job
     }
 
-    fn told(a: Job) -> Tale {
-        Tale::new().put(a).put(of("b", |job| job.place.cost = 2))
+    fn told(a: Job) -> FactBuilder {
+        FactBuilder::new().put(a).put(of("b", |job| job.place.cost = 2))
     }
 
     #[test]
@@ -255,9 +256,9 @@ mod tests {
         );
         check(passed_over(told(fresh("a", 10_000, 1_000)), "b"), &["a: waits since"]);
         let site = |key: &str| of(key, |job| job.site = Some("shop".parse().unwrap()));
-        check(passed_over(Tale::new().put(site("a")).put(site("b")), "b"), &["a: waits since"]);
+        check(passed_over(FactBuilder::new().put(site("a")).put(site("b")), "b"), &["a: waits since"]);
         // What was granted, and lost with a failover, does not count; what follows does.
-        let lost = Tale::new()
+        let lost = FactBuilder::new()
             .put(every("a", 10_000))
             .put(every("b", 10_000))
             .at(500)
@@ -265,14 +266,14 @@ mod tests {
             .failed_over(400, 2);
         check(passed_over(lost, "b"), &["a: waits since"]);
         // A world without faults is calm from the beginning; one that still breaks promises nothing.
-        let turns = |tale: Tale, healed: fn(Tale) -> Tale| {
-            (0_u32..60).fold(healed(tale.joined(1, "n1")), |tale, n| {
+        let turns = |fact_builder: FactBuilder, healed: fn(FactBuilder) -> FactBuilder| {
+            (0_u32..60).fold(healed(fact_builder.joined(1, "n1")), |fact_builder, n| {
                 let run = 100 + u128::from(n);
-                tale.at(180_000 + i64::from(n) * 5_000).granted(run, "b", 1 + u64::from(n)).ended(run)
+                fact_builder.at(180_000 + i64::from(n) * 5_000).granted(run, "b", 1 + u64::from(n)).ended(run)
             })
         };
-        check(turns(told(every("a", 10_000)), |tale| tale), &["a: waits since"]);
-        check(turns(told(every("a", 10_000)), Tale::fault), &[]);
+        check(turns(told(every("a", 10_000)), |fact_builder| fact_builder), &["a: waits since"]);
+        check(turns(told(every("a", 10_000)), FactBuilder::fault), &[]);
     }
 
     #[test]
@@ -306,10 +307,10 @@ mod tests {
     #[test]
     fn who_gets_its_turn_is_not_starved() {
         let with_turns = |turns: &[i64]| {
-            (0_u32..60).fold(told(every("a", 10_000)).joined(1, "n1").healed(), |tale, n| {
+            (0_u32..60).fold(told(every("a", 10_000)).joined(1, "n1").healed(), |fact_builder, n| {
                 let (now, run) = (180_000 + i64::from(n) * 5_000, 100 + u128::from(n));
-                let tale = tale.at(now).granted(run, "b", 1 + u64::from(n)).ended(run);
-                if turns.contains(&now) { tale.granted(1, "a", 1).ended(1) } else { tale }
+                let fact_builder = fact_builder.at(now).granted(run, "b", 1 + u64::from(n)).ended(run);
+                if turns.contains(&now) { fact_builder.granted(1, "a", 1).ended(1) } else { fact_builder }
             })
         };
         check(with_turns(&[200_000, 290_000, 380_000]), &[]);

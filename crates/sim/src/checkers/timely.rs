@@ -1,7 +1,7 @@
 //! Nothing starts before its time or inside a blackout, and what a blackout finds running is ended (B2, B8).
 //!
 //! A request that arrives long after it was given up may still be granted, inside a blackout by then.
-//! Nobody starts it, so what counts is what begins. And a node goes by the store's clock as it last saw
+//! No node starts it, so what counts is what begins. And a node uses the store's clock as it last saw
 //! it: right at the edge of a blackout, or right after the clock was set, it may be off.
 
 use std::collections::BTreeMap;
@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use evenbeat_core::ids::RunId;
 use evenbeat_core::time::{Duration, Timestamp};
 
-use super::book::{Book, Run};
 use super::clock::StoreClock;
 use super::finding::{Findings, Violation, shown};
-use super::history::Surviving;
+use super::history::SurvivingState;
 use super::hours::blackout_around;
 use super::premises::Premises;
+use super::projection::{Projection, Run};
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
 /// Watches over starting times and blackouts.
 #[derive(Debug)]
-pub struct Timely {
+pub struct Timeliness {
     findings: Findings,
-    book: Surviving<Book>,
+    projection: SurvivingState<Projection>,
     clock: StoreClock,
     /// Every grant, with what was known then; a failover does not take it back from the process.
     granted: BTreeMap<RunId, (Run, bool)>,
@@ -31,18 +31,18 @@ pub struct Timely {
     /// Since when nothing is broken: from the beginning until the first fault, and from the last on.
     calm_since: Option<RealTime>,
     edge: Duration,
-    /// How long it may take after the last fault until everybody knows what runs where.
+    /// How long it may take after the last fault until every node knows what runs where.
     recovery: Duration,
     patience: Duration,
 }
 
-impl Timely {
+impl Timeliness {
     /// Nothing has started yet.
-    pub fn new(premises: &Premises) -> Timely {
+    pub fn new(premises: &Premises) -> Timeliness {
         let spec = premises.timings.spec();
-        Timely {
+        Timeliness {
             findings: Findings::of("timely"),
-            book: Surviving::default(),
+            projection: SurvivingState::default(),
             clock: StoreClock::default(),
             granted: BTreeMap::new(),
             live: BTreeMap::new(),
@@ -54,7 +54,7 @@ impl Timely {
     }
 
     fn grant(&mut self, at: RealTime, run: RunId, due_at: Timestamp, attempt: u32, store_now: Timestamp) {
-        let Some(granted) = self.book.now().runs.get(&run).cloned() else { return };
+        let Some(granted) = self.projection.now().runs.get(&run).cloned() else { return };
         // What has had a run was due by then; the clock may have gone back since.
         if store_now < due_at && attempt == 1 {
             let what = format!("run {run} is granted at {store_now}, before it is due at {due_at}");
@@ -88,7 +88,7 @@ impl Timely {
         for (run, inside_since) in &mut self.live {
             let Some((granted, _)) = self.granted.get(run) else { continue };
             // The definition of now: an edit may bring a blackout.
-            let Some(defined) = self.book.now().jobs.get(&granted.key) else { continue };
+            let Some(defined) = self.projection.now().jobs.get(&granted.key) else { continue };
             let Some((start, end)) = blackout_around(&defined.job, store_now) else {
                 *inside_since = None;
                 continue;
@@ -108,13 +108,13 @@ impl Timely {
     }
 }
 
-impl Checker for Timely {
+impl Checker for Timeliness {
     fn name(&self) -> &'static str {
         self.findings.property()
     }
 
     fn see(&mut self, fact: &Fact) {
-        self.book.see(fact);
+        self.projection.see(fact);
         self.clock.see(fact);
         match &fact.what {
             What::Granted { run, due_at, attempt, store_now, .. } => {
@@ -146,20 +146,20 @@ mod tests {
     use evenbeat_core::run::Trigger;
 
     use super::*;
-    use crate::checkers::tale::{Tale, every, premises, with_blackout};
+    use crate::checkers::fact_builder::{FactBuilder, every, premises, with_blackout};
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
         // FAST: the edge is 5.8 s, patience 16 s. The tale begins at 10:00.
-        tale.check(Timely::new(&premises()), expected);
+        fact_builder.check(Timeliness::new(&premises()), expected);
     }
 
     fn quiet() -> Job {
         with_blackout(every("a", 60_000), "10:05", "10:10", &["wed"])
     }
 
-    fn told() -> Tale {
-        Tale::new().put(quiet())
+    fn told() -> FactBuilder {
+        FactBuilder::new().put(quiet())
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         check(granted(500_000), &["begins, granted at"]);
         check(granted(599_000), &[]);
         check(granted(600_000), &[]);
-        // A claim that arrived late and that nobody started.
+        // A claim that arrived late and was never started.
         check(told().at(400_000).granted_for(1, "a", 0, Trigger::Scheduler).at(401_000).taken_back(1), &[]);
         // Also if the grant is lost.
         check(
@@ -236,7 +236,7 @@ mod tests {
         check(running().at(590_000).beat(1).at(601_000).beat(1).at(700_000).beat(1), &[]);
         // An edit brings the blackout.
         let edited = |job| {
-            Tale::new()
+            FactBuilder::new()
                 .put(every("a", 60_000))
                 .at(270_000)
                 .granted(1, "a", 5)
@@ -249,14 +249,15 @@ mod tests {
         };
         check(edited(every("a", 60_000)), &[]);
         check(edited(quiet()), &["still executes 17s after"]);
-        // Right after the last fault nobody knows yet what runs where.
+        // Right after the last fault no node knows yet what runs where.
         let late =
             || told().at(270_000).granted_for(1, "a", 0, Trigger::Scheduler).begins(1).at(400_000).healed();
         check(late().at(423_000).beat(1).at(439_000).beat(1), &[]);
         check(late().at(424_000).beat(1).at(440_001).beat(1), &["still executes 16s1ms after"]);
-        // While something is broken nobody promises when; before anything breaks, they do.
-        let unhealed = |tale: Tale| {
-            tale.at(270_000)
+        // While something is broken nothing is promised; before that it is.
+        let unhealed = |fact_builder: FactBuilder| {
+            fact_builder
+                .at(270_000)
                 .granted_for(1, "a", 0, Trigger::Scheduler)
                 .begins(1)
                 .at(300_000)

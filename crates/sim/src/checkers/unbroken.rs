@@ -1,5 +1,5 @@
-//! Who fences has looked all the time: a watcher that could not see the store knows nothing of that time, and after
-//! an outage everybody gets a whole window to speak first (I9, L3).
+//! A node that fences has watched all the time: a watcher that could not see the store knows nothing of that time, and after
+//! an outage every session gets a whole window to speak first (I9, L3).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,22 +12,22 @@ use super::premises::Premises;
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
-/// So many readings of a node are remembered: more than lie in any window.
+/// How many readings of a node are remembered: more than lie in any window.
 const READINGS_MAX: usize = 200;
 
 /// Watches over the watchers.
 #[derive(Debug)]
-pub struct Unbroken {
+pub struct Integrity {
     findings: Findings,
     timings: TimingsSpec,
     readings: BTreeMap<NodeName, VecDeque<RealTime>>,
     last_sign: BTreeMap<SessionId, RealTime>,
 }
 
-impl Unbroken {
-    /// Nobody has looked yet.
-    pub fn new(premises: &Premises) -> Unbroken {
-        Unbroken {
+impl Integrity {
+    /// No node has watched yet.
+    pub fn new(premises: &Premises) -> Integrity {
+        Integrity {
             findings: Findings::of("unbroken"),
             timings: premises.timings.spec(),
             readings: BTreeMap::new(),
@@ -67,7 +67,7 @@ impl Unbroken {
     }
 }
 
-impl Checker for Unbroken {
+impl Checker for Integrity {
     fn name(&self) -> &'static str {
         self.findings.property()
     }
@@ -101,24 +101,24 @@ impl Checker for Unbroken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{Tale, premises};
+    use crate::checkers::fact_builder::{FactBuilder, premises};
 
     /// Node `n2` reads every second from one instant to another.
-    fn watched(mut tale: Tale, from: i64, to: i64) -> Tale {
+    fn watched(mut fact_builder: FactBuilder, from: i64, to: i64) -> FactBuilder {
         for second in from..=to {
-            tale = tale.at(second * 1_000).watched("n2");
+            fact_builder = fact_builder.at(second * 1_000).watched("n2");
         }
-        tale
+        fact_builder
     }
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
-        tale.check(Unbroken::new(&premises()), expected);
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
+        fact_builder.check(Integrity::new(&premises()), expected);
     }
 
     #[test]
     fn who_looked_all_the_time_may_fence() {
-        let told = || Tale::new().joined(1, "n1").joined(2, "n2");
+        let told = || FactBuilder::new().joined(1, "n1").joined(2, "n2");
         check(watched(told(), 1, 13).fenced(1, "n2"), &[]);
         // The window is 12 s; readings may lie 2.525 s and two attempts of 0.8 s apart.
         check(watched(told(), 1, 9).fenced(1, "n2"), &[]);
@@ -129,17 +129,17 @@ mod tests {
 
     #[test]
     fn who_was_cut_off_may_not() {
-        let told = || watched(Tale::new().joined(1, "n1").joined(2, "n2"), 1, 5);
+        let told = || watched(FactBuilder::new().joined(1, "n1").joined(2, "n2"), 1, 5);
         check(watched(told(), 9, 10).fenced(1, "n2"), &[]);
         check(watched(told(), 10, 13).fenced(1, "n2"), &["without a break for 3s at last"]);
         check(watched(told(), 10, 18).fenced(1, "n2"), &[]);
-        // What was asked for in time may be done late.
+        // What was requested in time may be done late.
         check(watched(told(), 6, 13).at(90_000).fenced(1, "n2"), &[]);
     }
 
     #[test]
     fn another_primary_is_watched_anew() {
-        let told = || watched(Tale::new().joined(1, "n1"), 1, 13).at(13_500).failed_over(13_000, 2);
+        let told = || watched(FactBuilder::new().joined(1, "n1"), 1, 13).at(13_500).failed_over(13_000, 2);
         check(watched(told(), 14, 20).fenced(1, "n2"), &["without a break for 6s"]);
         check(watched(told(), 14, 26).fenced(1, "n2"), &[]);
     }

@@ -1,4 +1,4 @@
-//! Nobody is fenced off before a whole window of silence, nothing of a living session is released, and a
+//! No session is fenced off before a whole window of silence, nothing of a living session is released, and a
 //! new epoch is left alone until its quarantine is over (I9, I10).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use evenbeat_core::lease::{Epoch, TimingsSpec};
 use evenbeat_core::time::Duration;
 
 use super::finding::{Findings, Violation, shown};
-use super::history::{Follows, Surviving};
+use super::history::{FactState, SurvivingState};
 use super::premises::Premises;
 use super::{Checker, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
@@ -22,7 +22,7 @@ const ROUNDING: Duration = Duration::from_millis(2);
 pub struct Windows {
     findings: Findings,
     timings: TimingsSpec,
-    sessions: Surviving<Sessions>,
+    sessions: SurvivingState<Sessions>,
 }
 
 /// What survives of sessions, of who owns what, and of epochs.
@@ -36,7 +36,7 @@ struct Sessions {
     reign: Option<(Epoch, RealTime, bool)>,
 }
 
-impl Follows for Sessions {
+impl FactState for Sessions {
     fn wants(what: &What) -> bool {
         matches!(
             what,
@@ -91,7 +91,7 @@ impl Windows {
         Windows {
             findings: Findings::of("windows"),
             timings: premises.timings.spec(),
-            sessions: Surviving::default(),
+            sessions: SurvivingState::default(),
         }
     }
 
@@ -133,7 +133,7 @@ impl Windows {
     }
 
     fn opening(&mut self, at: RealTime, opened: Epoch) {
-        // Nobody opens the first one, except on a store that says so when it is born.
+        // The first epoch is open from the start, unless the store says otherwise when it is created.
         let Some((epoch, since, _)) = self.sessions.now().reign else { return };
         let who = format!("epoch {}", opened.0);
         let least = at_least(self.timings.quarantine);
@@ -205,16 +205,16 @@ impl Checker for Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkers::tale::{Tale, every, premises};
+    use crate::checkers::fact_builder::{FactBuilder, every, premises};
 
     #[track_caller]
-    fn check(tale: Tale, expected: &[&str]) {
+    fn check(fact_builder: FactBuilder, expected: &[&str]) {
         // FAST: the window and the quarantine are 12 s, so 11.882 s of real time are enough.
-        tale.check(Windows::new(&premises()), expected);
+        fact_builder.check(Windows::new(&premises()), expected);
     }
 
-    fn told() -> Tale {
-        Tale::new().joined(1, "n1").joined(2, "n2").put(every("a", 60_000))
+    fn told() -> FactBuilder {
+        FactBuilder::new().joined(1, "n1").joined(2, "n2").put(every("a", 60_000))
     }
 
     #[test]
@@ -315,14 +315,16 @@ mod tests {
     #[test]
     fn what_a_worker_has_taken_up_is_its_own() {
         let told = || {
-            Tale::new()
+            FactBuilder::new()
                 .put(every("a", 60_000))
                 .joined(1, "n1")
                 .granted(1, "a", 5)
                 .joined(9, "w1")
                 .taken_up(1, 9, "w1")
         };
-        let check = |tale: Tale, expected: &[&str]| tale.check(Windows::new(&premises()), expected);
+        let check = |fact_builder: FactBuilder, expected: &[&str]| {
+            fact_builder.check(Windows::new(&premises()), expected);
+        };
         check(told().at(20_000).fenced(9, "n1").released(1), &[]);
         // The death of the node that published it changes nothing.
         check(

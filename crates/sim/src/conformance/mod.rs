@@ -9,7 +9,7 @@
 
 mod changes;
 mod claims;
-mod desk;
+mod fixture;
 mod ends;
 mod epochs;
 mod housekeeping;

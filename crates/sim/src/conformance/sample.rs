@@ -184,7 +184,7 @@ pub(super) fn site(name: &str) -> CounterKey {
     CounterKey::Site(name.parse().unwrap())
 }
 
-/// At most so many open runs against a site.
+/// A limit of open runs against a site.
 pub(super) fn at_most(most: u32, name: &str) -> Take {
     Take { counter: site(name), limit: CounterLimit { max_open: Some(most), ..CounterLimit::default() } }
 }

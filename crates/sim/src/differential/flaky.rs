@@ -1,27 +1,27 @@
-//! The n-th call is not done, or is done and its answer lost: whatever is asked then, the books must balance.
+//! The n-th call is not done, or is done and its answer lost: whatever is requested then, the totals must add up.
 
 use super::request::Asker;
-use super::{Held, Request, Story, books};
+use super::{Request, Story, TestStore, check_totals};
 use crate::reference::ReferenceStore;
 
 /// What goes wrong with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failing {
-    /// It never reaches the store, and nobody asks again.
+pub enum CallFault {
+    /// It never reaches the store, and is not repeated.
     NotDone,
-    /// It is done, nobody hears the answer, and it is asked again.
+    /// It is done, its answer is lost, and it is repeated.
     AnswerLost,
 }
 
 /// Lives through the story of a seed once for each of its calls and each way to fail, every time with an empty
 /// store. Stops at the first life in which something does not add up, in words; else tells how many there were.
-pub fn fail_each_call<S: Held>(
+pub fn fail_each_call<S: TestStore>(
     seed: u64,
     n_requests: usize,
     mut empty: impl FnMut() -> S,
 ) -> Result<usize, String> {
     let mut n_lives = 0;
-    for failing in [Failing::NotDone, Failing::AnswerLost] {
+    for failing in [CallFault::NotDone, CallFault::AnswerLost] {
         for nth in 0..n_requests {
             live_with(&mut empty(), seed, n_requests, nth, failing)
                 .map_err(|why| format!("seed {seed}, call {nth} {failing:?}: {why}"))?;
@@ -31,12 +31,12 @@ pub fn fail_each_call<S: Held>(
     Ok(n_lives)
 }
 
-fn live_with<S: Held>(
+fn live_with<S: TestStore>(
     store: &mut S,
     seed: u64,
     n_requests: usize,
     nth: usize,
-    failing: Failing,
+    failing: CallFault,
 ) -> Result<(), String> {
     let mut story = Story::new(seed);
     // The reference lives through the same without any failure, and tells what is sensible to ask.
@@ -48,14 +48,14 @@ fn live_with<S: Held>(
         here.ask(&mut reference, &request);
         let n_times = match failing {
             _ if step != nth || matches!(request, Request::FailOver | Request::Clock(_)) => 1,
-            Failing::NotDone => 0,
-            Failing::AnswerLost => 2,
+            CallFault::NotDone => 0,
+            CallFault::AnswerLost => 2,
         };
         for _ in 0..n_times {
             there.ask(store, &request);
         }
         if step == nth || nth < step && step + 1 == n_requests {
-            books(store.views())?;
+            check_totals(store.views())?;
         }
         story.hear(&reference);
     }

@@ -2,9 +2,9 @@
 //!
 //! [`compare`] lives through a [`Story`] with a store and the reference side by side. [`fail_each_call`] goes
 //! through a scripted day again and again, each time with another call failing or its answer lost, and looks
-//! whether the [books](books()) still balance.
+//! whether the [totals](check_totals()) still add up.
 
-mod books;
+mod totals;
 mod flaky;
 mod request;
 mod story;
@@ -16,13 +16,13 @@ use evenbeat_core::time::Timestamp;
 
 use crate::reference::ReferenceStore;
 
-pub use books::books;
-pub use flaky::{Failing, fail_each_call};
+pub use flaky::{CallFault, fail_each_call};
 pub use request::Request;
 pub use story::Story;
+pub use totals::check_totals;
 
-/// A store that a test has in its hand.
-pub trait Held {
+/// A store that a test controls.
+pub trait TestStore {
     /// The store.
     type Store: Store + Views;
 
@@ -39,7 +39,7 @@ pub trait Held {
     fn fail_over(&mut self);
 }
 
-impl Held for ReferenceStore {
+impl TestStore for ReferenceStore {
     type Store = ReferenceStore;
 
     fn store(&mut self) -> &mut ReferenceStore {
@@ -64,7 +64,7 @@ impl Held for ReferenceStore {
 pub struct Difference {
     /// Of which seed.
     pub seed: u64,
-    /// After so many requests.
+    /// The number of requests before it.
     pub step: usize,
     /// What was asked.
     pub asked: String,
@@ -86,7 +86,7 @@ impl fmt::Display for Difference {
 
 /// The first request of a story that a store answers otherwise than the reference, or after which
 /// it shows something else. The store is empty.
-pub fn compare<S: Held>(store: &mut S, seed: u64, n_requests: usize) -> Result<(), Difference> {
+pub fn compare<S: TestStore>(store: &mut S, seed: u64, n_requests: usize) -> Result<(), Difference> {
     let mut story = Story::new(seed);
     let mut reference = ReferenceStore::new(story.now());
     store.set_now(story.now());
@@ -96,7 +96,7 @@ pub fn compare<S: Held>(store: &mut S, seed: u64, n_requests: usize) -> Result<(
         let mut expected = here.ask(&mut reference, &request);
         let found = there.ask(store, &request);
         if matches!(request, Request::Changes(_)) && there.was_reset && !here.was_reset {
-            // A store may forget what was long ago, and then begins anew.
+            // A store may forget what was long ago, and then starts from the beginning.
             here.begin_anew();
             expected = here.ask(&mut reference, &request);
         }
@@ -117,7 +117,7 @@ pub fn compare<S: Held>(store: &mut S, seed: u64, n_requests: usize) -> Result<(
             {
                 return Err(difference(expected, found));
             }
-            books(store.views())
+            check_totals(store.views())
                 .map_err(|unbalanced| difference("books that balance".to_owned(), unbalanced))?;
         }
         story.hear(&reference);

@@ -8,7 +8,7 @@ use evenbeat_core::store::{
 };
 use evenbeat_core::time::Timestamp;
 
-use super::Held;
+use super::TestStore;
 use super::story::PLANS;
 
 const MANY: usize = 1_000_000;
@@ -36,7 +36,7 @@ pub enum Request {
     PutPlan(NewPlan),
     ApplyPlan(ApplyPlan),
     Cancel(Vec<RunId>),
-    /// What has changed since this was asked last, in pages of so many.
+    /// What has changed since the last such request, in pages of this size.
     Changes(usize),
     Recount,
     Outbox,
@@ -48,7 +48,7 @@ pub enum Request {
 #[derive(Debug, Default)]
 pub(super) struct Asker {
     cursor: Option<Cursor>,
-    /// Whether the last look at the feed had to begin anew.
+    /// Whether the last look at the feed had to start from the beginning.
     pub(super) was_reset: bool,
 }
 
@@ -59,7 +59,7 @@ impl Asker {
     }
 
     /// Asks, and tells the answer as text.
-    pub(super) fn ask<S: Held>(&mut self, held: &mut S, request: &Request) -> String {
+    pub(super) fn ask<S: TestStore>(&mut self, held: &mut S, request: &Request) -> String {
         let asked: Result<String, _> = match request {
             Request::Clock(now) => {
                 held.set_now(*now);

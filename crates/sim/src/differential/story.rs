@@ -30,7 +30,7 @@ const MANY: usize = 1_000_000;
 const N_JOBS: usize = 7;
 /// In a plain story: few claims of a batch are for the same job.
 const N_PLAIN_JOBS: usize = 40;
-/// So many rows are remembered as they once were, to be late with.
+/// How many old rows are remembered, to be late with.
 const MEMORIES: usize = 12;
 
 /// Draws one request after the other, from what the reference shows.

@@ -1,4 +1,4 @@
-//! Whether a world has more work than room: then nobody can ask for everything to be in time.
+//! Whether a world has more work than room: then not everything can be in time.
 
 use std::collections::BTreeMap;
 

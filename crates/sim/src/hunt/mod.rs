@@ -6,8 +6,8 @@ mod sweep;
 
 use std::collections::BTreeSet;
 
-pub use mutants::{Mutant, Noticed, Taken};
-pub use sweep::{How, Sweep, sweep};
+pub use mutants::{Detection, Mutant, Removal};
+pub use sweep::{Sweep, SweepOptions, sweep};
 
 use crate::checkers::{self, Checker, Premises, Violation, WorldEnd};
 use crate::fact::Fact;
@@ -24,7 +24,7 @@ pub struct Verdict {
     pub violations: Vec<Violation>,
 }
 
-/// Lives through the world of a seed, with everybody watching.
+/// Runs the world of a seed, with every checker watching.
 pub fn judge(seed: u64, options: Options) -> Verdict {
     judge_world(Setup::from_seed(seed), options, &mut |_| {}, false)
 }

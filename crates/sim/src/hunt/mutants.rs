@@ -1,4 +1,4 @@
-//! Rules that are taken out, one at a time, to see that somebody notices.
+//! Rules that are taken out, one at a time, to see that a check notices.
 //!
 //! Most are noticed in worlds: a seed is found in which something goes wrong. Some are held twice, so that taking one
 //! of the two out changes nothing that can be seen from outside; those have a test of their own, which is named
@@ -15,15 +15,14 @@ use crate::world::{Options, WorldWeakness};
 /// A world without one of its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// Without which.
-    pub taken: Taken,
-    /// Who notices.
-    pub noticed: Noticed,
+    pub taken: Removal,
+    /// What notices.
+    pub noticed: Detection,
 }
 
 /// What is taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Removal {
     /// A rule that engines go by.
     #[cfg(feature = "mutants")]
     Engine(Rule),
@@ -33,10 +32,10 @@ pub enum Taken {
     World(WorldWeakness),
 }
 
-/// Who notices that a rule is missing.
+/// What notices that a rule is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noticed {
-    /// Those who watch worlds. This seed has shown it, the last time that somebody looked.
+pub enum Detection {
+    /// A checker, in some world. This seed showed it the last time the mutants were run.
     InWorlds {
         /// Where to begin to look.
         from: u64,
@@ -45,15 +44,15 @@ pub enum Noticed {
     ByTest(&'static str),
 }
 
-use Noticed::{ByTest, InWorlds};
+use Detection::{ByTest, InWorlds};
 
 impl Mutant {
     /// All of them.
     pub fn all() -> Vec<Mutant> {
-        let stores = Weakness::ALL.into_iter().map(|it| (Taken::Store(it), noticed_in_store(it)));
-        let worlds = WorldWeakness::ALL.into_iter().map(|it| (Taken::World(it), noticed_in_node(it)));
+        let stores = Weakness::ALL.into_iter().map(|it| (Removal::Store(it), noticed_in_store(it)));
+        let worlds = WorldWeakness::ALL.into_iter().map(|it| (Removal::World(it), noticed_in_node(it)));
         #[cfg(feature = "mutants")]
-        let engines = Rule::ALL.into_iter().map(|it| (Taken::Engine(it), noticed_in_engine(it)));
+        let engines = Rule::ALL.into_iter().map(|it| (Removal::Engine(it), noticed_in_engine(it)));
         #[cfg(not(feature = "mutants"))]
         let engines = std::iter::empty();
         engines.chain(stores).chain(worlds).map(|(taken, noticed)| Mutant { taken, noticed }).collect()
@@ -63,15 +62,15 @@ impl Mutant {
     pub fn options(self) -> Options {
         match self.taken {
             #[cfg(feature = "mutants")]
-            Taken::Engine(rule) => Options { rules: Rules::without(rule), ..Options::default() },
-            Taken::Store(weakness) => Options { store_weakness: Some(weakness), ..Options::default() },
-            Taken::World(weakness) => Options { weakness: Some(weakness), ..Options::default() },
+            Removal::Engine(rule) => Options { rules: Rules::without(rule), ..Options::default() },
+            Removal::Store(weakness) => Options { store_weakness: Some(weakness), ..Options::default() },
+            Removal::World(weakness) => Options { weakness: Some(weakness), ..Options::default() },
         }
     }
 }
 
 #[cfg(feature = "mutants")]
-fn noticed_in_engine(rule: Rule) -> Noticed {
+fn noticed_in_engine(rule: Rule) -> Detection {
     match rule {
         Rule::TrustFromRequest => InWorlds { from: 56 },
         Rule::OpenAfterQuarantine | Rule::AdvanceOnAnswer => InWorlds { from: 2 },
@@ -96,7 +95,7 @@ fn noticed_in_engine(rule: Rule) -> Noticed {
     }
 }
 
-fn noticed_in_store(weakness: Weakness) -> Noticed {
+fn noticed_in_store(weakness: Weakness) -> Detection {
     match weakness {
         Weakness::NoCompareAndSet | Weakness::NoNotBefore | Weakness::TombstoneForgetsFence => {
             InWorlds { from: 1 }
@@ -123,7 +122,7 @@ fn noticed_in_store(weakness: Weakness) -> Noticed {
     }
 }
 
-fn noticed_in_node(weakness: WorldWeakness) -> Noticed {
+fn noticed_in_node(weakness: WorldWeakness) -> Detection {
     match weakness {
         WorldWeakness::FenceInScheduler | WorldWeakness::NoFreeze => InWorlds { from: 1 },
         WorldWeakness::ShimIgnoresDeadlineBeforeStart => InWorlds { from: 28 },
@@ -142,9 +141,9 @@ impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.taken {
             #[cfg(feature = "mutants")]
-            Taken::Engine(rule) => write!(f, "engine without {rule:?}"),
-            Taken::Store(weakness) => write!(f, "store with {weakness:?}"),
-            Taken::World(weakness) => write!(f, "node with {weakness:?}"),
+            Removal::Engine(rule) => write!(f, "engine without {rule:?}"),
+            Removal::Store(weakness) => write!(f, "store with {weakness:?}"),
+            Removal::World(weakness) => write!(f, "node with {weakness:?}"),
         }
     }
 }

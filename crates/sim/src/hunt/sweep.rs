@@ -38,7 +38,7 @@ pub struct Sweep {
 
 /// How the worlds of a sweep are lived through.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
+pub struct SweepOptions {
     /// What is taken out of them.
     pub options: Options,
     /// How many at once.
@@ -50,7 +50,7 @@ pub struct How {
 }
 
 /// Lives through the worlds of these seeds. `progress` is shown what came of those that are over.
-pub fn sweep(seeds: Range<u64>, how: How, progress: &(dyn Fn(&Sweep) + Sync)) -> Sweep {
+pub fn sweep(seeds: Range<u64>, how: SweepOptions, progress: &(dyn Fn(&Sweep) + Sync)) -> Sweep {
     let next = AtomicU64::new(seeds.start);
     let is_over = AtomicBool::new(false);
     let found = Mutex::new(Sweep::default());

@@ -369,7 +369,7 @@ impl ReferenceStore {
     }
 }
 
-/// Drops those that are old, at most so many, and says how many went.
+/// Drops up to `most` old rows, and returns how many went.
 fn drop_first<T>(rows: &mut Vec<T>, most: usize, is_old: impl Fn(&T) -> bool) -> usize {
     let mut n_gone = 0;
     rows.retain(|it| {

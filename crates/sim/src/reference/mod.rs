@@ -1,7 +1,7 @@
 //! The store as plain maps: the contract of [`evenbeat_core::store`], short enough to be read as its
 //! specification. Whatever a real database does differently is a fault of the one or of the other.
 //!
-//! A real database has a clock of its own and fails over by itself; here both are done from outside.
+//! A real database has a clock of its own and fails over on its own; here both are done from outside.
 //! A failover that loses commits is an older clone, put back, that then [fails over](ReferenceStore::fail_over).
 
 mod duties;

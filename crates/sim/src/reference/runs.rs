@@ -173,7 +173,7 @@ impl ReferenceStore {
         };
         run.phase = RunPhase::Ended(outcome);
         let RunEnd { started_at, ended_at, exit_code, frozen_for, .. } = ended;
-        // What ended has begun, also if nobody marked it, and not after it ended.
+        // A run that has ended has begun, even without a mark, and not after its end.
         run.started_at = Some(run.started_at.unwrap_or(started_at).min(ended_at));
         run.ended = Some(RunEnded { ended_at, exit_code, frozen_for });
         run.report.clone_from(&end.report);

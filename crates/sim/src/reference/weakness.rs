@@ -7,7 +7,7 @@ pub enum Weakness {
     NoCompareAndSet,
     /// A run is ended under any fence.
     NoFenceCheckOnEnd,
-    /// A run is ended by whoever knows its fence, whoever owns it.
+    /// A run can be ended by any session that knows its fence.
     NoOwnerCheckOnEnd,
     /// The dead claim.
     NoSessionCheckOnClaim,

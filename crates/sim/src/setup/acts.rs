@@ -9,16 +9,14 @@ use super::fleet::{self, Fleet};
 use crate::dice::Dice;
 use crate::fact::RealTime;
 
-/// One thing that somebody does.
+/// One thing that a person does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Act {
-    /// When.
     pub at: RealTime,
-    /// What.
     pub what: ActKind,
 }
 
-/// What somebody does. Nodes are named by their place in the setup.
+/// What a person does. Nodes are named by their place in the setup.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActKind {
     /// Puts a new job.
@@ -46,7 +44,6 @@ pub enum ActKind {
     Trigger(JobKey),
     /// Asks for a run that makes up for an instant of the past.
     Backfill {
-        /// Of which job.
         key: JobKey,
         /// How long that instant is past by then.
         ago: Duration,

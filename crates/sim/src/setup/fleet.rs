@@ -20,7 +20,7 @@ use crate::fact::RealTime;
 /// The only cron expressions of simulated jobs: those who check know no others.
 pub(super) const CRONS: [&str; 2] = ["* * * * *", "*/5 * * * *"];
 const INTERVALS_S: [i64; 14] = [2, 3, 5, 8, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600];
-/// The longest that a run takes by itself.
+/// The longest that an undisturbed run takes.
 const LENGTH_MAX_MS: i64 = 120_000;
 
 /// The jobs, and what they share.

@@ -33,7 +33,7 @@ pub struct Setup {
     pub timings: Timings,
     /// What the database's clock says when the world begins.
     pub begins_at: Timestamp,
-    /// From then on nothing is broken any more, and nobody edits anything.
+    /// From then on nothing is broken and nothing is edited.
     pub healed_at: RealTime,
     /// When the world ends: long enough after that for everything that was due to be over.
     pub ends_at: RealTime,
@@ -95,7 +95,7 @@ pub struct WorkerSetup {
     pub is_tidy: bool,
 }
 
-/// One job, and what nobody but the world knows about its runs.
+/// One job, and what only the world knows about its runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSetup {
     /// The job.
@@ -173,14 +173,6 @@ impl Setup {
         setup
     }
 
-    /// The same without anything that goes wrong.
-    #[must_use]
-    pub fn without_faults(self) -> Setup {
-        let nodes = self.nodes.into_iter().map(|it| NodeSetup { drift_ppm: 0, ..it }).collect();
-        let workers = self.workers.into_iter().map(|it| WorkerSetup { drift_ppm: 0, ..it }).collect();
-        Setup { faults: Vec::new(), nodes, workers, ..self }
-    }
-
     /// The classes of faults that are planned.
     pub fn fault_names(&self) -> BTreeSet<&'static str> {
         self.faults.iter().map(|it| it.kind.name()).collect()
@@ -195,7 +187,7 @@ impl Setup {
         self.jobs.iter().chain(put_later)
     }
 
-    /// The longest that any run takes by itself.
+    /// The longest that any undisturbed run takes.
     pub fn longest_run(&self) -> Duration {
         self.all_jobs().map(|it| it.habit.length_max).max().unwrap_or(Duration::ZERO)
     }

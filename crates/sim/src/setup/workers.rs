@@ -14,7 +14,7 @@ use crate::dice::Dice;
 use crate::fact::RealTime;
 use crate::faults::{CutWay, Fault, FaultKind};
 
-/// So many of a hundred worlds have workers.
+/// How many of a hundred worlds have workers.
 const SHARE: u32 = 40;
 /// How many times each class of their faults strikes at most.
 const STRIKES_MAX: i64 = 4;

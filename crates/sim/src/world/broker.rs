@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 use evenbeat_core::store::{OutboxRow, StoreDown};
 
-use super::database::{Answer, Request};
-use super::rim::Asked;
+use super::database::{Answer, StoreRequest};
+use super::rim::CallKind;
 use super::worker::ForWorker;
 use super::{AtNode, ForScheduler, Happening, World};
 use crate::fact::RealTime;
 
-/// Of a hundred messages so many never arrive, although the broker has said that it has them.
+/// Of a hundred messages, how many never arrive although the broker has confirmed them.
 const LOST_PERCENT: u32 = 1;
-/// So many are delivered twice, almost at once.
+/// How many are delivered twice, almost at once.
 const TWICE_PERCENT: u32 = 10;
-/// So many take their time.
+/// How many are slow.
 const LATE_PERCENT: u32 = 5;
-/// Of a hundred that reach the broker so many confirms do not come back.
+/// Of a hundred that reach the broker, how many confirmations are lost.
 const UNCONFIRMED_PERCENT: u32 = 5;
 
 /// A start message.
@@ -63,7 +63,7 @@ impl World {
         let scheduler = self.scheduler(node);
         if scheduler.session.is_some() && !scheduler.is_publishing {
             scheduler.is_publishing = true;
-            self.ask(node, Request::Outbox, Asked::Outbox);
+            self.ask(node, StoreRequest::Outbox, CallKind::Outbox);
         }
     }
 
@@ -84,7 +84,7 @@ impl World {
                 confirmed.push(under);
             }
         }
-        self.ask(node, Request::Published(confirmed), Asked::Published);
+        self.ask(node, StoreRequest::Published(confirmed), CallKind::Published);
     }
 
     /// The broker takes a message.
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Hands a message to some worker, and again to some worker as long as nobody is done with it.
+    /// Hands a message to some worker, and again to some worker until one has acknowledged it.
     pub(super) fn deliver(&mut self, number: u64) {
         let Some(start) = self.broker.messages.get(&number).cloned() else { return };
         let worker = self.dice.below(self.workers.len());

@@ -1,5 +1,5 @@
-//! The one database: it does what arrives, in the order in which it arrives, and everybody who watches is
-//! told what was committed.
+//! The one database: it does what arrives, in the order in which it arrives, and reports to the checkers what was
+//! committed.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::fact::{RealTime, What};
 use crate::reference::ReferenceStore;
 use crate::trace::Trace;
 
-/// So many start messages are read at a time.
+/// How many start messages are read at a time.
 const OUTBOX_MAX: usize = 50;
 
 /// What a node or a worker asks.
 #[derive(Clone, Debug)]
-pub(super) enum Request {
+pub(super) enum StoreRequest {
     Join(SessionSpec),
     Adopt(SessionId),
     Beat(SessionId),
@@ -114,7 +114,7 @@ impl Database {
     }
 
     /// Does what a node asks for.
-    pub(super) fn answer(&mut self, by: &NodeName, request: &Request, trace: &mut Trace) -> Answer {
+    pub(super) fn answer(&mut self, by: &NodeName, request: &StoreRequest, trace: &mut Trace) -> Answer {
         let store_now = self.now(trace.now);
         self.store.set_now(store_now);
         self.perform(by, request, store_now, trace).expect("the reference store always answers")
@@ -123,19 +123,19 @@ impl Database {
     fn perform(
         &mut self,
         by: &NodeName,
-        request: &Request,
+        request: &StoreRequest,
         store_now: Timestamp,
         trace: &mut Trace,
     ) -> Result<Answer, StoreDown> {
         Ok(match request {
-            Request::Join(spec) => {
+            StoreRequest::Join(spec) => {
                 let joined = self.store.join(spec, &self.timings)?;
                 if let Joined::Welcome { .. } = joined {
                     trace.tell(What::Joined { session: spec.id, node: spec.node.clone() });
                 }
                 Answer::Joined(joined)
             }
-            Request::Adopt(me) => {
+            StoreRequest::Adopt(me) => {
                 let living = self.living()?;
                 let runs = self.store.adopt(*me, Lives::OfThisBoot)?;
                 let still_living = self.living()?;
@@ -144,18 +144,18 @@ impl Database {
                 }
                 Answer::Adopted(runs)
             }
-            Request::Beat(me) => {
+            StoreRequest::Beat(me) => {
                 let beat = self.store.beat(*me)?;
                 if let Beat::Alive { .. } = beat {
                     trace.tell(What::Beat { session: *me });
                 }
                 Answer::Beaten(beat)
             }
-            Request::Watch => {
+            StoreRequest::Watch => {
                 trace.tell(What::Watched { by: by.clone() });
                 Answer::Watched(self.store.watch(BATCH_MAX)?)
             }
-            Request::Fence(epoch, silent) => {
+            StoreRequest::Fence(epoch, silent) => {
                 let fenced = self.store.fence(*epoch, silent)?;
                 for (it, _) in silent.iter().zip(&fenced).filter(|(_, it)| **it == Fencing::Fenced) {
                     trace.tell(What::Fenced { session: it.session, by: by.clone() });
@@ -164,7 +164,7 @@ impl Database {
                 }
                 Answer::Fenced(fenced)
             }
-            Request::OpenEpoch(epoch) => {
+            StoreRequest::OpenEpoch(epoch) => {
                 let is_done = self.store.open_epoch(*epoch)?;
                 if is_done && self.last_opened < *epoch {
                     self.last_opened = *epoch;
@@ -172,8 +172,8 @@ impl Database {
                 }
                 Answer::EpochOpened(is_done)
             }
-            Request::Changes(since) => Answer::Changed(self.store.changes(*since, BATCH_MAX)?),
-            Request::Claim(me, epoch, claims) => {
+            StoreRequest::Changes(since) => Answer::Changed(self.store.changes(*since, BATCH_MAX)?),
+            StoreRequest::Claim(me, epoch, claims) => {
                 let answer = self.store.claim(*me, *epoch, claims)?;
                 if let Claims::Answered(answers) = &answer {
                     for (claim, answer) in claims.iter().zip(answers) {
@@ -182,7 +182,7 @@ impl Database {
                 }
                 Answer::Claimed(answer)
             }
-            Request::Settle(me, epoch, settles) => {
+            StoreRequest::Settle(me, epoch, settles) => {
                 let answers = self.store.settle(*me, *epoch, settles)?;
                 for (settle, answer) in settles.iter().zip(&answers) {
                     if let SettleAnswer::Settled(_) = answer {
@@ -193,7 +193,7 @@ impl Database {
                 }
                 Answer::Settled(answers)
             }
-            Request::End(epoch, ends) => {
+            StoreRequest::End(epoch, ends) => {
                 let answers = self.store.end(*epoch, ends)?;
                 for (end, _) in ends.iter().zip(&answers).filter(|(_, it)| matches!(it, EndAnswer::Ended(_)))
                 {
@@ -201,20 +201,20 @@ impl Database {
                 }
                 Answer::Ended(answers)
             }
-            Request::Mark(marks) => {
+            StoreRequest::Mark(marks) => {
                 self.store.mark(marks)?;
                 Answer::Done
             }
-            Request::Leave(me) => {
+            StoreRequest::Leave(me) => {
                 self.store.leave(*me)?;
                 Answer::Done
             }
-            Request::Outbox => Answer::Outbox(self.store.outbox(OUTBOX_MAX)?),
-            Request::Published(runs) => {
+            StoreRequest::Outbox => Answer::Outbox(self.store.outbox(OUTBOX_MAX)?),
+            StoreRequest::Published(runs) => {
                 self.store.published(runs)?;
                 Answer::Done
             }
-            Request::StartOnWorker(run, fence, worker) => {
+            StoreRequest::StartOnWorker(run, fence, worker) => {
                 let is_known = self.store.session(worker.id).is_some();
                 let owner = self.store.owner_of(*run);
                 let answer = self.store.start_on_worker(*run, *fence, worker)?;
@@ -249,7 +249,7 @@ impl Database {
         self.put_and_tell(puts, told, trace)
     }
 
-    /// Writes a run that somebody wants: that is no other definition.
+    /// Writes a requested run. The definition stays the same.
     pub(super) fn put_trigger(
         &mut self,
         put: &PutJob,

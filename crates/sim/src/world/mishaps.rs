@@ -6,7 +6,7 @@ use evenbeat_core::time::Duration;
 use super::network::Party;
 use super::{ForShim, Happening, World, WorldWeakness};
 use crate::fact::What;
-use crate::faults::{Away, CutWay, FaultKind};
+use crate::faults::{CutWay, FaultKind, Outage};
 
 /// How long a fault that finds nothing to strike waits.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
@@ -218,7 +218,7 @@ impl World {
         !self.active.is_empty() && self.any_active(|kind| kind == FaultKind::QueueWorkerPaused(worker))
     }
 
-    /// Whether letters of this way, to or from somebody, are lost.
+    /// Whether messages to or from this party are lost, in this direction.
     pub(super) fn is_cut(&self, party: Party, way: CutWay) -> bool {
         let cut = |way| match party {
             Party::Node(node) => FaultKind::Cut(node, way),
@@ -227,10 +227,10 @@ impl World {
         self.any_active(|kind| kind == cut(CutWay::Both) || kind == cut(way))
     }
 
-    pub(super) fn database_is_away(&self) -> Option<Away> {
+    pub(super) fn database_is_away(&self) -> Option<Outage> {
         self.active.iter().find_map(|idx| match self.setup.faults[*idx].kind {
             FaultKind::DatabaseAway(away) => Some(away),
-            FaultKind::Failover { .. } => Some(Away::Refuses),
+            FaultKind::Failover { .. } => Some(Outage::Refuses),
             _ => None,
         })
     }

@@ -1,14 +1,14 @@
 //! A world: nodes, a database and what lies between them, on virtual time.
 //!
-//! Everything that happens stands in one queue, ordered by real time. Real time is known to nobody inside:
+//! Everything that happens stands in one queue, ordered by real time. Real time is unknown inside:
 //! each node has clocks of its own, and so has the database. Whatever is left to chance is drawn from the
 //! seed of the setup, so the same seed gives the same world, throw by throw.
 //!
 //! A node is an engine, unmodified; a rim that does what the engine says, by messages to the
 //! database that take time and get lost; and a shim for every run, which is a process of its own
 //! and outlives a scheduler. Some worlds have a broker besides, and workers that take up what nodes publish
-//! through it. Runs execute, halt and go on by what their shims do, and those who watch are told
-//! the truth about it, whatever anybody inside believes.
+//! through it. Runs execute, halt and go on by what their shims do, and the checkers see
+//! the truth about it, whatever the nodes believe.
 
 mod broker;
 mod clock;
@@ -40,11 +40,11 @@ pub use weakness::WorldWeakness;
 
 use self::broker::Broker;
 use self::database::Database;
-use self::network::Letter;
-use self::node::{Node, Report as FromShim};
+use self::network::Packet;
+use self::node::{Node, ShimReport};
 use self::operators::Edit;
 use self::queue::Queue;
-use self::shim::Word;
+use self::shim::ShimMessage;
 use self::worker::{ForWorker, Worker};
 use crate::dice::Dice;
 use crate::fact::{RealTime, What};
@@ -109,17 +109,17 @@ pub struct World {
     /// The faults that wait for a start.
     aiming: Vec<usize>,
     /// Letters that a database that hangs may still read.
-    stuck: Vec<Letter>,
+    stuck: Vec<Packet>,
     faults_hit: BTreeSet<&'static str>,
     is_healed: bool,
 }
 
 /// One thing that will happen. Whatever is meant for a scheduler names its life, whatever is meant for a shim
-/// the boot of its node: what comes too late finds nobody.
+/// the boot of its node: what comes too late is dropped.
 #[derive(Debug)]
 enum Happening {
     /// A request reaches the database.
-    Arrives(Box<Letter>),
+    Arrives(Box<Packet>),
     /// Something that waits for one node.
     At(usize, AtNode),
     /// Something that waits for one worker, in that life.
@@ -134,11 +134,11 @@ enum Happening {
     Strikes(usize),
     /// It is over.
     IsOver(usize),
-    /// Somebody does something, by its place in the setup.
+    /// A person does something, by its place in the setup.
     Act(usize),
-    /// An edit that somebody thought out is written.
+    /// A person's edit is written.
     Write(Box<Edit>),
-    /// Nothing is broken any more.
+    /// All faults are over.
     Heal,
     /// A scheduler is started.
     Starts(usize),
@@ -158,16 +158,16 @@ enum AtNode {
 enum ForScheduler {
     /// The time at which it wanted to be woken, as it was set.
     Wakes(RealTime),
-    /// Somebody says that there is news.
+    /// There is news in the store.
     Nudge,
     /// An answer from the database.
     Answer(u64, Result<Box<database::Answer>, evenbeat_core::store::StoreDown>),
-    /// Nobody waits for that answer any longer.
+    /// The answer is no longer waited for.
     TimesOut(u64),
     /// After a pause it tries again to begin a session.
     JoinAgain,
     /// A shim says something.
-    Hears(RunId, FromShim),
+    Hears(RunId, ShimReport),
     /// It looks for start messages; whether it will do so again.
     Publish(bool),
     /// It shall drain, or no longer.
@@ -182,12 +182,12 @@ enum ForShim {
     /// It is about to begin its process.
     Begin,
     /// Its scheduler says something.
-    Word(Word),
+    ShimMessage(ShimMessage),
     /// The end of its lease, as it was set.
     Deadline(RealTime),
     /// A freeze takes effect, if it is still that one.
     Frozen(u32),
-    /// Its process ends by itself, if it was not halted since.
+    /// Its process ends on its own, if it was not halted since.
     Ends(u32),
     /// Its process is gone, because it was made to.
     Killed,

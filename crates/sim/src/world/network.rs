@@ -2,11 +2,11 @@
 
 use evenbeat_core::store::StoreDown;
 
-use super::database::{Answer, Request};
+use super::database::{Answer, StoreRequest};
 use super::worker::ForWorker;
 use super::{AtNode, ForScheduler, Happening, World};
 use crate::fact::RealTime;
-use crate::faults::{Away, CutWay, FaultKind};
+use crate::faults::{CutWay, FaultKind, Outage};
 
 /// How many of a hundred letters to a database that hangs are read when it comes back.
 const STUCK_PERCENT: u32 = 40;
@@ -22,18 +22,18 @@ pub(super) enum Party {
 
 /// A request on its way.
 #[derive(Debug)]
-pub(super) struct Letter {
+pub(super) struct Packet {
     pub(super) from: Party,
     pub(super) life: u32,
     pub(super) call: u64,
     /// The primary that it was sent to.
     pub(super) reign: u32,
-    pub(super) request: Request,
+    pub(super) request: StoreRequest,
 }
 
 impl World {
-    /// Sends a request on its way. Whoever sends it has seen to it that somebody stops waiting.
-    pub(super) fn post(&mut self, from: Party, life: u32, call: u64, request: Request) {
+    /// Sends a request on its way. The caller has set a time-out for the answer.
+    pub(super) fn post(&mut self, from: Party, life: u32, call: u64, request: StoreRequest) {
         let is_cut = self.is_cut(from, CutWay::Requests);
         let mut at = self.delivery();
         if let Some(percent) = self.strongest(|kind| match kind {
@@ -45,19 +45,19 @@ impl World {
             at.0 += self.dice.spread(attempt, attempt * 25);
         }
         if !is_cut {
-            let letter = Letter { from, life, call, reign: self.database.reign, request };
+            let letter = Packet { from, life, call, reign: self.database.reign, request };
             self.queue.put(at, Happening::Arrives(Box::new(letter)));
         }
     }
 
     /// A request has reached the database, or the place where it should be.
-    pub(super) fn letter_arrives(&mut self, letter: Letter) {
+    pub(super) fn letter_arrives(&mut self, letter: Packet) {
         match self.database_is_away() {
-            Some(Away::Refuses) => {
+            Some(Outage::Refuses) => {
                 let refusal = StoreDown("connection refused".to_owned());
                 return self.post_answer(letter.from, letter.life, letter.call, Err(refusal));
             }
-            Some(Away::Hangs) => {
+            Some(Outage::Hangs) => {
                 if self.dice.chance(STUCK_PERCENT) {
                     self.stuck.push(letter);
                 }

@@ -9,7 +9,7 @@ use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{BootTime, Duration};
 
 use super::clock::NodeClock;
-use super::rim::Call;
+use super::rim::StoreCall;
 use super::shim::Shim;
 use super::{AtNode, ForScheduler, ForShim, Happening, Options, World, WorldWeakness};
 use crate::fact::{RealTime, What};
@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) n_lives: u32,
     pub(super) scheduler: Option<Scheduler>,
     pub(super) shims: BTreeMap<RunId, Shim>,
-    /// What came while whoever it was meant for stood still.
+    /// What came while its receiver was paused.
     pub(super) waiting: Vec<AtNode>,
     settings: Settings,
 }
@@ -45,7 +45,7 @@ pub(super) struct Scheduler {
     /// Whether it asks for start messages, or tells that they are with the broker.
     pub(super) is_publishing: bool,
     /// Questions that are not answered yet.
-    pub(super) calls: BTreeMap<u64, Call>,
+    pub(super) calls: BTreeMap<u64, StoreCall>,
     /// When the engine wants to be woken.
     pub(super) wake_at: Option<BootTime>,
     /// When it will be looked at whether it is as late as that.
@@ -54,7 +54,7 @@ pub(super) struct Scheduler {
 
 /// What a shim says to its scheduler.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Report {
+pub(super) enum ShimReport {
     Started {
         at: BootTime,
     },
@@ -110,8 +110,8 @@ impl Node {
 }
 
 impl World {
-    /// Something comes for a node: it waits while whoever it is meant for stands still, and finds nobody if
-    /// that life is over.
+    /// Something arrives at a node: it waits while its receiver is paused, and is dropped if that life is
+    /// over.
     pub(super) fn at_node(&mut self, node: usize, it: AtNode) {
         let is_for_scheduler = match &it {
             AtNode::Scheduler(..) => true,
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// What waited comes now, in the order in which it came, after so many milliseconds.
+    /// What waited is delivered in its order, after this many milliseconds.
     pub(super) fn release_waiting(&mut self, node: usize, after: i64) {
         let at = RealTime(self.now.0 + after);
         for it in std::mem::take(&mut self.nodes[node].waiting) {

@@ -17,19 +17,19 @@ use super::{AtNode, ForScheduler, Happening, World};
 use crate::faults::CutWay;
 use crate::setup::{ActKind, JobSetup};
 
-/// How often somebody whose row has changed looks again.
+/// How often a person tries again when the row has changed.
 const TRIES_MAX: u32 = 5;
-/// How many of a hundred nodes hear of news at once; all others find it by themselves.
+/// How many of a hundred nodes hear of news at once; all others find it with their next poll.
 const NUDGED_PERCENT: u32 = 80;
 
-/// Something that somebody has thought out and not written yet.
+/// An edit that has not been written yet.
 #[derive(Debug)]
 pub(super) struct Edit {
     /// What for, by its place in the setup.
     act: usize,
     n_tries: u32,
     put: PutJob,
-    /// When a run is asked for, if this asks for one.
+    /// When the run is requested, if this requests one.
     asked_for: Option<Timestamp>,
 }
 
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// Somebody does something.
+    /// A person does something.
     pub(super) fn act(&mut self, idx: usize) {
         if self.database_is_away().is_some() || self.is_healed {
             return;
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Somebody looks at a job and thinks about it.
+    /// A person reads a job and works out an edit.
     fn think(&mut self, act: usize, n_tries: u32) {
         let now = self.store_now();
         let id = ExtraId(self.dice.wide_number());
@@ -72,7 +72,7 @@ impl World {
             ActKind::Backfill { ago, .. } => Some(now - *ago),
             _ => None,
         };
-        // Whoever is told that it cannot be done lets it be.
+        // A refused edit is not tried again.
         let Some(put) = self.decide(what, row.as_ref(), &open, id, now) else { return };
         let at = if self.dice.chance(70) { self.after(0, 20) } else { self.after(20, 3_000) };
         self.queue.put(at, Happening::Write(Box::new(Edit { act, n_tries, put, asked_for })));
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// What somebody thought out is written, unless the row has changed meanwhile.
+    /// Writes an edit, unless the row has changed meanwhile.
     pub(super) fn write_edit(&mut self, edit: &Edit) {
         if self.database_is_away().is_some() || self.is_healed {
             return;
@@ -139,7 +139,7 @@ impl World {
         self.setup.acts[act].what == ActKind::Rebalance
     }
 
-    /// Somebody levels the fleet: a plan, and then its moves one by one.
+    /// A person rebalances the fleet: a plan, and then its moves one by one.
     fn rebalance(&mut self, act: usize) {
         let now = self.store_now();
         let rows = self.store().jobs(None, BATCH_MAX).expect("the reference store always answers");
@@ -177,7 +177,7 @@ impl World {
         self.tell_scheduler(node, ForScheduler::Drain(false));
     }
 
-    /// Everybody who can be reached hears that there is news; some do not.
+    /// Tells every node that can be reached that there is news; some messages are lost.
     fn nudge(&mut self) {
         for node in 0..self.nodes.len() {
             if self.dice.chance(NUDGED_PERCENT) && !self.is_cut(Party::Node(node), CutWay::Answers) {
@@ -201,7 +201,7 @@ impl World {
     }
 }
 
-/// The job that somebody does something to.
+/// The job that an act is about.
 fn subject(what: &ActKind) -> Option<&JobKey> {
     match what {
         ActKind::Put(it) => Some(&it.job.key),
@@ -226,7 +226,7 @@ fn new_job(it: &JobSetup, before: Option<&JobRow>, now: Timestamp) -> PutJob {
     edit::create(it.job.clone(), before, placement, now).expect("a job that is not there can be created")
 }
 
-/// Where a job is set down: an interval where it was drawn, everything else where it lies by itself.
+/// Where a job is set down: an interval where it was drawn, everything else where its schedule puts it.
 fn placement(schedule: &Schedule, first_after: Duration, now: Timestamp) -> Option<Placement> {
     let after = match schedule {
         Schedule::Every { interval, .. } => first_after.as_millis() % interval.as_millis(),

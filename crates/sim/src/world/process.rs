@@ -4,7 +4,7 @@ use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::{BootTime, Duration};
 
-use super::node::Report;
+use super::node::ShimReport;
 use super::shim::State;
 use super::{ForShim, World, WorldWeakness};
 use crate::fact::{RealTime, What};
@@ -13,7 +13,7 @@ use crate::fact::{RealTime, What};
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) began_at: BootTime,
-    /// How long it still takes by itself, counted from `since` while it executes.
+    /// How long it still takes, counted from `since` while it executes.
     left: i64,
     since: RealTime,
     pub(super) is_executing: bool,
@@ -25,7 +25,7 @@ pub(super) struct Process {
     halted_for: i64,
     pub(super) outcome: Outcome,
     pub(super) exit_code: Option<i32>,
-    /// It was told to end, and will.
+    /// It is being stopped.
     pub(super) is_dying: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Freeze {
 }
 
 impl World {
-    /// A process exits badly by itself.
+    /// A process fails on its own.
     pub(super) fn process_dies(&mut self, node: usize, run: RunId) {
         if let Some(process) = self.process(node, run) {
             (process.outcome, process.exit_code) = (Outcome::Failed, Some(137));
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Nothing of a run executes any more.
+    /// The last process of a run is gone.
     pub(super) fn process_is_gone(&mut self, node: usize, run: RunId) {
         let (boot, now) = (self.boot_now(node), self.now);
         let Some(process) = self.process(node, run) else { return };
@@ -163,7 +163,7 @@ impl Process {
         }
     }
 
-    /// When it ends by itself if nothing halts it, and how often it was halted before.
+    /// When it ends if nothing halts it, and how often it was halted before.
     pub(super) fn ends_at(&self, now: RealTime) -> (RealTime, u32) {
         (RealTime(now.0 + self.left.max(0)), self.n_halts)
     }
@@ -174,8 +174,8 @@ impl Process {
     }
 
     /// What its shim says of it at the end.
-    fn last_word(&self, now: BootTime) -> Report {
-        Report::Ended {
+    fn last_word(&self, now: BootTime) -> ShimReport {
+        ShimReport::Ended {
             began_at: self.began_at,
             ended_at: now,
             outcome: self.outcome,

@@ -6,10 +6,10 @@ use evenbeat_core::lease::{Epoch, Silent};
 use evenbeat_core::store::{Claim, EndAnswer, Joined, RunPhase, RunRow, SessionKind, SessionSpec, StoreDown};
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
-use super::database::{Answer, Request};
+use super::database::{Answer, StoreRequest};
 use super::network::Party;
-use super::node::{Report, Scheduler};
-use super::shim::{Shim, Word};
+use super::node::{Scheduler, ShimReport};
+use super::shim::{Shim, ShimMessage};
 use super::{AtNode, ForScheduler, Happening, World, WorldWeakness};
 use crate::fact::RealTime;
 
@@ -18,15 +18,15 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 
 /// A question that is not answered yet.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct StoreCall {
     /// When it was begun, before anything was sent.
     began_at: BootTime,
-    asked: Asked,
+    asked: CallKind,
 }
 
 /// What was asked, as far as the answer must name it.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum CallKind {
     Join(SessionId),
     Adopt { session: SessionId, began_at: BootTime, epoch: Epoch, is_open: bool, store_now: Timestamp },
     Beat,
@@ -120,21 +120,21 @@ impl World {
         let session = self.scheduler(node).session;
         match command {
             Command::Join => self.join(node),
-            Command::Watch => self.ask(node, Request::Watch, Asked::Watch),
+            Command::Watch => self.ask(node, StoreRequest::Watch, CallKind::Watch),
             Command::Fence { epoch, silent } => {
-                self.ask(node, Request::Fence(epoch, silent.clone()), Asked::Fence(silent));
+                self.ask(node, StoreRequest::Fence(epoch, silent.clone()), CallKind::Fence(silent));
             }
-            Command::OpenEpoch(epoch) => self.ask(node, Request::OpenEpoch(epoch), Asked::OpenEpoch),
-            Command::Changes(since) => self.ask(node, Request::Changes(since), Asked::Changes),
+            Command::OpenEpoch(epoch) => self.ask(node, StoreRequest::OpenEpoch(epoch), CallKind::OpenEpoch),
+            Command::Changes(since) => self.ask(node, StoreRequest::Changes(since), CallKind::Changes),
             Command::End { epoch, ends } => {
                 let runs = ends.iter().map(|it| it.run).collect();
-                self.ask(node, Request::End(epoch, ends), Asked::End(runs));
+                self.ask(node, StoreRequest::End(epoch, ends), CallKind::End(runs));
             }
             Command::Start(start) if start.job.target.is_published() => self.publish_soon(node),
             Command::Start(start) => self.start_shim(node, &start),
             Command::Extend { until } => self.extend(node, until),
-            Command::Stop { run, outcome, .. } => self.say(node, run, Word::Stop(outcome)),
-            Command::Revoke { run } => self.say(node, run, Word::Revoke),
+            Command::Stop { run, outcome, .. } => self.say(node, run, ShimMessage::Stop(outcome)),
+            Command::Revoke { run } => self.say(node, run, ShimMessage::Revoke),
             Command::Notice(_) => {}
             Command::Beat
             | Command::Claim { .. }
@@ -150,90 +150,90 @@ impl World {
 
     fn perform_in_session(&mut self, node: usize, session: SessionId, command: Command) {
         match command {
-            Command::Beat => self.ask(node, Request::Beat(session), Asked::Beat),
+            Command::Beat => self.ask(node, StoreRequest::Beat(session), CallKind::Beat),
             Command::Claim { epoch, bids } => {
                 let claims: Vec<Claim> = bids
                     .into_iter()
                     .map(|bid| Claim { run: bid.run.unwrap_or_else(|| self.mint_run()), bid })
                     .collect();
                 let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
-                self.ask(node, Request::Claim(session, epoch, claims), Asked::Claim(named));
+                self.ask(node, StoreRequest::Claim(session, epoch, claims), CallKind::Claim(named));
             }
             Command::Settle { epoch, settles } => {
                 let keys = settles.iter().map(|it| it.key.clone()).collect();
-                self.ask(node, Request::Settle(session, epoch, settles), Asked::Settle(keys));
+                self.ask(node, StoreRequest::Settle(session, epoch, settles), CallKind::Settle(keys));
             }
             Command::Mark(marks) => {
-                // Nobody waits for it.
+                // No answer is expected.
                 let life = self.scheduler(node).life;
-                self.post(Party::Node(node), life, u64::MAX, Request::Mark(marks));
+                self.post(Party::Node(node), life, u64::MAX, StoreRequest::Mark(marks));
             }
-            Command::Leave => self.ask(node, Request::Leave(session), Asked::Leave),
+            Command::Leave => self.ask(node, StoreRequest::Leave(session), CallKind::Leave),
             other => unreachable!("{other:?} needs no session"),
         }
     }
 
     /// Asks the database, and stops waiting after the time that one attempt may take.
-    pub(super) fn ask(&mut self, node: usize, request: Request, asked: Asked) {
+    pub(super) fn ask(&mut self, node: usize, request: StoreRequest, asked: CallKind) {
         let attempt = self.setup.timings.spec().attempt;
         let clock = self.nodes[node].clock;
         let began_at = clock.boot(self.now);
         let scheduler = self.scheduler(node);
         let (life, call) = (scheduler.life, scheduler.n_calls);
         scheduler.n_calls += 1;
-        scheduler.calls.insert(call, Call { began_at, asked });
+        scheduler.calls.insert(call, StoreCall { began_at, asked });
         let times_out = AtNode::Scheduler(life, ForScheduler::TimesOut(call));
         self.queue.put(clock.real(began_at + attempt), Happening::At(node, times_out));
         self.post(Party::Node(node), life, call, request);
     }
 
-    fn answered(&mut self, node: usize, call: Call, answer: Result<Answer, StoreDown>) {
-        let Call { began_at, asked } = call;
+    fn answered(&mut self, node: usize, call: StoreCall, answer: Result<Answer, StoreDown>) {
+        let StoreCall { began_at, asked } = call;
         let event = match asked {
-            Asked::Join(session) => return self.join_answered(node, session, began_at, answer),
-            Asked::Adopt { session, began_at, epoch, is_open, store_now } => {
+            CallKind::Join(session) => return self.join_answered(node, session, began_at, answer),
+            CallKind::Adopt { session, began_at, epoch, is_open, store_now } => {
                 let Ok(Answer::Adopted(adopted)) = answer else { return self.join_failed(node) };
                 self.take_over(node, &adopted);
                 self.scheduler(node).session = Some(session);
                 self.scheduler(node).backoff = Duration::ZERO;
                 Event::Joined { session, began_at, epoch, is_open, store_now, adopted }
             }
-            Asked::Beat => {
+            CallKind::Beat => {
                 let answer = the(answer, |it| if let Answer::Beaten(it) = it { Some(it) } else { None });
                 Event::Beaten { began_at, answer }
             }
-            Asked::Watch => {
+            CallKind::Watch => {
                 Event::Watched(the(answer, |it| if let Answer::Watched(it) = it { Some(it) } else { None }))
             }
-            Asked::Fence(silent) => {
+            CallKind::Fence(silent) => {
                 let answer = the(answer, |it| if let Answer::Fenced(it) = it { Some(it) } else { None });
                 Event::Fenced { silent, answer }
             }
-            Asked::OpenEpoch => Event::EpochOpened(the(answer, |it| {
+            CallKind::OpenEpoch => Event::EpochOpened(the(answer, |it| {
                 if let Answer::EpochOpened(it) = it { Some(it) } else { None }
             })),
-            Asked::Changes => {
+            CallKind::Changes => {
                 Event::Changed(the(answer, |it| if let Answer::Changed(it) = it { Some(it) } else { None }))
             }
-            Asked::Claim(claims) => {
+            CallKind::Claim(claims) => {
                 let answer = the(answer, |it| if let Answer::Claimed(it) = it { Some(it) } else { None });
                 Event::Claimed { claims, answer }
             }
-            Asked::Settle(keys) => {
+            CallKind::Settle(keys) => {
                 let answer = the(answer, |it| if let Answer::Settled(it) = it { Some(it) } else { None });
                 Event::Settled { keys, answer }
             }
-            Asked::End(runs) => {
+            CallKind::End(runs) => {
                 let answer = the(answer, |it| if let Answer::Ended(it) = it { Some(it) } else { None });
                 self.forget_ended(node, &runs, &answer);
                 Event::EndAnswered { runs, answer }
             }
-            Asked::Outbox => return self.outbox_answered(node, answer),
-            Asked::Published => {
+            CallKind::Outbox => return self.outbox_answered(node, answer),
+            CallKind::Published => {
                 self.scheduler(node).is_publishing = false;
                 return;
             }
-            Asked::Leave => {
+            CallKind::Leave => {
                 let life = self.scheduler(node).life;
                 let exits = AtNode::Scheduler(life, ForScheduler::Exits);
                 return self.queue.put(self.now, Happening::At(node, exits));
@@ -256,7 +256,7 @@ impl World {
             pools: it.settings().pools.iter().map(|(pool, it)| (pool.clone(), it.capacity)).collect(),
             zone_data: String::new(),
         };
-        self.ask(node, Request::Join(spec), Asked::Join(id));
+        self.ask(node, StoreRequest::Join(spec), CallKind::Join(id));
     }
 
     fn join_answered(
@@ -268,8 +268,8 @@ impl World {
     ) {
         match answer {
             Ok(Answer::Joined(Joined::Welcome { epoch, is_open, now })) => {
-                let asked = Asked::Adopt { session, began_at, epoch, is_open, store_now: now };
-                self.ask(node, Request::Adopt(session), asked);
+                let asked = CallKind::Adopt { session, began_at, epoch, is_open, store_now: now };
+                self.ask(node, StoreRequest::Adopt(session), asked);
             }
             Ok(other) => unreachable!("all nodes of a world go by the same timings, yet: {other:?}"),
             Err(_) => self.join_failed(node),
@@ -294,9 +294,9 @@ impl World {
                     shim.hold(life);
                     shim.report()
                 }
-                // It is with the broker: whoever takes it up will say so to the store.
+                // It is with the broker: the worker that takes it up reports to the store.
                 None if row.phase == RunPhase::Published => None,
-                None => Some(Report::NotStarted),
+                None => Some(ShimReport::NotStarted),
             };
             if let Some(report) = report {
                 self.tell_of(node, row.run, report);
@@ -313,12 +313,12 @@ impl World {
             } else if extends_all {
                 shim.hold(life);
             } else {
-                self.say(node, run, Word::Revoke);
+                self.say(node, run, ShimMessage::Revoke);
             }
         }
     }
 
-    /// What the store has on record nobody needs to ask a shim for any more.
+    /// Drops shims whose end the store has on record.
     fn forget_ended(&mut self, node: usize, runs: &[RunId], answer: &Result<Vec<EndAnswer>, StoreDown>) {
         let Ok(answers) = answer else { return };
         for (run, answer) in runs.iter().zip(answers) {
@@ -330,11 +330,11 @@ impl World {
         }
     }
 
-    fn hears(&mut self, node: usize, run: RunId, report: Report) {
+    fn hears(&mut self, node: usize, run: RunId, report: ShimReport) {
         let event = match report {
-            Report::Started { at } => Event::Started { run, at },
-            Report::NotStarted => Event::NotStarted { run },
-            Report::Ended { began_at, ended_at, outcome, exit_code, halted_for } => {
+            ShimReport::Started { at } => Event::Started { run, at },
+            ShimReport::NotStarted => Event::NotStarted { run },
+            ShimReport::Ended { began_at, ended_at, outcome, exit_code, halted_for } => {
                 let started_at = began_at;
                 let over = RunOver { started_at, ended_at, outcome, exit_code, frozen_for: halted_for };
                 Event::Ended { run, over }
@@ -356,7 +356,7 @@ impl World {
     }
 }
 
-/// The answer of the kind that was asked for.
+/// The answer, which must be of this kind.
 fn the<T>(answer: Result<Answer, StoreDown>, kind: impl FnOnce(Answer) -> Option<T>) -> Result<T, StoreDown> {
     answer.map(|it| kind(it).expect("a question is answered by an answer of its kind"))
 }

@@ -9,14 +9,14 @@ use evenbeat_core::ids::{Fence, JobKey, RunId};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::time::BootTime;
 
-use super::node::Report;
+use super::node::ShimReport;
 use super::process::{Freeze, Process};
 use super::{AtNode, ForScheduler, ForShim, Happening, World, WorldWeakness};
 use crate::fact::{RealTime, What};
 
 /// What a scheduler says to a shim.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Word {
+pub(super) enum ShimMessage {
     Extend(BootTime),
     Stop(Outcome),
     Revoke,
@@ -52,7 +52,7 @@ pub(super) enum State {
     /// Its process never was.
     NeverBegan,
     /// Its process is gone; this is what it says of it.
-    Over(Report),
+    Over(ShimReport),
 }
 
 impl Shim {
@@ -83,11 +83,11 @@ impl Shim {
     }
 
     /// What it says to a scheduler that has just connected.
-    pub(super) fn report(&self) -> Option<Report> {
+    pub(super) fn report(&self) -> Option<ShimReport> {
         match &self.state {
             State::Starting => None,
-            State::Began(process) => Some(Report::Started { at: process.began_at }),
-            State::NeverBegan => Some(Report::NotStarted),
+            State::Began(process) => Some(ShimReport::Started { at: process.began_at }),
+            State::NeverBegan => Some(ShimReport::NotStarted),
             State::Over(report) => Some(*report),
         }
     }
@@ -136,31 +136,31 @@ impl World {
         let held: Vec<RunId> =
             self.nodes[node].shims.iter().filter(|(_, shim)| is_held(shim)).map(|(run, _)| *run).collect();
         for run in held {
-            self.say(node, run, Word::Extend(until));
+            self.say(node, run, ShimMessage::Extend(until));
         }
     }
 
     /// Says something to a shim, over a socket that keeps the order.
-    pub(super) fn say(&mut self, node: usize, run: RunId, word: Word) {
+    pub(super) fn say(&mut self, node: usize, run: RunId, word: ShimMessage) {
         let at = if self.dice.chance(2) { self.after(5, 60) } else { self.after(0, 3) };
         let Some(shim) = self.nodes[node].shims.get_mut(&run) else {
-            // Whoever wants an end hears that there is nothing to be ended.
-            return self.tell_of(node, run, Report::NotStarted);
+            // There is nothing to stop, and the scheduler learns that.
+            return self.tell_of(node, run, ShimReport::NotStarted);
         };
         shim.next_word_at = shim.next_word_at.max(at);
         let at = shim.next_word_at;
-        self.put_for_shim(at, node, run, ForShim::Word(word));
+        self.put_for_shim(at, node, run, ForShim::ShimMessage(word));
     }
 
     /// Says something to the scheduler, if there is one that listens.
-    pub(super) fn tell_of(&mut self, node: usize, run: RunId, report: Report) {
+    pub(super) fn tell_of(&mut self, node: usize, run: RunId, report: ShimReport) {
         let at = self.after(0, 5);
         let life = match self.nodes[node].shims.get_mut(&run) {
             Some(shim) => {
                 shim.next_report_at = shim.next_report_at.max(at);
                 shim.life
             }
-            // There is no shim: the scheduler finds that out by itself.
+            // There is no shim: the scheduler finds that out.
             None => self.nodes[node].scheduler.as_ref().map(|it| it.life),
         };
         let at = self.nodes[node].shims.get(&run).map_or(at, |shim| shim.next_report_at);
@@ -174,9 +174,9 @@ impl World {
     pub(super) fn at_shim(&mut self, node: usize, run: RunId, what: ForShim) {
         match what {
             ForShim::Begin => self.begin(node, run),
-            ForShim::Word(Word::Extend(until)) => self.extended(node, run, until),
-            ForShim::Word(Word::Stop(outcome)) => self.stop(node, run, outcome),
-            ForShim::Word(Word::Revoke) => self.revoke(node, run),
+            ForShim::ShimMessage(ShimMessage::Extend(until)) => self.extended(node, run, until),
+            ForShim::ShimMessage(ShimMessage::Stop(outcome)) => self.stop(node, run, outcome),
+            ForShim::ShimMessage(ShimMessage::Revoke) => self.revoke(node, run),
             ForShim::Deadline(at) => self.deadline(node, run, at),
             ForShim::Frozen(n_freezes) => {
                 if let Some(process) = self.process(node, run)
@@ -220,15 +220,15 @@ impl World {
         self.put_end(node, run);
         let is_leased = self.shim(node, run).lease_until.is_none_or(|until| boot < until);
         if is_leased {
-            // Whoever does not look does not set a timer for what is past either.
+            // Without the check there is no timer for what is past either.
             self.arm_deadline(node, run);
         }
-        self.tell_of(node, run, Report::Started { at: boot });
+        self.tell_of(node, run, ShimReport::Started { at: boot });
     }
 
     fn never_begins(&mut self, node: usize, run: RunId) {
         self.shim(node, run).state = State::NeverBegan;
-        self.tell_of(node, run, Report::NotStarted);
+        self.tell_of(node, run, ShimReport::NotStarted);
     }
 
     fn extended(&mut self, node: usize, run: RunId, until: BootTime) {
@@ -259,7 +259,7 @@ impl World {
         }
     }
 
-    /// A clock that leases must not go by was set: whoever goes by it sets the timers anew.
+    /// A clock that leases must not go by was set: a shim that uses it sets its timers again.
     pub(super) fn arm_all_deadlines(&mut self, node: usize) {
         let runs: Vec<RunId> = self.nodes[node].shims.keys().copied().collect();
         for run in runs {

@@ -12,10 +12,11 @@ use evenbeat_core::schedule::Schedule;
 use evenbeat_core::store::Views;
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
-use super::shim::Word;
+use super::node::ShimReport;
+use super::shim::ShimMessage;
 use super::*;
 use crate::fact::Fact;
-use crate::faults::{Away, CutWay, Fault, FaultKind};
+use crate::faults::{CutWay, Fault, FaultKind, Outage};
 use crate::setup::{JobSetup, NodeSetup, WorkerSetup};
 
 const RUN: RunId = RunId(7);
@@ -123,9 +124,9 @@ fn fault(at_s: i64, lasts_s: i64, kind: FaultKind) -> Fault {
     Fault { at: RealTime(at_s * 1_000), lasts: Duration::from_secs(lasts_s), kind, is_aimed: false }
 }
 
-/// Nobody reaches the database: no session, no beat, no extension but those of the test.
+/// The database is out of reach: no session, no beat, no extension but those of the test.
 fn without_database() -> Fault {
-    fault(0, 599, FaultKind::DatabaseAway(Away::Refuses))
+    fault(0, 599, FaultKind::DatabaseAway(Outage::Refuses))
 }
 
 /// A job whose runs all take this long.
@@ -148,7 +149,7 @@ impl World {
         facts
     }
 
-    /// Starts a run of the first job whose lease ends so much later.
+    /// Starts a run of the first job whose lease ends this much later.
     fn start_by_hand(&mut self, lease_ms: i64) {
         let due = Due {
             due_at: Timestamp::UNIX_EPOCH,
@@ -214,12 +215,12 @@ fn a_shim_halts_at_its_deadline_and_goes_on_after_an_extension() {
     world.start_by_hand(5_000);
     check_story(&world.until(14_999), &[("begins", 10_000, 10_050)]);
     check_story(&world.until(20_000), &[("halts", 15_000, 15_800)]);
-    // What is over already is no extension.
+    // A time that is past extends nothing.
     let past = world.lease_in(-1);
-    world.say(0, RUN, Word::Extend(past));
+    world.say(0, RUN, ShimMessage::Extend(past));
     check_story(&world.until(25_000), &[]);
     let later = world.lease_in(5_000);
-    world.say(0, RUN, Word::Extend(later));
+    world.say(0, RUN, ShimMessage::Extend(later));
     check_story(&world.until(29_999), &[("goes on", 25_000, 25_100)]);
     check_story(&world.until(40_000), &[("halts", 30_000, 30_900)]);
 }
@@ -231,7 +232,7 @@ fn a_shim_that_was_extended_in_time_never_halts() {
     world.start_by_hand(5_000);
     for _ in 0..8 {
         let later = world.lease_in(6_000);
-        world.say(0, RUN, Word::Extend(later));
+        world.say(0, RUN, ShimMessage::Extend(later));
         world.until(world.now().0 + 4_000);
     }
     let shim = &world.nodes[0].shims[&RUN];
@@ -258,9 +259,9 @@ fn a_revoked_run_is_gone_in_time_and_no_extension_helps() {
     world.until(10_000);
     world.start_by_hand(200_000);
     check_story(&world.until(20_000), &[("begins", 10_000, 10_050)]);
-    world.say(0, RUN, Word::Revoke);
+    world.say(0, RUN, ShimMessage::Revoke);
     let later = world.lease_in(100_000);
-    world.say(0, RUN, Word::Extend(later));
+    world.say(0, RUN, ShimMessage::Extend(later));
     let facts = world.until(30_000);
     let last = story(&facts).last().copied();
     assert!(last.is_some_and(|(what, at)| what == "is gone" && at <= 22_200), "{:?}", story(&facts));
@@ -272,10 +273,10 @@ fn a_run_that_is_asked_to_stop_ends_with_the_outcome_it_was_given() {
     world.until(10_000);
     world.start_by_hand(200_000);
     world.until(20_000);
-    world.say(0, RUN, Word::Stop(Outcome::TimedOut));
+    world.say(0, RUN, ShimMessage::Stop(Outcome::TimedOut));
     check_story(&world.until(30_000), &[("is gone", 20_000, 22_200)]);
     let report = world.nodes[0].shims[&RUN].report();
-    assert!(matches!(report, Some(FromShim::Ended { outcome: Outcome::TimedOut, .. })), "{report:?}");
+    assert!(matches!(report, Some(ShimReport::Ended { outcome: Outcome::TimedOut, .. })), "{report:?}");
 }
 
 #[test]
@@ -352,7 +353,7 @@ fn a_failover_loses_what_was_last_committed() {
         _ => None,
     });
     assert_eq!(told, Some((RealTime(55_999), world.store().epoch())));
-    // The new primary is opened by whoever has watched it for long enough.
+    // The new primary is opened by a node that has watched it long enough.
     let facts = world.until(100_000);
     let opened_at = facts.iter().find(|it| matches!(it.what, What::EpochOpened { .. })).map(|it| it.at);
     assert!(opened_at.is_some_and(|at| RealTime(72_000) < at), "{opened_at:?}");
@@ -381,7 +382,7 @@ fn a_stopped_scheduler_hears_everything_when_it_goes_on() {
     let facts = world.until(79_000);
     let last_beat = facts.iter().filter(|it| matches!(it.what, What::Beat { .. })).map(|it| it.at.0).max();
     assert!(last_beat.is_some_and(|at| at < 20_500), "{last_beat:?}");
-    // Its shim has halted the run meanwhile; nobody else is there to take it.
+    // Its shim has halted the run meanwhile; no other node is there to take it.
     assert_eq!(story(&facts).last().map(|it| it.0), Some("halts"));
     let facts = world.until(120_000);
     assert_eq!(story(&facts).last().map(|it| it.0), Some("is gone"));

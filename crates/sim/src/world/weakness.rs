@@ -9,7 +9,7 @@ pub enum WorldWeakness {
     NoFreeze,
     /// A shim begins its process without a look at its lease.
     ShimIgnoresDeadlineBeforeStart,
-    /// The end of a run is told while its process still executes.
+    /// The end of a run is reported while its process still executes.
     ReportsEndBeforeGone,
     /// A new scheduler extends every run that it finds on its node, whether it took it over or not.
     ExtendsUnadopted,
@@ -19,7 +19,7 @@ pub enum WorldWeakness {
     ShimWakesLate,
     /// A failover looks like any other moment.
     FailoverUnseen,
-    /// A revoked run is left to end by itself.
+    /// A revoked run is left running.
     RevokeDoesNothing,
     /// A worker goes on although it has not beaten for as long as it may.
     WorkerOutstaysTrust,

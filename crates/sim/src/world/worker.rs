@@ -3,7 +3,7 @@
 //! Its rule is the one of all who execute: no longer than it may since the beginning of its last beat that the store
 //! has answered. A session begins with the first start that it asks for, so trust counts from there until it has
 //! beaten. A session whose trust has run out is given up for good: what executes under it is killed, and the
-//! next start is asked for under a new one.
+//! next start is requested under a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
 use super::broker::Message;
 use super::clock::NodeClock;
-use super::database::{Answer, Request};
+use super::database::{Answer, StoreRequest};
 use super::network::Party;
-use super::worker_runs::{Held, Stage};
+use super::worker_runs::{Stage, WorkerRun};
 use super::{Happening, World, WorldWeakness};
 use crate::fact::{RealTime, What};
 use crate::setup::Setup;
 
-/// How often a start that nobody answers is asked for before it is left to another delivery.
+/// How often a start without an answer is requested before it is left to another delivery.
 const TRIES_MAX: u32 = 3;
-/// After so many beats without a run a tidy worker ends its session.
+/// After this many beats without a run a tidy worker ends its session.
 const IDLE_BEATS_MAX: u32 = 4;
 
 /// A worker: one process on a machine of its own.
@@ -32,17 +32,17 @@ pub(super) struct Worker {
     pub(super) name: NodeName,
     pub(super) clock: NodeClock,
     pub(super) is_up: bool,
-    /// Counts its lives: whatever is meant for an earlier one finds nobody.
+    /// Counts its lives: what is meant for an earlier one is dropped.
     pub(super) life: u32,
     boot_id: u128,
     /// Whether it is done with a message when it has won it, or only when the run is over.
     pub(super) acks_early: bool,
     is_tidy: bool,
     pub(super) session: Option<Session>,
-    pub(super) runs: BTreeMap<RunId, Held>,
+    pub(super) runs: BTreeMap<RunId, WorkerRun>,
     /// What came while it stood still.
     waiting: Vec<ForWorker>,
-    calls: BTreeMap<u64, Call>,
+    calls: BTreeMap<u64, WorkerCall>,
     n_calls: u64,
     /// The store's clock less its own, as last heard.
     pub(super) store_offset: Option<Duration>,
@@ -69,7 +69,7 @@ pub(super) enum ForWorker {
     Message(Message),
     /// An answer from the database.
     Answer(u64, Result<Box<Answer>, StoreDown>),
-    /// Nobody waits for that answer any longer.
+    /// The answer is no longer waited for.
     TimesOut(u64),
     /// It is time to beat, in that session.
     Beats(SessionId),
@@ -79,7 +79,7 @@ pub(super) enum ForWorker {
     StartAgain(RunId),
     /// After a pause it tells of an end again.
     EndAgain(RunId),
-    /// A process ends by itself, if it was not halted since.
+    /// A process ends on its own, if it was not halted since.
     Ends(RunId, u32),
     /// A process is gone, because it was made to.
     Killed(RunId),
@@ -88,14 +88,14 @@ pub(super) enum ForWorker {
 }
 
 #[derive(Debug)]
-struct Call {
+struct WorkerCall {
     began_at: BootTime,
-    asked: Asked,
+    asked: WorkerCallKind,
 }
 
 /// What was asked, as far as the answer must name it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asked {
+pub(super) enum WorkerCallKind {
     Start(RunId, SessionId),
     Beat(SessionId),
     End(RunId),
@@ -129,7 +129,7 @@ impl Worker {
 }
 
 impl World {
-    /// Something comes for a worker: it waits while the worker stands still, and finds nobody if that life is over.
+    /// Something comes for a worker: it waits while the worker is paused, and is dropped if that life is over.
     pub(super) fn at_worker(&mut self, worker: usize, life: u32, it: ForWorker) {
         if self.workers[worker].life != life || !self.workers[worker].is_up {
             return;
@@ -146,7 +146,7 @@ impl World {
             }
             ForWorker::Beats(session) => {
                 if self.workers[worker].session_of(session).is_some() {
-                    self.worker_asks(worker, Request::Beat(session), Asked::Beat(session));
+                    self.worker_asks(worker, StoreRequest::Beat(session), WorkerCallKind::Beat(session));
                 }
             }
             ForWorker::Deadline(session) => self.trust_may_be_over(worker, session),
@@ -181,7 +181,7 @@ impl World {
             self.begin_session(worker, boot);
         }
         let Some(session) = self.workers[worker].session.as_ref().map(|it| it.id) else { return };
-        let held = Held { message, session, stage: Stage::Asking { n_tries: 0 } };
+        let held = WorkerRun { message, session, stage: Stage::Asking { n_tries: 0 } };
         self.workers[worker].runs.insert(run, held);
         self.ask_start(worker, run);
     }
@@ -214,7 +214,7 @@ impl World {
         let Some(held) = it.runs.get_mut(&run) else { return };
         let Stage::Asking { n_tries } = &mut held.stage else { return };
         let session = held.session;
-        // Whose session is over asks for nothing any more: the broker will deliver the message again.
+        // A worker whose session is over requests nothing: the broker will deliver the message again.
         if TRIES_MAX <= *n_tries || it.session.as_ref().is_none_or(|it| it.id != session) {
             it.runs.remove(&run);
             return;
@@ -222,48 +222,52 @@ impl World {
         *n_tries += 1;
         let (run, fence) = (held.message.start.run, held.message.start.fence);
         let spec = SessionSpec { id: session, ..spec };
-        self.worker_asks(worker, Request::StartOnWorker(run, fence, spec), Asked::Start(run, session));
+        self.worker_asks(
+            worker,
+            StoreRequest::StartOnWorker(run, fence, spec),
+            WorkerCallKind::Start(run, session),
+        );
     }
 
     /// Asks the database, and stops waiting after the time that one attempt may take.
-    pub(super) fn worker_asks(&mut self, worker: usize, request: Request, asked: Asked) {
+    pub(super) fn worker_asks(&mut self, worker: usize, request: StoreRequest, asked: WorkerCallKind) {
         let attempt = self.setup.timings.spec().attempt;
         let it = &mut self.workers[worker];
         let began_at = it.clock.boot(self.now);
         let (life, call, times_out_at) = (it.life, it.n_calls, it.clock.real(began_at + attempt));
         it.n_calls += 1;
-        it.calls.insert(call, Call { began_at, asked });
+        it.calls.insert(call, WorkerCall { began_at, asked });
         self.put_for_worker(times_out_at, worker, ForWorker::TimesOut(call));
         self.post(Party::Worker(worker), life, call, request);
     }
 
     fn worker_hears(&mut self, worker: usize, call: u64, answer: Result<Answer, StoreDown>) {
-        let Some(Call { began_at, asked }) = self.workers[worker].calls.remove(&call) else { return };
+        let Some(WorkerCall { began_at, asked }) = self.workers[worker].calls.remove(&call) else { return };
         self.trace.line(format_args!("{} < {asked:?}: {answer:?}", self.workers[worker].name));
         match (asked, answer) {
-            (Asked::Start(run, session), Ok(Answer::StartedOnWorker(answer))) => {
+            (WorkerCallKind::Start(run, session), Ok(Answer::StartedOnWorker(answer))) => {
                 self.start_answered(worker, run, session, answer);
             }
-            (Asked::Start(run, _), _) => {
+            (WorkerCallKind::Start(run, _), _) => {
                 let at = self.after(100, 1_000);
                 self.put_for_worker(at, worker, ForWorker::StartAgain(run));
             }
-            (Asked::Beat(session), Ok(Answer::Beaten(beat))) => {
+            (WorkerCallKind::Beat(session), Ok(Answer::Beaten(beat))) => {
                 self.worker_beaten(worker, session, began_at, beat);
             }
-            (Asked::Beat(session), _) => {
+            (WorkerCallKind::Beat(session), _) => {
                 let at = self.after(50, 500);
                 self.put_for_worker(at, worker, ForWorker::Beats(session));
             }
-            (Asked::End(run), Ok(Answer::Ended(answers))) => {
+            (WorkerCallKind::End(run), Ok(Answer::Ended(answers))) => {
                 let answer = answers.into_iter().next().expect("one end has one answer");
                 self.worker_end_answered(worker, run, answer);
             }
-            (Asked::End(run), _) => {
+            (WorkerCallKind::End(run), _) => {
                 let at = self.after(100, 1_000);
                 self.put_for_worker(at, worker, ForWorker::EndAgain(run));
             }
-            (Asked::Leave, _) => {}
+            (WorkerCallKind::Leave, _) => {}
         }
     }
 
@@ -324,7 +328,7 @@ impl World {
             it.n_idle_beats = if is_free && runs.is_empty() { it.n_idle_beats + 1 } else { 0 };
             if is_tidy && IDLE_BEATS_MAX < it.n_idle_beats {
                 self.workers[worker].session = None;
-                return self.worker_asks(worker, Request::Leave(session), Asked::Leave);
+                return self.worker_asks(worker, StoreRequest::Leave(session), WorkerCallKind::Leave);
             }
             self.worker_hears_time(worker, began_at, boot, now);
             self.compare_runs(worker, session, began_at, &runs, now);

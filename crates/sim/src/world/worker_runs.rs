@@ -10,14 +10,14 @@ use evenbeat_core::time::{BootTime, Duration, Timestamp};
 
 use super::World;
 use super::broker::Message;
-use super::database::Request;
+use super::database::StoreRequest;
 use super::process::Process;
-use super::worker::{Asked, ForWorker};
+use super::worker::{ForWorker, WorkerCallKind};
 use crate::fact::What;
 
 /// A run that a worker has to do with.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct WorkerRun {
     pub(super) message: Message,
     /// Under which session.
     pub(super) session: SessionId,
@@ -32,7 +32,7 @@ pub(super) enum Stage {
     /// It executes, or is being killed.
     Began(Box<Execution>),
     /// It is over; the store does not know yet.
-    Over(Box<Telling>),
+    Over(Box<EndReport>),
 }
 
 /// A run that executes.
@@ -50,14 +50,14 @@ pub(super) struct Execution {
 
 /// What the store is to hear.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct EndReport {
     end: RunEnd,
     due: Due,
     /// The job, once the store has shown it.
     row: Option<JobRow>,
 }
 
-impl Held {
+impl WorkerRun {
     pub(super) fn has_process(&self) -> bool {
         matches!(self.stage, Stage::Began(_))
     }
@@ -122,7 +122,7 @@ impl World {
 
     fn put_worker_end(&mut self, worker: usize, run: RunId) {
         let now = self.now;
-        let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(Held::execution) else {
+        let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(WorkerRun::execution) else {
             return;
         };
         let (at, n_halts) = execution.process.ends_at(now);
@@ -130,7 +130,7 @@ impl World {
     }
 
     pub(super) fn worker_process_ends(&mut self, worker: usize, run: RunId, n_halts: u32) {
-        let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(Held::execution) else {
+        let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(WorkerRun::execution) else {
             return;
         };
         if execution.process.is_executing && execution.process.n_halts == n_halts {
@@ -138,13 +138,13 @@ impl World {
         }
     }
 
-    /// Nothing of a run executes any more.
+    /// The last process of a run is gone.
     pub(super) fn worker_process_is_gone(&mut self, worker: usize, run: RunId) {
         let now = self.now;
         let it = &mut self.workers[worker];
         let boot = it.clock.boot(now);
         let offset = it.store_offset;
-        let Some(execution) = it.runs.get_mut(&run).and_then(Held::execution) else { return };
+        let Some(execution) = it.runs.get_mut(&run).and_then(WorkerRun::execution) else { return };
         execution.process.count_halt(now);
         let by_hand = execution.started_at + (boot - execution.since);
         let ended_at = offset.map_or(by_hand, |offset| Timestamp::from_millis(boot.as_millis()) + offset);
@@ -205,15 +205,15 @@ impl World {
         }
     }
 
-    /// A run that the store says is ours and nobody here knows of: its start was won unheard, or a failover has lost its
-    /// end. It never begins here, or never again.
+    /// A run that the store says is ours and that is unknown here: the answer to its start was lost, or a failover has
+    /// lost its end. It never begins here, or never again.
     fn give_back_unheard(&mut self, worker: usize, session: SessionId, row: &RunRow, now: Timestamp) {
         if self.workers[worker].runs.contains_key(&row.run) {
             return;
         }
         let start = OutboxRow { run: row.run, key: row.key.clone(), fence: row.fence };
         let message = Message { number: 0, start };
-        let held = Held { message, session, stage: Stage::Asking { n_tries: 0 } };
+        let held = WorkerRun { message, session, stage: Stage::Asking { n_tries: 0 } };
         self.workers[worker].runs.insert(row.run, held);
         let started_at = row.started_at.unwrap_or(row.claimed_at);
         let end = RunEnd {
@@ -227,7 +227,7 @@ impl World {
         self.tell_of_worker_run(worker, end, row.due.clone());
     }
 
-    /// Kills what executes under a session that is no more. Whether the store hears of it is left to the caller: it may
+    /// Kills what executes under a session that is over. Whether the store hears of it is left to the caller: it may
     /// still have the session.
     pub(super) fn stop_all_of(&mut self, worker: usize, session: SessionId, is_told: bool) {
         let all = self.workers[worker].runs.iter().filter(|(_, held)| held.session == session);
@@ -237,10 +237,10 @@ impl World {
         }
     }
 
-    /// Ends a process by force, within the time that takes. Without an outcome nobody hears of it.
+    /// Ends a process by force, within the time that takes. Without an outcome its end is not reported.
     fn kill_on_worker(&mut self, worker: usize, run: RunId, outcome: Option<Outcome>) {
         let gone_at = self.after(1, self.setup.timings.spec().stop_bound.as_millis());
-        let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(Held::execution) else {
+        let Some(execution) = self.workers[worker].runs.get_mut(&run).and_then(WorkerRun::execution) else {
             return;
         };
         execution.is_told &= outcome.is_some();
@@ -255,7 +255,7 @@ impl World {
     fn tell_of_worker_run(&mut self, worker: usize, end: RunEnd, due: Due) {
         let run = end.run;
         let Some(held) = self.workers[worker].runs.get_mut(&run) else { return };
-        held.stage = Stage::Over(Box::new(Telling { end, due, row: None }));
+        held.stage = Stage::Over(Box::new(EndReport { end, due, row: None }));
         self.tell_worker_end(worker, run);
     }
 
@@ -263,7 +263,7 @@ impl World {
     pub(super) fn tell_worker_end(&mut self, worker: usize, run: RunId) {
         let Some(held) = self.workers[worker].runs.get(&run) else { return };
         let Stage::Over(telling) = &held.stage else { return };
-        let Telling { end, due, row } = &**telling;
+        let EndReport { end, due, row } = &**telling;
         let key = &held.message.start.key;
         let (seen, state, records) = match row {
             Some(row) => {
@@ -283,7 +283,7 @@ impl World {
             records,
             report: None,
         };
-        self.worker_asks(worker, Request::End(Epoch(0), vec![end]), Asked::End(run));
+        self.worker_asks(worker, StoreRequest::End(Epoch(0), vec![end]), WorkerCallKind::End(run));
     }
 
     pub(super) fn worker_end_answered(&mut self, worker: usize, run: RunId, answer: EndAnswer) {

@@ -1,7 +1,7 @@
 //! The store of a simulated fleet: plain maps that always answer.
 //!
 //! It keeps the rules of [`evenbeat_core::store`] that a world without faults can meet: stale versions, limits, and
-//! sessions that an outage left behind. There is one epoch, no request is lost or repeated, and nobody edits a job, so
+//! sessions that an outage left behind. There is one epoch, no request is lost or repeated, and no job is edited, so
 //! the rest of the contract is left out. Tests compare every answer with the reference store (`compared.rs`).
 
 #[cfg(test)]
@@ -27,9 +27,9 @@ pub(crate) const EPOCH: Epoch = Epoch(1);
 
 /// What simulations run on. In tests it compares each answer with the reference store's.
 #[cfg(not(test))]
-pub(crate) type Store = MemoryStore;
+pub(crate) use self::MemoryStore as KernelStore;
 #[cfg(test)]
-pub(crate) type Store = compared::ComparedStore;
+pub(crate) use self::compared::ComparedStore as KernelStore;
 
 pub(crate) struct MemoryStore {
     now: Timestamp,

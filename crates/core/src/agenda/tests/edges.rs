@@ -63,7 +63,7 @@ fn input_may_be_unsorted_and_what_is_said_twice_counts_once() {
 fn estimates_are_marked_job_by_job() {
     let jobs = ["~a: 10:00:01", "b: 10:00:01", "~c: 10:00:00 10:00:02"];
     check(&jobs, HOUR, &["10:00:00 ~c", "10:00:01 ~a", "10:00:01 b", "10:00:02 ~c"]);
-    // Partly known and partly expected is no better than expected.
+    // Partly known and partly expected counts as expected.
     check(&["a: 10:00:01", "~a: 10:00:02"], HOUR, &["10:00:01 ~a", "10:00:02 ~a"]);
 }
 

@@ -39,12 +39,12 @@ const N_EACH_MAX: i64 = 1_500;
 
 #[derive(Clone, Debug)]
 pub(super) struct Fleet {
-    pub(super) jobs: Vec<MadeUp>,
+    pub(super) jobs: Vec<MadeUpFleet>,
     pub(super) window: TimeWindow,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct MadeUp {
+pub(super) struct MadeUpFleet {
     key: JobKey,
     when: MadeUpWhen,
     bounds: Option<(Timestamp, Timestamp)>,
@@ -59,7 +59,7 @@ enum MadeUpWhen {
     Instants(Vec<Timestamp>),
 }
 
-impl MadeUp {
+impl MadeUpFleet {
     fn rhythm(&self) -> Option<Rhythm<'_>> {
         let rhythm = match &self.when {
             MadeUpWhen::Every { anchor_at, interval } => Rhythm::grid(*anchor_at, *interval),
@@ -102,13 +102,13 @@ pub(super) type Expected<'a> = (Timestamp, &'a str, bool);
 
 impl Fleet {
     pub(super) fn sources(&self) -> Vec<Source<'_>> {
-        self.jobs.iter().map(MadeUp::source).collect()
+        self.jobs.iter().map(MadeUpFleet::source).collect()
     }
 
     /// Everything, by asking each job and sorting what it says.
     pub(super) fn occurrences(&self) -> Vec<Expected<'_>> {
         let is_estimate = |key: &JobKey| self.jobs.iter().any(|it| it.key == *key && it.is_estimate);
-        let of_job = |job: &'_ MadeUp| job.asked_one_by_one(self.window);
+        let of_job = |job: &'_ MadeUpFleet| job.asked_one_by_one(self.window);
         let mut all: Vec<Expected> = self
             .jobs
             .iter()
@@ -143,7 +143,7 @@ fn any_window() -> impl Strategy<Value = TimeWindow> {
     )
 }
 
-fn any_job(window: TimeWindow) -> impl Strategy<Value = MadeUp> {
+fn any_job(window: TimeWindow) -> impl Strategy<Value = MadeUpFleet> {
     let length_ms = window.length().as_millis();
     let interval_ms_min = length_ms / N_EACH_MAX + 1;
     let interval = prop_oneof![
@@ -168,6 +168,11 @@ fn any_job(window: TimeWindow) -> impl Strategy<Value = MadeUp> {
     ];
     let bounds = prop::option::weighted(0.3, (near.clone(), near));
     (prop::sample::select(KEYS.as_slice()), when, bounds, prop::bool::weighted(0.2)).prop_map(
-        |(key, when, bounds, is_estimate)| MadeUp { key: key.parse().unwrap(), when, bounds, is_estimate },
+        |(key, when, bounds, is_estimate)| MadeUpFleet {
+            key: key.parse().unwrap(),
+            when,
+            bounds,
+            is_estimate,
+        },
     )
 }

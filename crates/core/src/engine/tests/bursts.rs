@@ -1,8 +1,8 @@
-//! When more comes due at once than the store can take: whoever waits to start goes first.
+//! When more comes due at once than the store can take, starts go first.
 
 use std::collections::BTreeMap;
 
-use super::desk::{Desk, named};
+use super::harness::{Harness, named};
 use crate::engine::{Event, Settings};
 use crate::ids::ExtraId;
 use crate::job::sample::instant;
@@ -19,10 +19,10 @@ fn settings(lease: Option<Timings>) -> Settings {
     settings
 }
 
-/// Seven jobs that are due at once: two run, two and two are asked for (where others share the store, two), and the rest
-/// waits.
+/// Seven jobs that are due at once: two run, two batches of two are claimed (one batch where others share the store), and the
+/// rest waits.
 struct Burst {
-    desk: Desk,
+    harness: Harness,
     running: [String; 2],
 }
 
@@ -30,20 +30,20 @@ impl Burst {
     fn new(settings: Settings, change: impl Fn(&mut Job)) -> Burst {
         let mut jobs = ["a", "b", "c", "d", "e", "f", "g"].map(|key| named(key, "every 1h", "1s"));
         jobs.iter_mut().for_each(change);
-        let mut desk = Desk::with(settings, &jobs, "10:00");
-        let running = desk.grant_once();
+        let mut harness = Harness::with(settings, &jobs, "10:00");
+        let running = harness.grant_once();
         let starts: Vec<&str> = running.split("; ").filter_map(|it| it.strip_prefix("start ")).collect();
         let [first, second] = starts[..] else { panic!("{running}") };
         let n_asked =
             running.split("; ").find_map(|it| it.strip_prefix("claim ")).unwrap().split(' ').count();
         assert_eq!(n_asked, 2, "{running}");
-        Burst { running: [first, second].map(str::to_owned), desk }
+        Burst { running: [first, second].map(str::to_owned), harness }
     }
 
     /// One of the two is over; what the engine does then, with numbers for their names.
     fn ends(&mut self, no: usize, outcome: Outcome) -> String {
-        let (run, over) = (self.desk.run_of(&self.running[no]), self.desk.over(outcome));
-        let said = self.desk.tell(Event::Ended { run, over });
+        let (run, over) = (self.harness.run_of(&self.running[no]), self.harness.over(outcome));
+        let said = self.harness.tell(Event::Ended { run, over });
         self.numbered(&said)
     }
 
@@ -60,7 +60,7 @@ impl Burst {
 fn good_ends_wait_until_no_more_start_than_go_into_one_batch() {
     let mut burst = Burst::new(settings(None), |_| {});
     assert_eq!(burst.ends(1, Outcome::Succeeded), "");
-    let said = burst.desk.grant_once();
+    let said = burst.harness.grant_once();
     assert!(said.contains("claim") && burst.numbered(&said).ends_with("; end 1 succeeded"), "{said}");
 }
 
@@ -69,16 +69,16 @@ fn they_wait_while_batches_are_full() {
     let mut settings = settings(None);
     settings.dispatch.batch = 1;
     let jobs = ["a", "b", "c", "d", "e"].map(|key| named(key, "every 1h", "1s"));
-    let mut desk = Desk::with(settings, &jobs, "10:00");
-    let mut said = desk.grant_once();
+    let mut harness = Harness::with(settings, &jobs, "10:00");
+    let mut said = harness.grant_once();
     for _ in 0..2 {
         let started = said.split("; ").find_map(|it| it.strip_prefix("start ")).unwrap();
-        let (run, over) = (desk.run_of(started), desk.over(Outcome::Succeeded));
-        assert_eq!(desk.tell(Event::Ended { run, over }), "");
-        said = desk.grant_once();
+        let (run, over) = (harness.run_of(started), harness.over(Outcome::Succeeded));
+        assert_eq!(harness.tell(Event::Ended { run, over }), "");
+        said = harness.grant_once();
         assert!(said.contains("claim") && !said.contains("end"), "{said}");
     }
-    said = desk.grant_once();
+    said = harness.grant_once();
     assert_eq!(said.matches("succeeded").count(), 2, "nothing more starts: {said}");
 }
 
@@ -86,9 +86,9 @@ fn they_wait_while_batches_are_full() {
 fn they_wait_no_longer_than_a_few_seconds() {
     let mut burst = Burst::new(settings(None), |_| {});
     assert_eq!(burst.ends(0, Outcome::Succeeded), "");
-    let said = burst.desk.at("10:00:04");
+    let said = burst.harness.at("10:00:04");
     assert!(!said.contains("end"), "{said}");
-    let said = burst.desk.at("10:00:05");
+    let said = burst.harness.at("10:00:05");
     assert!(burst.numbered(&said).starts_with("end 0 succeeded"), "{said}");
 }
 
@@ -99,7 +99,7 @@ fn what_somebody_waits_for_goes_at_once_and_takes_the_others_along() {
     let said = burst.ends(1, Outcome::Failed);
     assert_eq!(said, "end 0 succeeded 1 failed", "it may be tried again");
 
-    // As the desk tells it.
+    // As the harness reports it.
     let mut burst = Burst::new(settings(None), |job| job.retry.not_on_exit_codes = vec![0]);
     assert_eq!(
         burst.ends(0, Outcome::Failed),
@@ -127,10 +127,10 @@ fn what_somebody_waits_for_goes_at_once_and_takes_the_others_along() {
     assert_eq!(every("every 6s").ends(0, Outcome::Succeeded), "");
 
     let mut burst = Burst::new(settings(None), |_| {});
-    let row = burst.desk.rows.get_mut(burst.running[0].as_str()).unwrap();
+    let row = burst.harness.rows.get_mut(burst.running[0].as_str()).unwrap();
     row.state.extras.push(Extra::manual(ExtraId(1), instant("10:00")));
     row.version = Version(row.version.0 + 1);
-    burst.desk.load();
+    burst.harness.load();
     assert_eq!(burst.ends(0, Outcome::Succeeded), "end 0 succeeded", "somebody asked for a run");
 }
 
@@ -139,11 +139,11 @@ fn the_next_batch_is_asked_for_while_the_store_is_at_the_one_before() {
     let asked = |lease: Option<Timings>, n_jobs: usize| {
         let keys = ["a", "b", "c", "d", "e", "f", "g"];
         let jobs: Vec<Job> = keys[..n_jobs].iter().map(|key| named(key, "every 1h", "1s")).collect();
-        let mut desk = Desk::with(settings(lease), &jobs, "10:00");
-        let mut seen = vec![desk.n_bids()];
+        let mut harness = Harness::with(settings(lease), &jobs, "10:00");
+        let mut seen = vec![harness.n_bids()];
         for _ in 0..2 {
-            desk.grant_once();
-            seen.push(desk.n_bids());
+            harness.grant_once();
+            seen.push(harness.n_bids());
         }
         seen
     };
@@ -163,8 +163,8 @@ fn where_others_share_the_store_nothing_waits() {
 fn an_end_waits_only_while_something_starts() {
     let mut burst = Burst::new(settings(None), |_| {});
     assert_eq!(burst.ends(0, Outcome::Succeeded), "");
-    // Whoever was to start next does not: this node is to end.
-    assert_eq!(burst.desk.tell(Event::Drain(true)), "", "the answer is on its way");
-    let said = burst.desk.grant_once();
+    // The next jobs do not start: this node is to end.
+    assert_eq!(burst.harness.tell(Event::Drain(true)), "", "the answer is on its way");
+    let said = burst.harness.grant_once();
     assert!(burst.numbered(&said).ends_with("; end 0 succeeded"), "{said}");
 }

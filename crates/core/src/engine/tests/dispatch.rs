@@ -1,6 +1,6 @@
 //! Who starts, in which order, and who is passed over (B3, B6, B11, B12).
 
-use super::desk::{Desk, named};
+use super::harness::{Harness, named};
 use crate::engine::{Command, Event, PoolSettings, Settings, StartRate};
 use crate::ids::{ExtraId, Pool, RunId};
 use crate::job::sample::instant;
@@ -16,8 +16,8 @@ fn node(capacity: u32) -> Settings {
 /// Which of these jobs, due at 10:00, start then, in order.
 #[track_caller]
 fn check(settings: Settings, jobs: &[Job], expected: &str) {
-    let mut desk = Desk::with(settings, jobs, "10:00");
-    assert_eq!(desk.starts(), expected);
+    let mut harness = Harness::with(settings, jobs, "10:00");
+    assert_eq!(harness.starts(), expected);
 }
 
 #[test]
@@ -44,16 +44,16 @@ fn a_node_takes_no_more_than_it_can_carry() {
 
 #[test]
 fn the_first_run_of_a_request_is_claimed_under_its_id() {
-    // The desk's store is in its first epoch.
+    // The harness's store is in its first epoch.
     for (requested_in, expected) in [(Some(1), Some(RunId(7))), (Some(2), None), (None, None)] {
-        let mut desk = Desk::with(node(1), &[named("a", "every 1h", "10m")], "10:30");
+        let mut harness = Harness::with(node(1), &[named("a", "every 1h", "10m")], "10:30");
         let extra = Extra { requested_in, ..Extra::manual(ExtraId(7), instant("10:00")) };
-        let row = desk.rows.get_mut("a").unwrap();
+        let row = harness.rows.get_mut("a").unwrap();
         row.state.extras.push(extra);
         row.version.0 += 1;
         let rows = vec![row.news()];
-        let next = Cursor { epoch: desk.epoch, position: 2 };
-        let commands = desk.tell_raw(Event::Changed(Ok(Changes::Rows { rows, next, is_last: true })));
+        let next = Cursor { epoch: harness.epoch, position: 2 };
+        let commands = harness.tell_raw(Event::Changed(Ok(Changes::Rows { rows, next, is_last: true })));
         let claimed = commands.iter().find_map(|it| match it {
             Command::Claim { bids, .. } => Some(bids[0].run),
             _ => None,
@@ -65,16 +65,16 @@ fn the_first_run_of_a_request_is_claimed_under_its_id() {
 #[test]
 fn a_run_for_the_past_does_not_wait_for_the_next_occurrence() {
     let job = named("a", "every 1h", "10m");
-    let mut desk = Desk::with(node(1), std::slice::from_ref(&job), "10:30");
-    assert_eq!(desk.starts(), "");
+    let mut harness = Harness::with(node(1), std::slice::from_ref(&job), "10:30");
+    assert_eq!(harness.starts(), "");
     let extra = Extra::backfill(ExtraId(7), instant("06:00"), instant("10:00"));
-    desk.rows.get_mut("a").unwrap().state.extras.push(extra);
-    desk.rows.get_mut("a").unwrap().version.0 += 1;
-    desk.load();
-    assert_eq!(desk.starts(), "a");
-    desk.pass_to("10:10");
-    desk.ends("a", Outcome::Succeeded);
-    assert_eq!(desk.rows["a"].state.next_run_at, Some(instant("10:30")), "its own goes on as before");
+    harness.rows.get_mut("a").unwrap().state.extras.push(extra);
+    harness.rows.get_mut("a").unwrap().version.0 += 1;
+    harness.load();
+    assert_eq!(harness.starts(), "a");
+    harness.pass_to("10:10");
+    harness.ends("a", Outcome::Succeeded);
+    assert_eq!(harness.rows["a"].state.next_run_at, Some(instant("10:30")), "its own goes on as before");
 }
 
 #[test]
@@ -104,13 +104,13 @@ fn late_work_leaves_its_share_to_what_can_still_be_saved() {
     let late = |n: i32| named(&format!("late{n}"), "every 10m", "30m");
     let mut jobs: Vec<Job> = (0..6).map(late).collect();
     jobs.extend((0..4).map(|n| named(&format!("savable{n}"), "every 4h", "30m")));
-    let mut desk = Desk::with(node(4), &jobs, "10:00");
-    let started = desk.starts();
+    let mut harness = Harness::with(node(4), &jobs, "10:00");
+    let started = harness.starts();
     let n_late = started.split(' ').filter(|it| it.starts_with("late")).count();
     assert_eq!((n_late, started.split(' ').count()), (2, 4), "{started}");
     // Nothing that can be saved waits: late work takes what there is.
-    let mut desk = Desk::with(node(4), &jobs[..6], "10:00");
-    assert_eq!(desk.starts().split(' ').count(), 4);
+    let mut harness = Harness::with(node(4), &jobs[..6], "10:00");
+    assert_eq!(harness.starts().split(' ').count(), 4);
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn a_pool_of_one_unit_is_shared_by_turns() {
         .into_iter()
         .chain([named("savable1", "every 4h", "30m"), named("savable2", "every 4h", "30m")])
         .collect();
-    let mut desk = Desk::with(node(1), &jobs, "10:00");
-    let mut order = vec![desk.starts()];
+    let mut harness = Harness::with(node(1), &jobs, "10:00");
+    let mut order = vec![harness.starts()];
     for minute in ["10:01", "10:02", "10:03"] {
-        desk.pass_to(minute);
+        harness.pass_to(minute);
         let last = order.last().unwrap().clone();
-        order.push(desk.ends(&last, Outcome::Succeeded));
+        order.push(harness.ends(&last, Outcome::Succeeded));
     }
     let kinds: Vec<&str> = order.iter().map(|it| it.trim_end_matches(char::is_numeric)).collect();
     assert_eq!(kinds, ["late", "savable", "late", "savable"]);
@@ -134,13 +134,13 @@ fn a_pool_of_one_unit_is_shared_by_turns() {
 fn the_last_room_is_kept_for_what_will_soon_need_it_more() {
     // The long one may start by 13:00; the short one becomes due at 10:10 and must start by 10:15.
     let jobs = [named("long", "every 4h", "1h"), named("short", "cron 10 10 * * * within 10m", "5m")];
-    let mut desk = Desk::with(node(1), &jobs, "10:00");
-    assert_eq!(desk.starts(), "");
-    assert!(!desk.at("10:09").contains("claim"), "nothing has changed");
-    desk.pass_to("10:10");
-    assert_eq!(desk.starts(), "short");
-    desk.pass_to("10:15");
-    assert_eq!(desk.ends("short", Outcome::Succeeded), "long");
+    let mut harness = Harness::with(node(1), &jobs, "10:00");
+    assert_eq!(harness.starts(), "");
+    assert!(!harness.at("10:09").contains("claim"), "nothing has changed");
+    harness.pass_to("10:10");
+    assert_eq!(harness.starts(), "short");
+    harness.pass_to("10:15");
+    assert_eq!(harness.ends("short", Outcome::Succeeded), "long");
 
     let mut eager = node(1);
     eager.dispatch.lookahead = false;
@@ -159,10 +159,10 @@ fn room_is_kept_for_all_who_come_at_once() {
     let first_at = |n_short: u32| {
         let mut jobs = vec![named("first", "every 1h", "12m"), named("long", "cron 1 10 * * *", "1h")];
         jobs.extend((0..n_short).map(short));
-        let mut desk = Desk::with(node(2), &jobs, "10:00");
-        assert_eq!(desk.starts(), "first");
-        desk.pass_to("10:01");
-        desk.starts()
+        let mut harness = Harness::with(node(2), &jobs, "10:00");
+        assert_eq!(harness.starts(), "first");
+        harness.pass_to("10:01");
+        harness.starts()
     };
     assert_eq!(first_at(1), "long");
     assert_eq!(first_at(3), "");
@@ -176,10 +176,10 @@ fn late_work_beyond_its_share_leaves_room_to_what_will_soon_be_due() {
         named("late2", "every 10m", "2h"),
         named("short", "cron 10 10 * * * within 10m", "5m"),
     ];
-    let mut desk = Desk::with(node(2), &jobs, "10:00");
-    assert_eq!(desk.starts().split(' ').count(), 1, "half of two units");
-    desk.pass_to("10:10");
-    assert_eq!(desk.starts(), "short");
+    let mut harness = Harness::with(node(2), &jobs, "10:00");
+    assert_eq!(harness.starts().split(' ').count(), 1, "half of two units");
+    harness.pass_to("10:10");
+    assert_eq!(harness.starts(), "short");
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn what_is_never_in_time_keeps_to_its_share_while_others_come_due_before_its_end
         jobs.push(named("other", others, "30s"));
         let mut settings = node(4);
         settings.dispatch.lookahead = lookahead;
-        let mut desk = Desk::with(settings, &jobs, "10:00");
-        desk.starts().split(' ').filter(|it| it.starts_with("late")).count()
+        let mut harness = Harness::with(settings, &jobs, "10:00");
+        harness.starts().split(' ').filter(|it| it.starts_with("late")).count()
     };
     // It will be there again and again until they are over, whatever room they leave it the first time.
     assert_eq!(with("cron 10,40 * * * * within 30m", true), 2);
@@ -205,13 +205,13 @@ fn a_large_job_that_is_more_urgent_is_not_passed_for_ever() {
     jobs.push(named("short", "every 2h", "10m"));
     jobs.push(named("long", "every 3h", "45m"));
     jobs[1].place.cost = 2;
-    let mut desk = Desk::with(node(2), &jobs, "10:00");
+    let mut harness = Harness::with(node(2), &jobs, "10:00");
     // `first` will be over at 10:30. `short` will be over by then, `long` would still be there.
-    assert_eq!(desk.starts(), "first short");
-    desk.pass_to("10:10");
-    assert_eq!(desk.ends("short", Outcome::Succeeded), "");
-    desk.pass_to("10:30");
-    assert_eq!(desk.ends("first", Outcome::Succeeded), "large");
+    assert_eq!(harness.starts(), "first short");
+    harness.pass_to("10:10");
+    assert_eq!(harness.ends("short", Outcome::Succeeded), "");
+    harness.pass_to("10:30");
+    assert_eq!(harness.ends("first", Outcome::Succeeded), "large");
 }
 
 #[test]
@@ -220,12 +220,12 @@ fn runs_start_no_faster_than_they_may() {
     settings.dispatch.start_rate = Some(StartRate { per_second: 1, burst: 2 });
     let jobs: Vec<Job> =
         (0..5).map(|n| named(&format!("j{n}"), "every 1h", &format!("{}m", 30 - n))).collect();
-    let mut desk = Desk::with(settings, &jobs, "10:00");
-    assert_eq!(desk.starts(), "j0 j1");
-    assert_eq!(desk.starts(), "");
-    assert_eq!(desk.engine.wake_at(desk.now()), Some(desk.now().boot + Duration::from_secs(1)));
-    desk.pass_to("10:00:01");
-    assert_eq!(desk.starts(), "j2");
+    let mut harness = Harness::with(settings, &jobs, "10:00");
+    assert_eq!(harness.starts(), "j0 j1");
+    assert_eq!(harness.starts(), "");
+    assert_eq!(harness.engine.wake_at(harness.now()), Some(harness.now().boot + Duration::from_secs(1)));
+    harness.pass_to("10:00:01");
+    assert_eq!(harness.starts(), "j2");
 }
 
 #[test]
@@ -257,13 +257,13 @@ fn a_limit_that_spans_nodes_is_asked_for_and_not_asked_again_while_it_is_known_t
         job.site = Some(site.clone());
     }
     jobs.push(named("other", "every 1h", "1m"));
-    let mut desk = Desk::with(settings.clone(), &jobs, "10:00");
-    assert_eq!(desk.starts(), "j0 j1 other");
-    desk.pass_to("10:05");
-    assert_eq!(desk.ends("j0", Outcome::Succeeded), "j2", "one comes when one goes");
+    let mut harness = Harness::with(settings.clone(), &jobs, "10:00");
+    assert_eq!(harness.starts(), "j0 j1 other");
+    harness.pass_to("10:05");
+    assert_eq!(harness.ends("j0", Outcome::Succeeded), "j2", "one comes when one goes");
 
     // Another node has the site: the store says so, and is not asked again for a second.
-    let mut desk = Desk::with(settings, &jobs, "10:00");
+    let mut harness = Harness::with(settings, &jobs, "10:00");
     let refused = || ClaimAnswer::Limited { by: CounterKey::Site(site.clone()), until: None };
     let claims = vec![
         ("j0".parse().unwrap(), RunId(1)),
@@ -271,45 +271,45 @@ fn a_limit_that_spans_nodes_is_asked_for_and_not_asked_again_while_it_is_known_t
         ("other".parse().unwrap(), RunId(3)),
     ];
     let answers = vec![refused(), refused(), refused()];
-    let said = desk.tell(Event::Claimed { claims, answer: Ok(Claims::Answered(answers)) });
+    let said = harness.tell(Event::Claimed { claims, answer: Ok(Claims::Answered(answers)) });
     assert_eq!(said, "");
-    assert_eq!(desk.at("10:00:00.900"), "");
-    assert!(desk.at("10:00:01").starts_with("claim j0 j1"));
+    assert_eq!(harness.at("10:00:00.900"), "");
+    assert!(harness.at("10:00:01").starts_with("claim j0 j1"));
 }
 
 #[test]
 fn too_early_by_the_stores_clock_means_later() {
     let jobs = [named("a", "every 1h", "1m")];
-    let mut desk = Desk::with(node(1), &jobs, "10:00");
+    let mut harness = Harness::with(node(1), &jobs, "10:00");
     let claims = vec![("a".parse().unwrap(), RunId(1))];
     let not_yet = ClaimAnswer::NotYet { until: instant("10:00:03"), now: instant("10:00") };
     let answer = Ok(Claims::Answered(vec![not_yet]));
-    assert_eq!(desk.tell(Event::Claimed { claims, answer }), "");
-    assert_eq!(desk.at("10:00:02"), "");
-    assert_eq!(desk.at("10:00:03"), "claim a");
+    assert_eq!(harness.tell(Event::Claimed { claims, answer }), "");
+    assert_eq!(harness.at("10:00:02"), "");
+    assert_eq!(harness.at("10:00:03"), "claim a");
 }
 
 #[test]
 fn who_loses_a_race_takes_the_row_as_it_is() {
     let jobs = [named("a", "every 1h", "1m")];
-    let mut desk = Desk::with(node(1), &jobs, "10:00");
-    let mut row = desk.rows["a"].clone();
+    let mut harness = Harness::with(node(1), &jobs, "10:00");
+    let mut row = harness.rows["a"].clone();
     row.version.0 += 1;
     row.n_open = 1;
     let claims = vec![("a".parse().unwrap(), RunId(1))];
     let answer = Ok(Claims::Answered(vec![ClaimAnswer::Lost(row)]));
-    assert_eq!(desk.tell(Event::Claimed { claims, answer }), "");
-    assert_eq!(desk.at("10:30"), "beat; changes since", "it runs elsewhere");
+    assert_eq!(harness.tell(Event::Claimed { claims, answer }), "");
+    assert_eq!(harness.at("10:30"), "beat; changes since", "it runs elsewhere");
 }
 
 #[test]
 fn missed_occurrences_that_are_not_to_be_run_only_go_on_record() {
     let mut job = named("a", "every 10m", "1m");
     job.missed.runs = crate::missed::MissedRuns::Skip;
-    let mut desk = Desk::with(node(1), &[job], "08:01");
-    assert_eq!(desk.starts(), "");
-    let row = &desk.rows["a"];
+    let mut harness = Harness::with(node(1), &[job], "08:01");
+    assert_eq!(harness.starts(), "");
+    let row = &harness.rows["a"];
     assert_eq!(row.state.next_run_at, Some(instant("10:01")));
-    desk.pass_to("10:01");
-    assert_eq!(desk.starts(), "a");
+    harness.pass_to("10:01");
+    assert_eq!(harness.starts(), "a");
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::desk::{Desk, named};
+use super::harness::{Harness, named};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::condition::Reason;
 use crate::engine::{Command, Engine, Event, Now, PoolSettings, Settings, StartRate};
@@ -36,14 +36,14 @@ fn the_binding_constraint_is_named() {
     jobs.push(named("elsewhere", "every 1h", "1m"));
     jobs[4].place.cost = 2;
     jobs[6].place.run_on_nodes = vec!["n2".parse().unwrap()];
-    let mut desk = Desk::with(settings, &jobs, "10:00");
-    let now = desk.now();
+    let mut harness = Harness::with(settings, &jobs, "10:00");
+    let now = harness.now();
     // The claim is on its way.
-    assert_eq!(explained(&desk.engine, now, "first"), "It is being claimed, and starts in a moment. (ok)");
-    desk.starts();
+    assert_eq!(explained(&harness.engine, now, "first"), "It is being claimed, and starts in a moment. (ok)");
+    harness.starts();
     insta::assert_snapshot!(
         ["first", "shop2", "costly", "later", "elsewhere"]
-            .map(|key| format!("{key}: {}", explained(&desk.engine, now, key)))
+            .map(|key| format!("{key}: {}", explained(&harness.engine, now, key)))
             .join("\n")
     );
 }
@@ -60,9 +60,9 @@ fn node(capacity: u32, reserved: u32) -> Settings {
 fn check(settings: Settings, schedule: &str, change: impl Fn(&mut Job), expected: &str) {
     let mut it = named("it", schedule, "30m");
     change(&mut it);
-    let mut desk = Desk::with(settings, &[it], "10:00");
-    desk.starts();
-    assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
+    let mut harness = Harness::with(settings, &[it], "10:00");
+    harness.starts();
+    assert_eq!(explained(&harness.engine, harness.now(), "it"), expected);
 }
 
 fn blackout(job: &mut Job, start: &str, end: &str) {
@@ -137,8 +137,8 @@ fn a_job_that_no_node_can_take_names_the_cause() {
 fn the_condition_of_a_job_that_no_node_can_take_is_a_warning_with_the_same_cause() {
     let mut it = named("it", "every 1h", "1m");
     it.place.pool = "chrome".parse().unwrap();
-    let desk = Desk::with(node(4, 0), &[it], "10:00");
-    let explanation = desk.engine.explain(desk.now(), &"it".parse().unwrap()).unwrap();
+    let harness = Harness::with(node(4, 0), &[it], "10:00");
+    let explanation = harness.engine.explain(harness.now(), &"it".parse().unwrap()).unwrap();
     assert_eq!(explanation.assessment.reason(), Reason::Unsatisfiable);
     let cause = "no living node has pool `chrome`";
     assert!(explanation.assessment.sentence().contains(cause), "{}", explanation.assessment.sentence());
@@ -147,23 +147,23 @@ fn the_condition_of_a_job_that_no_node_can_take_is_a_warning_with_the_same_cause
 
 #[test]
 fn a_job_that_is_done_says_so() {
-    let mut desk = Desk::with(node(4, 0), &[named("it", "once 10:00", "30m")], "10:00");
-    assert_eq!(desk.starts(), "it");
-    assert_eq!(explained(&desk.engine, desk.now(), "it"), "It is running. (running)");
-    desk.pass_to("10:30");
-    desk.ends("it", Outcome::Succeeded);
+    let mut harness = Harness::with(node(4, 0), &[named("it", "once 10:00", "30m")], "10:00");
+    assert_eq!(harness.starts(), "it");
+    assert_eq!(explained(&harness.engine, harness.now(), "it"), "It is running. (running)");
+    harness.pass_to("10:30");
+    harness.ends("it", Outcome::Succeeded);
     let expected = "It is done; its schedule has no more runs. (done)";
-    assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
+    assert_eq!(explained(&harness.engine, harness.now(), "it"), expected);
 }
 
 #[test]
 fn a_drained_node_is_named() {
-    let mut desk = Desk::with(node(4, 0), &[named("it", "every 1h", "30m")], "10:01");
-    desk.is_draining = true;
-    desk.beat();
-    desk.pass_to("10:02");
+    let mut harness = Harness::with(node(4, 0), &[named("it", "every 1h", "30m")], "10:01");
+    harness.is_draining = true;
+    harness.beat();
+    harness.pass_to("10:02");
     let expected = "Node `n1` is draining and takes no new runs. (draining)";
-    assert_eq!(explained(&desk.engine, desk.now(), "it"), expected);
+    assert_eq!(explained(&harness.engine, harness.now(), "it"), expected);
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn each_limit_has_a_code_of_its_own() {
     let explained_second = |settings: Settings, change: fn(&mut Job)| {
         let mut jobs = vec![named("it@a", "every 1h", "30m"), named("it@b", "every 1h", "20m")];
         jobs.iter_mut().for_each(change);
-        let mut desk = Desk::with(settings, &jobs, "10:00");
-        assert_eq!(desk.starts(), "it@a");
-        explained(&desk.engine, desk.now(), "it@b")
+        let mut harness = Harness::with(settings, &jobs, "10:00");
+        assert_eq!(harness.starts(), "it@a");
+        explained(&harness.engine, harness.now(), "it@b")
     };
     let mut settings = node(4, 0);
     settings.sites.insert("shop".parse().unwrap(), one);
@@ -255,7 +255,7 @@ fn bids(engine: &mut Engine, now: Now) -> Vec<JobKey> {
     bids.flatten().map(|bid| bid.key).collect()
 }
 
-/// What is explained follows from what the dispatch goes by.
+/// An explanation follows from the plan that dispatch carries out.
 fn check_binding(engine: &Engine, now: Now, job: &Job) -> Result<(), TestCaseError> {
     let Some(Explanation { binding, assessment, .. }) = engine.explain(now, &job.key) else { return Ok(()) };
     let entry = engine.view.find(&job.key).unwrap();
@@ -283,25 +283,25 @@ proptest! {
     /// Of every job: it is explained as starting now if and only if it starts now.
     #[test]
     fn explanation_and_decision_agree(settings in settings(), jobs in fleet(), minutes in 0_i64..120) {
-        let mut desk = Desk::with(settings, &jobs, "10:00");
-        desk.starts();
+        let mut harness = Harness::with(settings, &jobs, "10:00");
+        harness.starts();
         let then = instant("10:00") + crate::time::Duration::from_mins(minutes);
-        desk.pass_to(&then.to_string());
+        harness.pass_to(&then.to_string());
         // The beat and the feed come first; what they bring is decided at once, so ask right before.
-        let now = desk.now();
-        desk.engine.promote(now.wall);
+        let now = harness.now();
+        harness.engine.promote(now.wall);
         let explained: Vec<JobKey> = jobs
             .iter()
             .filter(|job| {
-                let explanation = desk.engine.explain(now, &job.key);
+                let explanation = harness.engine.explain(now, &job.key);
                 explanation.is_some_and(|it| it.binding == Binding::StartsNow)
             })
             .map(|job| job.key.clone())
             .collect();
         for job in &jobs {
-            check_binding(&desk.engine, now, job)?;
+            check_binding(&harness.engine, now, job)?;
         }
-        let mut decided = bids(&mut desk.engine, now);
+        let mut decided = bids(&mut harness.engine, now);
         decided.sort();
         prop_assert_eq!(explained, decided);
     }

@@ -1,5 +1,5 @@
 mod bursts;
-mod desk;
+mod harness;
 mod dispatch;
 mod explain;
 mod lease;

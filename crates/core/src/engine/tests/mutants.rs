@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::desk::{Desk, named};
+use super::harness::{Harness, named};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::engine::{Event, Settings};
 use crate::ids::{RunId, SessionId};
 use crate::job::Job;
 use crate::job::sample::instant;
-use crate::lease::{BeatAnswer, Epoch, Owner, Reign, SessionBeat, Standing, Timings, Watcher};
+use crate::lease::{BeatAnswer, Epoch, LeaseOwner, LeaseState, Reign, SessionBeat, Timings, Watcher};
 use crate::rules::{Rule, Rules};
 use crate::run::Outcome;
 use crate::store::{ClaimAnswer, Claims, EndAnswer, StoreDown};
@@ -31,22 +31,22 @@ fn jobs() -> Vec<Job> {
 #[test]
 fn half_of_the_trust_is_not_enough_to_claim() {
     fn story(rules: Rules) -> String {
-        let mut desk = Desk::with(node(rules, Some(Timings::default()), 4), &jobs(), "10:00:12");
-        desk.at("10:00:05");
-        desk.tell(Event::Beaten { began_at: desk.now().boot, answer: Err(StoreDown(String::new())) });
+        let mut harness = Harness::with(node(rules, Some(Timings::default()), 4), &jobs(), "10:00:12");
+        harness.at("10:00:05");
+        harness.tell(Event::Beaten { began_at: harness.now().boot, answer: Err(StoreDown(String::new())) });
         // Another answer shows that the store is there, but no beat has succeeded since.
-        desk.pass_to("10:00:11");
-        desk.tell(Event::Beaten {
+        harness.pass_to("10:00:11");
+        harness.tell(Event::Beaten {
             began_at: BootTime::from_millis(1_000_000),
             answer: Ok(crate::store::Beat::Alive {
                 epoch: Epoch(1),
                 is_open: true,
-                now: desk.now().wall,
+                now: harness.now().wall,
                 is_draining: false,
                 runs: Vec::new(),
             }),
         });
-        let said = desk.at("10:00:12");
+        let said = harness.at("10:00:12");
         said.split("; ").filter(|it| it.starts_with("claim")).collect()
     }
     check(Rule::ClaimInTrust, story, "");
@@ -55,14 +55,14 @@ fn half_of_the_trust_is_not_enough_to_claim() {
 #[test]
 fn what_is_granted_without_trust_is_not_started() {
     fn story(rules: Rules) -> String {
-        let mut desk = Desk::with(node(rules, Some(Timings::default()), 4), &jobs(), "10:00");
-        let mut row = desk.rows["a"].clone();
+        let mut harness = Harness::with(node(rules, Some(Timings::default()), 4), &jobs(), "10:00");
+        let mut row = harness.rows["a"].clone();
         row.version.0 += 1;
         row.n_open = 1;
-        desk.pass_to("10:00:20");
+        harness.pass_to("10:00:20");
         let claims = vec![("a".parse().unwrap(), RunId(1))];
         let answer = Ok(Claims::Answered(vec![ClaimAnswer::Granted(row)]));
-        let said = desk.tell(Event::Claimed { claims, answer });
+        let said = harness.tell(Event::Claimed { claims, answer });
         said.split("; ").filter(|it| it.starts_with("start") || it.starts_with("end")).collect()
     }
     check(Rule::StartInTrust, story, "end a unstarted");
@@ -88,42 +88,42 @@ fn nobody_is_fenced_off_in_a_closed_epoch() {
 fn what_is_frozen_waits_for_the_quarantine() {
     fn story(rules: Rules) -> String {
         let timings = Timings::default();
-        let mut owner = Owner::new(timings).by(rules);
+        let mut owner = LeaseOwner::new(timings).by(rules);
         let at = |seconds: i64| BootTime::from_millis(seconds * 1_000);
         let alive = |epoch| BeatAnswer::Alive { epoch, is_open: epoch == Epoch(1), runs: BTreeMap::new() };
         owner.beat_answered(at(0), at(0), &alive(Epoch(1)), &BTreeMap::new());
         owner.beat_answered(at(30), at(30), &alive(Epoch(2)), &BTreeMap::new());
-        format!("{}", owner.standing(at(31)) == Standing::Frozen)
+        format!("{}", owner.lease_state(at(31)) == LeaseState::Frozen)
     }
     check(Rule::ThawAfterQuarantine, story, "true");
 }
 
-fn running(rules: Rules, job: Job) -> Desk {
-    let mut desk = Desk::with(node(rules, None, 4), &[job], "10:00");
-    desk.starts();
-    desk.started("a");
-    desk
+fn running(rules: Rules, job: Job) -> Harness {
+    let mut harness = Harness::with(node(rules, None, 4), &[job], "10:00");
+    harness.starts();
+    harness.started("a");
+    harness
 }
 
 #[test]
 fn ends_are_thought_over_and_sent_again() {
     fn stale(rules: Rules) -> String {
-        let mut desk = running(rules, named("a", "every 1h", "1m"));
-        let run = desk.run_of("a");
-        desk.pass_to("10:01");
-        desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) });
-        let mut row = desk.rows["a"].clone();
+        let mut harness = running(rules, named("a", "every 1h", "1m"));
+        let run = harness.run_of("a");
+        harness.pass_to("10:01");
+        harness.tell(Event::Ended { run, over: harness.over(Outcome::Succeeded) });
+        let mut row = harness.rows["a"].clone();
         row.version.0 += 1;
-        desk.tell(Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Stale(row)]) })
+        harness.tell(Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Stale(row)]) })
     }
     fn unheard(rules: Rules) -> String {
-        let mut desk = running(rules, named("a", "every 1h", "1m"));
-        let run = desk.run_of("a");
-        desk.pass_to("10:01");
-        desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) });
+        let mut harness = running(rules, named("a", "every 1h", "1m"));
+        let run = harness.run_of("a");
+        harness.pass_to("10:01");
+        harness.tell(Event::Ended { run, over: harness.over(Outcome::Succeeded) });
         let answer = Err(StoreDown(String::new()));
-        desk.tell(Event::EndAnswered { runs: vec![run], answer });
-        desk.beat()
+        harness.tell(Event::EndAnswered { runs: vec![run], answer });
+        harness.beat()
     }
     check(Rule::RethinkStaleEnd, stale, "end a succeeded");
     check(Rule::ResendEnd, unheard, "end a succeeded");
@@ -144,10 +144,10 @@ fn a_blackout_ends_what_runs() {
 #[test]
 fn a_failure_does_not_suspend_the_schedule() {
     fn story(rules: Rules) -> String {
-        let mut desk = running(rules, named("a", "every 1m", "1s"));
-        desk.pass_to("10:00:10");
-        desk.ends("a", Outcome::Failed);
-        let said = desk.at("10:01");
+        let mut harness = running(rules, named("a", "every 1m", "1s"));
+        harness.pass_to("10:00:10");
+        harness.ends("a", Outcome::Failed);
+        let said = harness.at("10:01");
         said.split("; ").filter(|it| it.starts_with("claim")).collect()
     }
     check(Rule::RegularAfterFailure, story, "claim a");
@@ -159,9 +159,9 @@ fn late_work_has_only_its_share() {
         let late = (0..6).map(|n| named(&format!("late{n}"), "every 10m", "30m"));
         let savable = (0..4).map(|n| named(&format!("savable{n}"), "every 4h", "30m"));
         let jobs: Vec<Job> = late.chain(savable).collect();
-        let mut desk = Desk::with(node(rules, None, 4), &jobs, "10:00");
-        assert_eq!(desk.now().wall, instant("10:00"));
-        desk.starts().split(' ').filter(|it| it.starts_with("late")).count().to_string()
+        let mut harness = Harness::with(node(rules, None, 4), &jobs, "10:00");
+        assert_eq!(harness.now().wall, instant("10:00"));
+        harness.starts().split(' ').filter(|it| it.starts_with("late")).count().to_string()
     }
     check(Rule::LateShare, story, "2");
 }

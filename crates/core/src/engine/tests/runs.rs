@@ -1,6 +1,6 @@
-//! What ends a run, and what the store is told (B5, B8, B9).
+//! What ends a run, and what is sent to the store (B5, B8, B9).
 
-use super::desk::{Desk, named};
+use super::harness::{Harness, named};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::engine::{Event, RunTime, Settings};
 use crate::ids::JobKey;
@@ -9,11 +9,11 @@ use crate::job::sample::{instant, length};
 use crate::run::Outcome;
 use crate::store::{EndAnswer, StoreDown, Version};
 
-fn desk(job: Job) -> Desk {
-    let mut desk = Desk::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:00");
-    assert_eq!(desk.starts(), "a");
-    assert_eq!(desk.started("a"), "mark");
-    desk
+fn harness(job: Job) -> Harness {
+    let mut harness = Harness::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:00");
+    assert_eq!(harness.starts(), "a");
+    assert_eq!(harness.started("a"), "mark");
+    harness
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn a_run_that_takes_too_long_is_told_of_then_ended() {
     let mut job = named("a", "every 1h", "1m");
     job.limits.max_expected = Some(length("2m"));
     job.limits.max_allowed = Some(length("5m"));
-    let mut desk = desk(job);
-    assert_eq!(desk.at("10:01:59").replace("beat; changes since", ""), "");
-    let said = desk.at("10:02");
+    let mut harness = harness(job);
+    assert_eq!(harness.at("10:01:59").replace("beat; changes since", ""), "");
+    let said = harness.at("10:02");
     assert!(said.contains("[run takes longer than expected]"), "{said}");
-    let said = desk.at("10:05");
+    let said = harness.at("10:05");
     assert!(said.contains("stop a timed_out"), "{said}");
-    assert!(!desk.at("10:06").contains("stop"), "once is enough");
+    assert!(!harness.at("10:06").contains("stop"), "once is enough");
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn a_run_is_ended_when_a_quota_says_so_whatever_its_job_says() {
         let mut job = named("a", "every 1h", "1m");
         job.limits.max_allowed = own.map(length);
         job.tenant = tenant.map(|it| it.parse().unwrap());
-        let mut desk = Desk::with(settings, &[job], "10:00");
-        assert_eq!(desk.starts(), "a");
-        desk.started("a");
+        let mut harness = Harness::with(settings, &[job], "10:00");
+        assert_eq!(harness.starts(), "a");
+        harness.started("a");
         let minutes = ["10:02", "10:05", "10:10", "10:20", "10:30"];
-        let stopped = minutes.into_iter().find(|at| desk.at(at).contains("stop a timed_out"));
+        let stopped = minutes.into_iter().find(|at| harness.at(at).contains("stop a timed_out"));
         assert_eq!(stopped, expected, "{own:?} {tenant:?}");
     };
     check(None, None, Some("10:20"));
@@ -64,11 +64,11 @@ fn a_run_is_ended_when_a_quota_says_so_whatever_its_job_says() {
 fn an_occurrence_is_told_to_be_skipped_unless_it_may_still_have_its_turn() {
     let said_at_11 = |started: &str| {
         let job = named("a", "every 1h", "1m");
-        let mut desk = Desk::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:00");
-        assert_eq!(desk.starts(), "a");
-        desk.pass_to(started);
-        desk.started("a");
-        desk.at("11:00")
+        let mut harness = Harness::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:00");
+        assert_eq!(harness.starts(), "a");
+        harness.pass_to(started);
+        harness.started("a");
+        harness.at("11:00")
     };
     let said = said_at_11("10:00");
     assert!(said.contains("[occurrence skipped, the job is running]"), "{said}");
@@ -83,74 +83,74 @@ fn a_run_found_inside_a_blackout_is_ended() {
     let period =
         BlackoutPeriod::new("10:20".parse().unwrap(), "10:40".parse().unwrap(), Weekdays::ALL).unwrap();
     job.blackouts = Blackouts::new(vec![period]).unwrap();
-    let mut desk = desk(job);
-    assert!(!desk.at("10:19:59").contains("stop"));
-    let said = desk.at("10:20");
+    let mut harness = harness(job);
+    assert!(!harness.at("10:19:59").contains("stop"));
+    let said = harness.at("10:20");
     assert!(said.contains("stop a blackout"), "{said}");
 }
 
 #[test]
 fn occurrences_that_come_due_during_a_run_are_told_of_one_by_one() {
-    let mut desk = desk(named("a", "every 10m", "1m"));
+    let mut harness = harness(named("a", "every 10m", "1m"));
     for (minute, n) in [("10:09:59", 0), ("10:10", 1), ("10:15", 0), ("10:20", 1)] {
-        let said = desk.at(minute);
+        let said = harness.at(minute);
         assert_eq!(said.matches("occurrence skipped, the job is running").count(), n, "{minute}: {said}");
     }
-    desk.pass_to("10:25");
-    desk.ends("a", Outcome::Succeeded);
-    assert_eq!(desk.rows["a"].state.next_run_at, Some(instant("10:30")));
+    harness.pass_to("10:25");
+    harness.ends("a", Outcome::Succeeded);
+    assert_eq!(harness.rows["a"].state.next_run_at, Some(instant("10:30")));
 }
 
 #[test]
 fn a_cancel_is_heard_at_the_next_beat() {
-    let mut desk = desk(named("a", "every 1h", "1m"));
-    let run = desk.run_of("a");
-    desk.runs.get_mut(&run).unwrap().is_cancel_asked = true;
-    assert_eq!(desk.beat(), "stop a cancelled");
-    assert_eq!(desk.beat(), "");
+    let mut harness = harness(named("a", "every 1h", "1m"));
+    let run = harness.run_of("a");
+    harness.runs.get_mut(&run).unwrap().is_cancel_asked = true;
+    assert_eq!(harness.beat(), "stop a cancelled");
+    assert_eq!(harness.beat(), "");
 }
 
 #[test]
 fn an_end_that_was_not_heard_is_sent_again_once_the_store_answers() {
-    let mut desk = desk(named("a", "every 1h", "1m"));
-    let run = desk.run_of("a");
-    desk.pass_to("10:01");
+    let mut harness = harness(named("a", "every 1h", "1m"));
+    let run = harness.run_of("a");
+    harness.pass_to("10:01");
     assert_eq!(
-        desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) }),
+        harness.tell(Event::Ended { run, over: harness.over(Outcome::Succeeded) }),
         "end a succeeded; beat; changes since"
     );
     let down = || Err(StoreDown("gone".to_owned()));
-    assert_eq!(desk.tell(Event::EndAnswered { runs: vec![run], answer: down() }), "");
-    assert_eq!(desk.tell(Event::Woke), "", "not before the store has answered a beat");
-    assert_eq!(desk.beat(), "end a succeeded");
+    assert_eq!(harness.tell(Event::EndAnswered { runs: vec![run], answer: down() }), "");
+    assert_eq!(harness.tell(Event::Woke), "", "not before the store has answered a beat");
+    assert_eq!(harness.beat(), "end a succeeded");
 }
 
 #[test]
 fn an_end_that_met_another_row_is_worked_out_again() {
-    let mut desk = desk(named("a", "every 1h", "1m"));
-    let run = desk.run_of("a");
-    desk.pass_to("10:01");
-    desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) });
-    // Somebody has edited the job meanwhile: it is due every two hours now.
+    let mut harness = harness(named("a", "every 1h", "1m"));
+    let run = harness.run_of("a");
+    harness.pass_to("10:01");
+    harness.tell(Event::Ended { run, over: harness.over(Outcome::Succeeded) });
+    // The job has been edited meanwhile: it is due every two hours now.
     let key: JobKey = "a".parse().unwrap();
-    let mut row = desk.rows[&key].clone();
+    let mut row = harness.rows[&key].clone();
     let mut edited = (*row.job).clone();
     edited.schedule = named("a", "every 2h", "1m").schedule.clone();
     row.job = std::sync::Arc::new(edited);
     row.version = Version(row.version.0 + 1);
-    desk.rows.insert(key.clone(), row.clone());
+    harness.rows.insert(key.clone(), row.clone());
     let stale = Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Stale(row)]) };
-    let commands = desk.tell_raw(stale);
-    desk.write_ends(commands);
-    assert_eq!(desk.rows[&key].state.next_run_at, Some(instant("12:00")));
+    let commands = harness.tell_raw(stale);
+    harness.write_ends(commands);
+    assert_eq!(harness.rows[&key].state.next_run_at, Some(instant("12:00")));
 }
 
 #[test]
 fn a_late_result_is_forgotten() {
-    let mut desk = desk(named("a", "every 1h", "1m"));
-    let run = desk.run_of("a");
-    desk.pass_to("10:01");
-    desk.tell(Event::Ended { run, over: desk.over(Outcome::Succeeded) });
-    desk.tell(Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Late]) });
-    assert!(!desk.beat().contains("end"));
+    let mut harness = harness(named("a", "every 1h", "1m"));
+    let run = harness.run_of("a");
+    harness.pass_to("10:01");
+    harness.tell(Event::Ended { run, over: harness.over(Outcome::Succeeded) });
+    harness.tell(Event::EndAnswered { runs: vec![run], answer: Ok(vec![EndAnswer::Late]) });
+    assert!(!harness.beat().contains("end"));
 }

@@ -43,7 +43,7 @@ fn a_trigger_is_refused_where_it_would_have_to_wait() {
         "start 10:00, trigger 10:01, good 10:05, start 10:05",
         "run 10:00 #1 scheduler, 10:00 succeeded, run 10:01 #1 manual; next 11:00",
     );
-    let mut life = Life::new("manual", "10:00");
+    let mut life = JobLife::new("manual", "10:00");
     for _ in 0..EXTRAS_MAX {
         life.tell("trigger 10:01");
     }
@@ -83,7 +83,7 @@ fn what_was_asked_for_and_failed_is_tried_again_after_its_delay() {
         "run 09:30 #1 manual, run 09:30 #2 manual, run 10:00 #1 scheduler, 10:00 succeeded, no run, run 09:30 #3 manual, \
          asked 09:30 succeeded; next 11:00",
     );
-    // What was asked for of the past is over with its run.
+    // A backfill is over with its run.
     check(
         as_is,
         "backfill 09:00 06:00, start 09:00, failed 09:10, start 09:20",
@@ -192,10 +192,10 @@ fn a_good_run_that_was_asked_for_renews_a_fresh_job() {
 
 #[test]
 fn a_run_that_was_asked_for_moves_the_deadline_and_a_backfill_does_not() {
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.tell("trigger 10:30, start 10:30, good 10:40");
     assert_eq!(urgency::deadline(&life.job, &life.state), Some(instant("12:00")));
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     let before = life.state.clone();
     life.tell("backfill 09:30 05:00, start 09:30, failed 09:40");
     assert_eq!(life.state, before, "a failure of the past would hold up the present");
@@ -270,7 +270,7 @@ fn where_runs_overlap_a_failure_is_tried_again_until_the_next_occurrence_comes()
         "start 10:00, failed 10:01, pause 10:02, resume 10:30 10:45",
         "run 10:00 #1 scheduler, 10:00 failed; next 10:45",
     );
-    let mut once = Life::new("once 10:00", "10:00");
+    let mut once = JobLife::new("once 10:00", "10:00");
     allow(&mut once.job);
     once.tell("start 10:00, failed 10:01");
     assert_eq!(once.state.status(&once.job), Status::Scheduled, "it is not done before its retry");
@@ -278,7 +278,7 @@ fn where_runs_overlap_a_failure_is_tried_again_until_the_next_occurrence_comes()
 
 #[test]
 fn a_run_from_before_an_edit_that_lets_runs_overlap_is_not_doubled() {
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.tell("start 10:00");
     allow(&mut life.job);
     life.tell("start 10:01, failed 10:02, start 10:07, start 11:00, good 11:01");
@@ -328,7 +328,7 @@ fn a_claim_that_never_began_is_given_back() {
         "start 10:00, unstart 10:01, start 11:01, start 11:01",
         "run 10:00 #1 scheduler, run 10:00 #1 scheduler, run 11:00 #1 scheduler; next 12:00",
     );
-    // The job was placed afresh in between.
+    // The job got a new placement in between.
     check(
         as_is,
         "start 10:00, resume 10:05 10:30, unstart 10:06",
@@ -347,7 +347,7 @@ fn a_run_that_outlasts_a_pause_ends_its_own_occurrence() {
 
 #[test]
 fn too_many_failures_in_a_row_pause_the_job() {
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.job.retry.pause_after_failures = Some(2);
     life.tell("start 10:00, failed 10:01");
     assert_eq!(life.state.pause, None);
@@ -364,7 +364,7 @@ fn too_many_failures_in_a_row_pause_the_job() {
 
 #[test]
 fn a_run_that_a_blackout_ended_counts_as_a_failure_and_not_towards_the_pause() {
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.job.retry.pause_after_failures = Some(2);
     life.tell("start 10:00, failed 10:01, start 10:06, blackout 10:07, start 11:00, blackout 11:07");
     assert_eq!((life.state.failure_count, life.state.blackout_failures), (3, 2));
@@ -381,7 +381,7 @@ fn a_run_that_a_blackout_ended_counts_as_a_failure_and_not_towards_the_pause() {
 fn only_what_is_made_up_for_in_a_row_is_backlog() {
     #[track_caller]
     fn check(set: impl FnOnce(&mut Job), story: &str, now: &str, expected: &str) {
-        let mut life = Life::new("every 1h", "10:00");
+        let mut life = JobLife::new("every 1h", "10:00");
         set(&mut life.job);
         life.tell(story);
         let up = next_up(&life.job.key, &life.job, &life.state, life.n_open(), instant(now)).unwrap();
@@ -407,7 +407,7 @@ fn only_what_is_made_up_for_in_a_row_is_backlog() {
 fn the_floor_holds_up_the_schedule_and_nothing_that_was_asked_for() {
     #[track_caller]
     fn check(story: &str, now: &str, can_start: &str, up: &str) {
-        let mut life = Life::new("every 1h", "10:00");
+        let mut life = JobLife::new("every 1h", "10:00");
         queue(&mut life.job);
         life.tell(story);
         let can_start_by = urgency::can_start_by(&life.job.key, &life.job, &life.state, instant(now));
@@ -425,7 +425,7 @@ fn the_floor_holds_up_the_schedule_and_nothing_that_was_asked_for() {
 #[test]
 fn what_was_asked_for_waits_for_blackouts() {
     use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
-    let mut life = Life::new("manual", "10:00");
+    let mut life = JobLife::new("manual", "10:00");
     let period = BlackoutPeriod::new("10:00".parse().unwrap(), "10:30".parse().unwrap(), Weekdays::ALL);
     life.job.blackouts = Blackouts::new(vec![period.unwrap()]).unwrap();
     life.tell("trigger 10:05");
@@ -441,7 +441,7 @@ fn what_was_asked_for_waits_for_blackouts() {
 
 #[test]
 fn a_backfill_is_no_start_that_keeps_a_promise() {
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.tell("backfill 09:00 05:00");
     let outlook = urgency::Outlook::default();
     let planned = urgency::planned_start(&life.job.key, &life.job, &life.state, instant("09:00"), &outlook);

@@ -10,14 +10,14 @@ use crate::job::{Extra, Job, Pause, PausedBy, RunEnd};
 use crate::schedule::Placement;
 
 /// A job's life, told step by step, with all that ended or went on record.
-struct Life {
+struct JobLife {
     job: Job,
     state: JobState,
     open: Vec<OpenRun>,
     n_runs: u128,
     n_asked: u128,
     told: Vec<String>,
-    ended: Vec<Ended>,
+    ended: Vec<OccurrenceEnd>,
     records: Vec<Record>,
 }
 
@@ -31,15 +31,15 @@ fn clock(at: Timestamp) -> String {
     at.to_string()[11..16].to_owned()
 }
 
-impl Life {
-    fn new(schedule: &str, anchor: &str) -> Life {
+impl JobLife {
+    fn new(schedule: &str, anchor: &str) -> JobLife {
         let job = job(schedule);
         let state = placed(&job, anchor);
-        Life::of(job, state)
+        JobLife::of(job, state)
     }
 
-    fn of(job: Job, state: JobState) -> Life {
-        Life {
+    fn of(job: Job, state: JobState) -> JobLife {
+        JobLife {
             job,
             state,
             open: Vec::new(),
@@ -55,7 +55,7 @@ impl Life {
         self.open.len() as u32
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: Transition) {
         for it in &step.ended {
             let asked = if it.asked.is_some() { "asked " } else { "" };
             self.told.push(format!("{asked}{} {}", clock(it.due_at), it.outcome));
@@ -95,7 +95,7 @@ impl Life {
     fn ask(&mut self, extra: impl FnOnce(ExtraId) -> Extra) {
         let extra = extra(ExtraId(self.n_asked << 80 | 7));
         match ask(&self.job, &self.state, self.n_open(), extra) {
-            Asked::Taken(step) => {
+            ExtraAnswer::Taken(step) => {
                 self.take(*step);
                 self.n_asked += 1;
             }
@@ -144,7 +144,7 @@ impl Life {
 
 #[track_caller]
 fn check_of(schedule: &str, set: impl FnOnce(&mut Job), story: &str, expected: &str) {
-    let mut life = Life::new(schedule, "10:00");
+    let mut life = JobLife::new(schedule, "10:00");
     set(&mut life.job);
     life.tell(story);
     let next = life.state.next_run_at.map_or("none".to_owned(), clock);

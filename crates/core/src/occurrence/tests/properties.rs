@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::Life;
+use super::JobLife;
 use crate::job::sample::{instant, job, length, placed};
 use crate::job::{Extra, Job, Overlap};
 use crate::missed::MissedRuns;
@@ -40,7 +40,7 @@ prop_compose! {
     }
 }
 
-impl Life {
+impl JobLife {
     /// One thing happens, if it can.
     fn happen(&mut self, what: i32, which: usize, now: Timestamp) {
         let run_idx = which.checked_rem(self.open.len()).unwrap_or(0);
@@ -80,11 +80,11 @@ impl Life {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
-    /// due + asked for = ended + on record + open, each exactly once, whatever happens.
+    /// due + requested = ended + on record + open, each exactly once, whatever happens.
     #[test]
     fn every_occurrence_ends_exactly_once((job, steps) in any_life()) {
         let state = placed(&job, "10:00");
-        let mut life = Life::of(job, state);
+        let mut life = JobLife::of(job, state);
         let mut now = instant("09:50");
         // What came due under placements that are over.
         let mut n_due_before: u64 = 0;

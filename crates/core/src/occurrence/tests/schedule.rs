@@ -1,6 +1,6 @@
 //! The schedule's own occurrences, one at a time.
 
-use super::{Life, as_is, check, check_of};
+use super::{JobLife, as_is, check, check_of};
 use crate::job::sample::instant;
 use crate::job::{Job, Overlap};
 use crate::missed::MissedRuns;
@@ -49,7 +49,7 @@ fn what_comes_due_during_a_run_goes_by_the_overlap() {
         "start 10:00, good 13:10, start 13:10, good 13:20, start 14:00",
         "run 10:00 #1 scheduler, 10:00 succeeded, 12:00..13:00 x2 skipped(overlap), run 11:00 #1 catchup, 11:00 succeeded, run 14:00 #1 scheduler; next 14:00",
     );
-    // The queued one waits so long that the next is due: that one runs.
+    // The next is due while the queued one still waits: the next one runs.
     check(
         |it| it.overlap = Overlap::Queue,
         "start 10:00, good 11:10, start 12:05",
@@ -127,7 +127,7 @@ fn a_catch_up_gives_way_to_the_next_regular_occurrence_that_it_would_run_into() 
     check(takes(39), "start 13:20", "10:00..12:00 x3 missed(late), run 13:00 #1 catchup; next 13:00");
     check(takes(40), "start 13:20", "10:00..12:00 x3 missed(late), run 13:00 #1 catchup; next 13:00");
     check(takes(41), "start 13:20", "10:00..13:00 x4 missed(late), no run; next 14:00");
-    // What is hardly late is no catch-up, unless others were missed before it.
+    // What is hardly late is not a catch-up, unless others were missed before it.
     check(takes(60), "start 10:01", "run 10:00 #1 scheduler; next 10:00");
     check(takes(60), "start 11:01", "10:00..11:00 x2 missed(late), no run; next 12:00");
     check(takes(61), "start 11:01", "10:00..10:00 x1 missed(late), run 11:00 #1 scheduler; next 11:00");
@@ -149,7 +149,7 @@ fn a_catch_up_gives_way_to_the_next_regular_occurrence_that_it_would_run_into() 
 
 #[test]
 fn a_good_run_that_only_began_late_leaves_the_next_occurrence_its_turn() {
-    // It was nobody's fault that it ran into 11:00, and skipping that would break the promise.
+    // The job is not to blame that it ran into 11:00, and skipping that would break the promise.
     check(
         as_is,
         "start 10:50, good 11:05, start 11:05, good 11:20, start 12:00",
@@ -187,7 +187,7 @@ fn where_all_are_owed_the_next_one_takes_the_place_of_a_failed_one() {
 fn the_newer_occurrence_inherits_failures_and_the_floor_only_if_that_holds_the_schedule() {
     #[track_caller]
     fn check(holds_schedule: bool, expected: &str) {
-        let mut life = Life::new("every 1h", "10:00");
+        let mut life = JobLife::new("every 1h", "10:00");
         life.job.retry.holds_schedule = holds_schedule;
         life.tell("start 10:00, failed 10:01, start 10:06, failed 10:50, wait 11:00");
         assert_eq!((life.state.failure_count, life.state.attempt), (2, 0));
@@ -214,7 +214,7 @@ fn a_run_that_takes_its_node_down_is_stopped_after_three_losses() {
         "start 10:00, lost 10:01, start 10:02, lost 10:03, start 10:04, lost 10:05",
         "run 10:00 #1 scheduler, run 10:00 #2 retry, run 10:00 #3 retry, 10:00 lost; next 11:00",
     );
-    let mut life = Life::new("every 1h", "10:00");
+    let mut life = JobLife::new("every 1h", "10:00");
     life.tell("start 10:00, lost 10:01");
     assert_eq!((life.state.losses, life.state.failure_count), (1, 0), "a loss says nothing about the job");
 }
@@ -297,7 +297,7 @@ fn the_other_kinds_of_schedule() {
 
 #[test]
 fn when_the_clock_has_gone_back_no_occurrence_is_served_twice_and_the_job_goes_on() {
-    let mut life = Life::new("fresh 4h cooldown 1h", "10:00");
+    let mut life = JobLife::new("fresh 4h cooldown 1h", "10:00");
     life.tell("start 10:00, good 08:10");
     assert_eq!(
         life.state.next_run_at,

@@ -122,7 +122,7 @@ fn what_is_late_when_it_is_first_seen_is_late_since_its_deadline() {
     long.limits.max_expected = Some(length("30m"));
     let (roster, _, key) = roster_of(&long, "good 10:00-10:10, runs 10:30", "15:00");
     assert_eq!(roster.of(&key).unwrap().since, instant("11:00:00.001"));
-    // Nobody remembers since when this was so.
+    // Nothing says since when this was so.
     let (roster, _, key) =
         roster_of(&job("every 6h"), "good 10:00-10:10, failed 1 until 10:25, next 16:00", "15:00");
     assert_eq!(roster.of(&key).unwrap().since, instant("15:00"));
@@ -153,7 +153,7 @@ fn a_clock_that_steps_back_a_little_is_waited_for_and_else_believed() {
 fn a_clock_that_steps_far_ahead_is_believed_at_once() {
     check_step(WALKED_MAX, "13:00:05 deadline_passed since 12:00:00", 0);
     check_step(WALKED_MAX + Duration::from_millis(1), "13:00:05.001 deadline_passed since 12:00:00", 1);
-    // Since 1970 there were more blackouts than anybody would walk through.
+    // Since 1970 there were more blackouts than can be walked through.
     let mut dark = job("every 1h");
     dark.blackouts = blackout("11:10", "11:50");
     let (mut roster, jobs, key) = roster_of(&dark, "", "1970-01-01T00:00:00Z");

@@ -54,7 +54,7 @@ fn a_page_is_in_the_order_of_keys() {
     check(Which::Untracked, None, 9, "e-paused f-disabled");
     check(Which::All, None, 3, "a-good b-late c-new");
     check(Which::All, Some("c-new"), 3, "d-failed e-paused f-disabled");
-    // Whoever was the last may be gone.
+    // The last job of the page before may be gone.
     check(Which::All, Some("f"), 9, "f-disabled g-running h-late");
     check(warning, Some("d-failed"), 1, "g-running");
     check(warning, Some("g-running"), 1, "");
@@ -82,7 +82,7 @@ fn jobs_are_counted_by_condition_reason_status_and_pool() {
     assert_eq!(pools, [("browsers", 2, 1), ("default", 6, 1)]);
 }
 
-/// What is told when a job comes, changes or goes.
+/// Which turns there are when a job comes, changes or goes.
 #[track_caller]
 fn check_news(from: Option<&str>, to: Option<&str>, expected: &str) {
     let (mut jobs, hourly) = (Plain::default(), job("every 1h"));
@@ -161,7 +161,7 @@ fn a_fleet_that_was_read_again_tells_only_what_is_different() {
 fn a_refresh_goes_round_the_fleet_a_few_jobs_at_a_time() {
     let mut jobs = fleet();
     let mut roster = roster_of(&jobs);
-    // Nobody told any job that the last node has gone.
+    // No job has heard that the last node has gone.
     jobs.outlook.fit = NodeFit::NoPool;
     jobs.looks();
     let mut refresh = |expected: &str, n_looks: usize| {

@@ -8,7 +8,7 @@ use crate::estimate::Estimate;
 use crate::ids::{JobKey, RunId};
 use crate::job::sample::{instant, length, placed};
 use crate::job::{Job, JobState, Owner, Pause, PausedBy, Terms};
-use crate::roster::{Jobs, Known};
+use crate::roster::{JobRef, Jobs};
 use crate::run::Outcome;
 use crate::urgency::Outlook;
 
@@ -33,16 +33,16 @@ impl Plain {
 }
 
 impl Jobs for Plain {
-    fn job(&self, key: &JobKey) -> Option<Known<'_>> {
+    fn job(&self, key: &JobKey) -> Option<JobRef<'_>> {
         self.n_looks.set(self.n_looks.get() + 1);
         let (key, (terms, state)) = self.rows.get_key_value(key)?;
-        Some(Known { key, terms, state })
+        Some(JobRef { key, terms, state })
     }
 
-    fn jobs(&self) -> impl Iterator<Item = Known<'_>> {
+    fn jobs(&self) -> impl Iterator<Item = JobRef<'_>> {
         self.rows.iter().map(|(key, (terms, state))| {
             self.n_looks.set(self.n_looks.get() + 1);
-            Known { key, terms, state }
+            JobRef { key, terms, state }
         })
     }
 

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, a roster says what judging everybody afresh would say.
+//! Whatever happens in whatever order, a roster says what judging every job again would say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::unsatisfiable::NodeFit;
 
 /// Something that happens to a fleet.
 #[derive(Clone, Debug)]
-enum Happening {
+enum FleetEvent {
     /// A job is written, by its number.
     Put(usize, Box<Facts>),
     Remove(usize),
-    /// The clock goes so far, ahead or back.
+    /// The clock moves by this, ahead or back.
     Pass(i64),
-    /// The world around all jobs changes, and the roster goes round in steps of so many.
+    /// The world around all jobs changes, and the roster goes round in steps of this size.
     World {
         no_node: bool,
         median_mins: Option<i64>,
@@ -99,61 +99,61 @@ prop_compose! {
     }
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn happening() -> impl Strategy<Value = FleetEvent> {
     prop_oneof![
-        5 => (0_usize..8, facts()).prop_map(|(n, facts)| Happening::Put(n, Box::new(facts))),
-        1 => (0_usize..8).prop_map(Happening::Remove),
-        3 => (0_i64..900_000).prop_map(Happening::Pass),
-        1 => (0_i64..9_000_000).prop_map(Happening::Pass),
-        1 => (-20_000_i64..0).prop_map(Happening::Pass),
-        1 => (-5_000_000_i64..0).prop_map(Happening::Pass),
+        5 => (0_usize..8, facts()).prop_map(|(n, facts)| FleetEvent::Put(n, Box::new(facts))),
+        1 => (0_usize..8).prop_map(FleetEvent::Remove),
+        3 => (0_i64..900_000).prop_map(FleetEvent::Pass),
+        1 => (0_i64..9_000_000).prop_map(FleetEvent::Pass),
+        1 => (-20_000_i64..0).prop_map(FleetEvent::Pass),
+        1 => (-5_000_000_i64..0).prop_map(FleetEvent::Pass),
         1 => (any::<bool>(), prop::option::of(0_i64..60), 1_usize..5)
-            .prop_map(|(no_node, median_mins, step)| Happening::World { no_node, median_mins, step }),
-        1 => Just(Happening::ReadAgain),
+            .prop_map(|(no_node, median_mins, step)| FleetEvent::World { no_node, median_mins, step }),
+        1 => Just(FleetEvent::ReadAgain),
     ]
 }
 
-/// A fleet, its roster, and what somebody believes who only hears of turns.
-struct Told {
+/// A fleet, its roster, and the beliefs of a listener that only hears of turns.
+struct Listener {
     jobs: Plain,
     roster: Roster,
     clock: Timestamp,
     believed: BTreeMap<JobKey, Reason>,
 }
 
-impl Told {
-    fn new() -> Told {
+impl Listener {
+    fn new() -> Listener {
         let clock = instant("10:30");
-        Told { jobs: Plain::default(), roster: Roster::new(clock), clock, believed: BTreeMap::new() }
+        Listener { jobs: Plain::default(), roster: Roster::new(clock), clock, believed: BTreeMap::new() }
     }
 
-    fn live(&mut self, happening: &Happening) -> Vec<Turned> {
+    fn live(&mut self, happening: &FleetEvent) -> Vec<Turned> {
         let key_of = |n: usize| -> JobKey { format!("job{n}").parse().unwrap() };
         match happening {
-            Happening::Put(n, facts) => {
+            FleetEvent::Put(n, facts) => {
                 self.jobs.rows.insert(key_of(*n), facts.row());
                 self.roster.apply(self.clock, &self.jobs, [&key_of(*n)])
             }
-            Happening::Remove(n) => {
+            FleetEvent::Remove(n) => {
                 self.jobs.rows.remove(&key_of(*n));
                 self.roster.apply(self.clock, &self.jobs, [&key_of(*n)])
             }
-            Happening::Pass(millis) => {
+            FleetEvent::Pass(millis) => {
                 self.clock = self.clock + Duration::from_millis(*millis);
                 self.roster.advance(self.clock, &self.jobs)
             }
-            Happening::World { no_node, median_mins, step } => {
+            FleetEvent::World { no_node, median_mins, step } => {
                 self.jobs.outlook.fit = if *no_node { NodeFit::NoPool } else { NodeFit::Fits };
                 self.jobs.outlook.pool_median = median_mins.map(Duration::from_mins);
                 // Twice round, wherever it was.
                 let n_steps = 2 * self.jobs.rows.len() / step + 2;
                 (0..n_steps).flat_map(|_| self.roster.refresh(self.clock, &self.jobs, *step)).collect()
             }
-            Happening::ReadAgain => self.roster.reassess(self.clock, &self.jobs),
+            FleetEvent::ReadAgain => self.roster.reassess(self.clock, &self.jobs),
         }
     }
 
-    /// Turns follow on each other, and leave nobody with a wrong belief about anything that is not ok.
+    /// Turns follow on each other, and leave no listener with a wrong belief about anything that is not ok.
     fn believe(&mut self, turned: &[Turned]) {
         for turn in turned {
             assert_ne!(turn.from, turn.to);
@@ -173,7 +173,7 @@ impl Told {
         assert!(self.believed.iter().all(|(key, reason)| known(key) || is_fine(Some(*reason))));
     }
 
-    /// Everybody judged anew.
+    /// Every job judged again.
     fn afresh(&self) -> BTreeMap<JobKey, (Status, Option<Reason>)> {
         let verdict = |(key, (terms, state)): (&JobKey, &(Terms, JobState))| {
             let status = state.status(terms);
@@ -191,7 +191,7 @@ impl Told {
             assert!(self.roster.of(key).unwrap().since <= self.roster.now());
         }
         assert!(self.roster.next_change_at().is_none_or(|at| self.roster.now() < at));
-        // Nobody stands in the queue twice, or at an instant that no longer matters.
+        // No job is in the queue twice, or at an instant that no longer matters.
         let all = self.roster.lists.all();
         let next_at = |key: &JobKey| all.find(key).and_then(|entry| entry.next_at);
         let expected: BTreeSet<(Timestamp, &JobKey)> =
@@ -274,7 +274,7 @@ proptest! {
     fn a_roster_is_what_judging_everybody_afresh_gives(
         happenings in prop::collection::vec(happening(), 1..30),
     ) {
-        let mut told = Told::new();
+        let mut told = Listener::new();
         for happening in &happenings {
             let turned = told.live(happening);
             told.check();

@@ -9,7 +9,6 @@ use crate::time::DurationError;
 ///
 /// The message says nothing about the place; [`CronError::span`] does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the fields are what the message of their case shows, and its place")]
 pub enum CronError {
     /// Nothing was written.
     #[error("the cron expression is empty (write five fields such as `0 6 * * *`, or `@daily`)")]
@@ -113,7 +112,7 @@ pub enum CronError {
     /// Where only a cron rule will do.
     #[error("`@every` is an interval, not a cron expression (write it as `every = \"15m\"`)")]
     EveryNotCron { span: Range<usize> },
-    /// What follows `@every` is no length of time.
+    /// What follows `@every` is not a duration.
     #[error("`@every` needs a duration: {error}")]
     EveryDuration { error: DurationError, span: Range<usize> },
     /// Less than a second.

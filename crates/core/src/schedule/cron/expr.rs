@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use super::hashed::choices_from;
 use super::parse::parse_fields;
-use super::scrap::Scrap;
 use super::text::{EVERY, ZONE_PREFIXES};
+use super::text_span::TextSpan;
 use super::{CronError, CronPlan, HashedTerm};
 use crate::nearest::{nearest, shortened};
 
@@ -40,7 +40,7 @@ impl CronExpr {
     /// Reads fields or a nickname. A zone in front and `@every` are refused: where they may stand,
     /// the text is a [`CronText`](super::CronText).
     pub fn parse(text: &str) -> Result<CronExpr, CronError> {
-        let whole = Scrap::whole(text);
+        let whole = TextSpan::whole(text);
         check_length(whole)?;
         let (first, _) = whole.first_word();
         if let Some(zone) = ZONE_PREFIXES.iter().find_map(|prefix| first.after(prefix)) {
@@ -53,13 +53,13 @@ impl CronExpr {
         CronExpr::from_scrap(whole.trimmed())
     }
 
-    pub(super) fn from_scrap(whole: Scrap<'_>) -> Result<CronExpr, CronError> {
+    pub(super) fn from_scrap(whole: TextSpan<'_>) -> Result<CronExpr, CronError> {
         let words = whole.words();
         let written = words.iter().map(|it| it.text).collect::<Vec<_>>().join(" ");
         if let [nickname, rest @ ..] = words.as_slice()
             && nickname.text.starts_with('@')
         {
-            let fields = Scrap::whole(meaning_of(*nickname)?);
+            let fields = TextSpan::whole(meaning_of(*nickname)?);
             if let Some(extra) = rest.first() {
                 let (nickname, text) = (shortened(nickname.text), shortened(extra.text));
                 return Err(CronError::AfterNickname { nickname, text, span: extra.span() });
@@ -73,7 +73,7 @@ impl CronExpr {
             });
         }
         let parsed = parse_fields(whole, &words)?;
-        let (hashed, places): (Vec<HashedTerm>, Vec<Scrap<'_>>) = parsed.hashed.into_iter().unzip();
+        let (hashed, places): (Vec<HashedTerm>, Vec<TextSpan<'_>>) = parsed.hashed.into_iter().unzip();
         let hashed_spans = places.iter().map(|it| span_in_written(&words, it)).collect();
         Ok(CronExpr { text: written.into(), base: parsed.plan, hashed: hashed.into(), hashed_spans })
     }
@@ -147,7 +147,7 @@ impl fmt::Display for CronExpr {
     }
 }
 
-pub(super) fn check_length(whole: Scrap<'_>) -> Result<(), CronError> {
+pub(super) fn check_length(whole: TextSpan<'_>) -> Result<(), CronError> {
     let n_bytes = whole.text.len();
     if TEXT_MAX_BYTES < n_bytes {
         return Err(CronError::TooLong { n_bytes, span: whole.span() });
@@ -155,7 +155,7 @@ pub(super) fn check_length(whole: Scrap<'_>) -> Result<(), CronError> {
     Ok(())
 }
 
-fn meaning_of(nickname: Scrap<'_>) -> Result<&'static str, CronError> {
+fn meaning_of(nickname: TextSpan<'_>) -> Result<&'static str, CronError> {
     let known = NICKNAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(nickname.text));
     if let Some((_, meaning)) = known {
         return Ok(meaning);
@@ -172,7 +172,7 @@ fn meaning_of(nickname: Scrap<'_>) -> Result<&'static str, CronError> {
 }
 
 /// Where a scrap of one of the words lies once the words are joined by single spaces.
-fn span_in_written(words: &[Scrap<'_>], scrap: &Scrap<'_>) -> Range<usize> {
+fn span_in_written(words: &[TextSpan<'_>], scrap: &TextSpan<'_>) -> Range<usize> {
     let mut word_start = 0;
     for word in words {
         if scrap.span().start < word.span().end {

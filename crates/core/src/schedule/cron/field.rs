@@ -53,7 +53,7 @@ impl CronField {
         }
     }
 
-    /// How many different values there are; a range that wraps around comes back after so many.
+    /// How many different values there are; a range that wraps around comes back after this many.
     pub(super) fn n_values(self) -> u8 {
         match self {
             CronField::DayOfWeek => 7,

@@ -1,4 +1,4 @@
-//! `H`: a value that is left to whoever balances the load.
+//! `H`: a value that placement chooses to balance the load.
 
 use super::CronField;
 

@@ -10,7 +10,7 @@
 //! Five fields (minute, hour, day of month, month, day of week), or six with seconds first. A field
 //! is a list of numbers, names, ranges and steps; ranges may wrap around (`22-2`, `FRI-MON`). `L`,
 //! `L-3`, `LW` and `15W` are days of a month, `FRIL` and `FRI#3` days of a week. `H` leaves a value
-//! to whoever balances the load: `H`, `H/15`, `H(0-29)`, `H(0-29)/10`.
+//! to placement, which balances the load: `H`, `H/15`, `H(0-29)`, `H(0-29)/10`.
 //!
 //! # Where tools differ
 //!
@@ -35,7 +35,7 @@ mod hashed;
 mod local;
 mod parse;
 mod plan;
-mod scrap;
+mod text_span;
 mod text;
 mod times;
 mod walk;

@@ -1,20 +1,23 @@
 //! Fields into bit sets.
 
 use super::hashed::HASHED_TERMS_MAX;
-use super::scrap::Scrap;
+use super::text_span::TextSpan;
 use super::{CronError, CronField, CronPlan, HashedTerm};
 use crate::nearest::shortened;
 
 /// What the fields of an expression say.
-pub(super) struct Parsed<'a> {
+pub(super) struct ParsedFields<'a> {
     /// Everything but `H`.
     pub(super) plan: CronPlan,
     /// Each `H`, with its place.
-    pub(super) hashed: Vec<(HashedTerm, Scrap<'a>)>,
+    pub(super) hashed: Vec<(HashedTerm, TextSpan<'a>)>,
 }
 
 /// Reads five or six fields.
-pub(super) fn parse_fields<'a>(whole: Scrap<'a>, words: &[Scrap<'a>]) -> Result<Parsed<'a>, CronError> {
+pub(super) fn parse_fields<'a>(
+    whole: TextSpan<'a>,
+    words: &[TextSpan<'a>],
+) -> Result<ParsedFields<'a>, CronError> {
     let fields = match words {
         [] => return Err(CronError::Empty { span: whole.span() }),
         [_, _, _, _, _] => CronField::ALL.get(1..).unwrap_or_default(),
@@ -22,7 +25,7 @@ pub(super) fn parse_fields<'a>(whole: Scrap<'a>, words: &[Scrap<'a>]) -> Result<
         [.., year] if words.len() == 7 => return Err(CronError::YearField { span: year.span() }),
         _ => return Err(CronError::FieldCount { n_fields: words.len(), span: whole.span() }),
     };
-    let mut parsed = Parsed { plan: CronPlan::EMPTY, hashed: Vec::new() };
+    let mut parsed = ParsedFields { plan: CronPlan::EMPTY, hashed: Vec::new() };
     if fields.len() == 5 {
         parsed.plan.insert(CronField::Second, 0);
     }
@@ -40,8 +43,8 @@ pub(super) fn parse_fields<'a>(whole: Scrap<'a>, words: &[Scrap<'a>]) -> Result<
     Ok(parsed)
 }
 
-impl<'a> Parsed<'a> {
-    fn field(&mut self, field: CronField, word: Scrap<'a>) -> Result<(), CronError> {
+impl<'a> ParsedFields<'a> {
+    fn field(&mut self, field: CronField, word: TextSpan<'a>) -> Result<(), CronError> {
         if word.text.contains('?') {
             if !field.is_day() {
                 return Err(CronError::QuestionMark { field, span: word.span() });
@@ -65,7 +68,7 @@ impl<'a> Parsed<'a> {
         self.item(field, rest)
     }
 
-    fn item(&mut self, field: CronField, item: Scrap<'a>) -> Result<(), CronError> {
+    fn item(&mut self, field: CronField, item: TextSpan<'a>) -> Result<(), CronError> {
         if item.after("H").is_some() {
             return self.hashed(field, item);
         }
@@ -101,7 +104,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// `*`, `a`, `a-b`, each perhaps with a step.
-    fn range(&mut self, field: CronField, item: Scrap<'a>) -> Result<(), CronError> {
+    fn range(&mut self, field: CronField, item: TextSpan<'a>) -> Result<(), CronError> {
         let (range, step) = match item.split_once('/') {
             Some((range, _)) if range.is_empty() => {
                 return Err(CronError::StepWithoutRange { field, text: shown(item), span: item.span() });
@@ -132,7 +135,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// `L`, `LW`, `L-3`.
-    fn last_day(&mut self, item: Scrap<'a>, rest: Scrap<'a>) -> Result<(), CronError> {
+    fn last_day(&mut self, item: TextSpan<'a>, rest: TextSpan<'a>) -> Result<(), CronError> {
         if rest.is_empty() {
             self.plan.days_from_last |= 1;
             return Ok(());
@@ -151,7 +154,12 @@ impl<'a> Parsed<'a> {
     }
 
     /// `FRI#3`.
-    fn nth_weekday(&mut self, item: Scrap<'a>, weekday: Scrap<'a>, nth: Scrap<'a>) -> Result<(), CronError> {
+    fn nth_weekday(
+        &mut self,
+        item: TextSpan<'a>,
+        weekday: TextSpan<'a>,
+        nth: TextSpan<'a>,
+    ) -> Result<(), CronError> {
         let weekday = number(CronField::DayOfWeek, weekday)?;
         let nth = digits(nth).and_then(|it| u8::try_from(it).ok()).filter(|it| (1..=5).contains(it));
         let nth = nth.ok_or_else(|| CronError::NthOutOfRange { text: shown(item), span: item.span() })?;
@@ -160,7 +168,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// `H`, `H/15`, `H(0-29)`, `H(0-29)/10`.
-    fn hashed(&mut self, field: CronField, item: Scrap<'a>) -> Result<(), CronError> {
+    fn hashed(&mut self, field: CronField, item: TextSpan<'a>) -> Result<(), CronError> {
         let wrong_form = || CronError::HashedForm { text: shown(item), span: item.span() };
         let (head, step) = match item.split_once('/') {
             Some((head, step)) => (head, Some(parse_step(field, item, step)?)),
@@ -188,7 +196,7 @@ impl<'a> Parsed<'a> {
     }
 }
 
-fn parse_step(field: CronField, item: Scrap<'_>, step: Scrap<'_>) -> Result<u8, CronError> {
+fn parse_step(field: CronField, item: TextSpan<'_>, step: TextSpan<'_>) -> Result<u8, CronError> {
     let is_number = !step.is_empty() && step.text.bytes().all(|it| it.is_ascii_digit());
     if !is_number {
         return Err(CronError::StepNotNumber { field, text: shown(item), span: item.span() });
@@ -202,7 +210,7 @@ fn parse_step(field: CronField, item: Scrap<'_>, step: Scrap<'_>) -> Result<u8, 
 }
 
 /// One number or name of a field.
-fn number(field: CronField, scrap: Scrap<'_>) -> Result<u8, CronError> {
+fn number(field: CronField, scrap: TextSpan<'_>) -> Result<u8, CronError> {
     let text = scrap.text;
     if !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit()) {
         let in_range = |it: &u8| field.first() <= *it && *it <= field.last();
@@ -216,8 +224,8 @@ fn number(field: CronField, scrap: Scrap<'_>) -> Result<u8, CronError> {
     Err(not_a_number(field, scrap))
 }
 
-/// The most helpful word about a scrap that is no number of its field.
-fn not_a_number(field: CronField, scrap: Scrap<'_>) -> CronError {
+/// The most helpful error for a text that is not a number of its field.
+fn not_a_number(field: CronField, scrap: TextSpan<'_>) -> CronError {
     let span = scrap.span();
     let text = shown(scrap);
     let is_word = !scrap.is_empty() && scrap.text.bytes().all(|it| it.is_ascii_alphabetic());
@@ -232,7 +240,7 @@ fn not_a_number(field: CronField, scrap: Scrap<'_>) -> CronError {
         return CronError::UnknownName { field, text, nearest, span };
     }
     // `5L` outside of the weekdays, `L5` among them, `15W` outside of the days of the month.
-    let rest_is_number = |rest: Scrap<'_>| rest.text.bytes().all(|it| it.is_ascii_digit());
+    let rest_is_number = |rest: TextSpan<'_>| rest.text.bytes().all(|it| it.is_ascii_digit());
     if !scrap.is_empty() && [scrap.after("L"), scrap.before("L")].into_iter().flatten().any(rest_is_number) {
         return CronError::MisplacedLast { field, text, span };
     }
@@ -243,19 +251,19 @@ fn not_a_number(field: CronField, scrap: Scrap<'_>) -> CronError {
 }
 
 /// The value of plain digits, however many; `None` if there is anything else, or too much.
-fn digits(scrap: Scrap<'_>) -> Option<u32> {
+fn digits(scrap: TextSpan<'_>) -> Option<u32> {
     let is_number = scrap.text.bytes().all(|it| it.is_ascii_digit());
     if is_number { scrap.text.parse().ok() } else { None }
 }
 
-fn misplaced_workday(field: CronField, item: Scrap<'_>) -> CronError {
+fn misplaced_workday(field: CronField, item: TextSpan<'_>) -> CronError {
     CronError::MisplacedWorkday { field, text: shown(item), span: item.span() }
 }
 
-fn malformed(field: CronField, item: Scrap<'_>) -> CronError {
+fn malformed(field: CronField, item: TextSpan<'_>) -> CronError {
     CronError::Malformed { field, text: shown(item), span: item.span() }
 }
 
-fn shown(scrap: Scrap<'_>) -> String {
+fn shown(scrap: TextSpan<'_>) -> String {
     shortened(scrap.text)
 }

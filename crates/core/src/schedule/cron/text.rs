@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use super::expr::check_length;
-use super::scrap::Scrap;
+use super::text_span::TextSpan;
 use super::{CronError, CronExpr};
 use crate::nearest::shortened;
 use crate::time::Duration;
@@ -47,7 +47,7 @@ impl FromStr for CronText {
     type Err = CronError;
 
     fn from_str(text: &str) -> Result<CronText, CronError> {
-        let whole = Scrap::whole(text);
+        let whole = TextSpan::whole(text);
         check_length(whole)?;
         let (zone, rest) = split_zone(whole.trimmed())?;
         let (first, argument) = rest.first_word();
@@ -60,7 +60,7 @@ impl FromStr for CronText {
     }
 }
 
-fn split_zone(whole: Scrap<'_>) -> Result<(Option<ZonePrefix>, Scrap<'_>), CronError> {
+fn split_zone(whole: TextSpan<'_>) -> Result<(Option<ZonePrefix>, TextSpan<'_>), CronError> {
     let (first, rest) = whole.first_word();
     let Some(name) = ZONE_PREFIXES.iter().find_map(|prefix| first.after(prefix)) else {
         return Ok((None, whole));
@@ -71,7 +71,7 @@ fn split_zone(whole: Scrap<'_>) -> Result<(Option<ZonePrefix>, Scrap<'_>), CronE
     Ok((Some(ZonePrefix { name: name.text.to_owned(), span: name.span() }), rest))
 }
 
-fn every(first: Scrap<'_>, argument: Scrap<'_>) -> Result<Duration, CronError> {
+fn every(first: TextSpan<'_>, argument: TextSpan<'_>) -> Result<Duration, CronError> {
     let span = if argument.is_empty() { first.span() } else { argument.span() };
     let length: Duration = match argument.text.parse() {
         Ok(length) => length,

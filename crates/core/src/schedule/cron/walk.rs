@@ -39,7 +39,7 @@ impl CronPlan {
     /// The first occurrence strictly later than `after`; `None` if there is none, ever or before the
     /// end of the calendar.
     ///
-    /// "Ever" is exact: calendar and zones repeat after 400 years, and so far is looked.
+    /// "Ever" is exact: calendar and zones repeat after 400 years, and the search goes that far.
     pub fn next_after(&self, zone: &Zone, after: Timestamp) -> Option<Timestamp> {
         let mut from_s = after.as_second() + 1;
         let cycle_end_s = from_s.max(ZONES_REGULAR_S) + CALENDAR_CYCLE_S + STRIDE_S;
@@ -108,7 +108,7 @@ impl CronPlan {
     }
 
     /// Why an occurrence is where it is, if a clock change has to do with it. `None` for an instant
-    /// that is no occurrence.
+    /// that is not an occurrence.
     pub fn dst_note(&self, zone: &Zone, at: Timestamp) -> Option<DstNote> {
         let at_s = at.as_second();
         let this = Stretches::new(self, zone, at_s, at_s + 1).next()?;

@@ -7,7 +7,7 @@ mod warnings;
 mod write;
 
 use super::sample::table;
-use super::{Fault, JobSpec, Origin, Place, Validated};
+use super::{JobSpec, Origin, Place, SpecFault, ValidJob};
 use crate::time::Timestamp;
 use crate::zone::Zones;
 
@@ -15,7 +15,7 @@ fn now() -> Timestamp {
     "2026-02-04T10:00:00Z".parse().unwrap()
 }
 
-fn validate(spec: &JobSpec) -> Result<Validated, Vec<Fault>> {
+fn validate(spec: &JobSpec) -> Result<ValidJob, Vec<SpecFault>> {
     spec.validate(now(), &mut Zones::new())
 }
 
@@ -29,7 +29,7 @@ fn shown_place(place: &Place) -> String {
     format!("{origin}{}{part}", place.path)
 }
 
-fn shown_fault(fault: &Fault) -> String {
+fn shown_fault(fault: &SpecFault) -> String {
     let other = fault.other.as_ref().map(|it| format!(" & {}", shown_place(it))).unwrap_or_default();
     format!("{}{other}: {}", shown_place(&fault.place), fault.error)
 }

@@ -74,7 +74,7 @@ fn a_job_has_exactly_one_schedule() {
         "every: '1h', schedule: {every: '1h'}",
         &["schedule.every & every: `every` is set twice: as `every` and as `schedule.every`"],
     );
-    // Both are looked at, so that whichever stays is right.
+    // Both are checked, so that the one that stays is right.
     check_faults(
         "every: '1x', fresh: '1h', cooldown: '2m'",
         &[

@@ -113,7 +113,7 @@ pub(in crate::api) async fn get(
 ) -> Result<Json<RunView>, Problem> {
     let names = SessionNames::of(&api.app.store.sessions().await?);
     let now = api.app.intake.now();
-    Ok(Json(find(&api.app, ids).await?.view(&names).as_of(now)))
+    Ok(Json(find(&api.app, ids).await?.view(&names).seen_at(now)))
 }
 
 /// Which part of a log.

@@ -137,6 +137,7 @@ pub enum Health {
 
 /// Counts of the writer since the store was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "they are counts")]
 pub struct WriterFigures {
     /// Requests that it ran.
     pub n_requests: u64,

@@ -124,7 +124,7 @@ impl SessionNames {
 impl RunView {
     /// The same, as seen at this time.
     #[must_use]
-    pub fn as_of(self, now: Timestamp) -> RunView {
+    pub fn seen_at(self, now: Timestamp) -> RunView {
         let times = [self.claimed_at, self.started_at, self.ended_at];
         let latest = times.into_iter().flatten().map(|at| at.0).max();
         RunView { clock_was_ahead: latest.is_some_and(|latest| now + CLOCK_SLACK < latest), ..self }

@@ -2,7 +2,7 @@
 
 use evenbeat_core::agenda::Occurrence;
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::upcoming::Start;
+use evenbeat_core::upcoming::UpcomingRun;
 use serde::{Deserialize, Serialize};
 
 use super::Instant;
@@ -31,7 +31,7 @@ impl OccurrenceView {
     }
 
     /// A start of a job.
-    pub fn of(job: &JobKey, start: Start, estimate: bool) -> OccurrenceView {
+    pub fn of(job: &JobKey, start: UpcomingRun, estimate: bool) -> OccurrenceView {
         OccurrenceView {
             at: start.at.into(),
             job: job.to_string(),

@@ -9,7 +9,7 @@ use evenbeat_core::store::{
     Store, Version, Views,
 };
 use evenbeat_core::time::{Duration, Timestamp};
-use evenbeat_sim::differential::{Held, compare, fail_each_call};
+use evenbeat_sim::differential::{TestStore, compare, fail_each_call};
 use evenbeat_sim::reference::ReferenceStore;
 use tokio_postgres::Client;
 
@@ -38,7 +38,7 @@ impl Clocked {
     }
 }
 
-impl Held for Clocked {
+impl TestStore for Clocked {
     type Store = BlockingStore;
 
     fn store(&mut self) -> &mut BlockingStore {

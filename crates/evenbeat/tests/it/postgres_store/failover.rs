@@ -12,7 +12,7 @@ use evenbeat_core::store::{
     StoreDown, Views,
 };
 use evenbeat_core::time::Timestamp;
-use evenbeat_sim::differential::books;
+use evenbeat_sim::differential::check_totals;
 
 use crate::postgres_store::cluster::{Cluster, until};
 use crate::postgres_store::fleet::{claim, create, end, join, new_job, run_end};
@@ -120,7 +120,7 @@ impl Scene {
     }
 
     fn check_books(&self) {
-        assert_eq!(books(&self.store), Ok(()));
+        assert_eq!(check_totals(&self.store), Ok(()));
         let report = self.store.runtime.block_on(self.store.store.check()).unwrap();
         assert_eq!(report.findings, [] as [String; 0]);
     }

@@ -2,7 +2,7 @@
 
 use evenbeat::testing::store::sqlite::SqliteStore;
 use evenbeat_core::time::Timestamp;
-use evenbeat_sim::differential::{Held, compare, fail_each_call};
+use evenbeat_sim::differential::{TestStore, compare, fail_each_call};
 
 use super::common::{Folder, TestClock, noon};
 use crate::support::stories::stories;
@@ -22,7 +22,7 @@ impl Clocked {
     }
 }
 
-impl Held for Clocked {
+impl TestStore for Clocked {
     type Store = SqliteStore;
 
     fn store(&mut self) -> &mut SqliteStore {

@@ -21,7 +21,7 @@ use evenbeat_core::store::{
     StoreDown, Views,
 };
 use evenbeat_core::time::Duration;
-use evenbeat_sim::differential::books;
+use evenbeat_sim::differential::check_totals;
 
 use crate::sqlite_store::common::{Folder, claim_of, job, join, new_job, noon, put, record};
 
@@ -179,7 +179,7 @@ impl Survivor {
             let answers = store.end(epoch, &[end]).unwrap();
             assert!(matches!(answers[..], [EndAnswer::Ended(_)]), "{answers:?}");
         }
-        assert_eq!(books(&store), Ok(()));
+        assert_eq!(check_totals(&store), Ok(()));
         assert_eq!(store.runs(&RunFilter { key: None, is_open: true }, None, 10).unwrap(), []);
         store.close().unwrap();
     }
@@ -189,7 +189,7 @@ impl Survivor {
 #[track_caller]
 fn check(store: &SqliteStore, me: SessionId, answered: &[Answered], n_unheard: usize) {
     assert_eq!(store.check().unwrap().findings, [] as [String; 0]);
-    assert_eq!(books(store), Ok(()));
+    assert_eq!(check_totals(store), Ok(()));
     let runs = runs_of(store, me);
     for it in answered {
         let (Answered::Claimed(run) | Answered::Ended(run)) = it;

@@ -12,19 +12,19 @@ use crate::checkers::segments::Segment;
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// Runs of occurrences of the schedule.
-    pub(super) runs: BTreeMap<Timestamp, Served>,
+    pub(super) runs: BTreeMap<Timestamp, ServedOccurrence>,
     /// How many records each lies in.
     pub(super) on_record: BTreeMap<Timestamp, u32>,
-    /// Runs that were asked for.
-    pub(super) asked: BTreeMap<Timestamp, Served>,
-    /// What waits besides the pending one, of the schedule and asked for.
+    /// Requested runs.
+    pub(super) asked: BTreeMap<Timestamp, ServedOccurrence>,
+    /// What waits besides the pending one: of the schedule, and requested.
     pub(super) waiting: Vec<Timestamp>,
     /// The latter with the number of runs that they have had.
     pub(super) waiting_asked: Vec<(Timestamp, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Served {
+pub(super) struct ServedOccurrence {
     /// First attempts, however they ended.
     pub(super) first: usize,
     pub(super) open: usize,
@@ -37,8 +37,8 @@ pub(super) struct Served {
 impl Account {
     /// Takes a run into account.
     pub(super) fn serve(&mut self, run: &RunRow) {
-        let shelf = if is_asked(run.due.trigger) { &mut self.asked } else { &mut self.runs };
-        let served = shelf.entry(run.due.due_at).or_default();
+        let fake_store = if is_asked(run.due.trigger) { &mut self.asked } else { &mut self.runs };
+        let served = fake_store.entry(run.due.due_at).or_default();
         served.first += usize::from(run.due.attempt == 1);
         match run.phase {
             RunPhase::Ended(Outcome::Lost | Outcome::Superseded) => served.lost += 1,
@@ -62,7 +62,7 @@ impl Account {
     }
 }
 
-/// Whether someone asked for a run, beyond the schedule.
+/// Whether a person requested the run, beyond the schedule.
 pub(super) fn is_asked(trigger: Trigger) -> bool {
     matches!(trigger, Trigger::Manual | Trigger::Backfill)
 }

@@ -3,7 +3,7 @@
 //! When the world has ended, the rows of the store are held against plain arithmetic. Of each job and of
 //! each time that it was placed: every occurrence either has a run, or lies in exactly one record, or is
 //! pending, or comes after the pending one. Nothing succeeds twice, every record counts what lies
-//! in it, and every run that someone asked for was had or still waits; one that failed may be had again.
+//! in it, and every requested run has run or still waits; one that failed may run again.
 //!
 //! What a `fresh` job is due at is made up as it goes along; there each occurrence must be later than the one
 //! before it, and one at a time.
@@ -21,20 +21,20 @@ use evenbeat_core::time::{Duration, Timestamp};
 
 use account::{Account, is_asked};
 
-use super::book::Book;
 use super::clock::StoreClock;
 use super::finding::{Findings, Violation, shown};
-use super::history::Surviving;
+use super::history::SurvivingState;
+use super::projection::Projection;
 use super::segments::{Segment, SegmentEnd, Segments};
-use super::{Checker, WorldEnd, shelves};
+use super::{Checker, WorldEnd, store_rows};
 use crate::fact::{Fact, What};
 
 /// Watches over conservation.
 #[derive(Debug)]
 pub struct Conservation {
     findings: Findings,
-    book: Surviving<Book>,
-    segments: Surviving<Segments>,
+    projection: SurvivingState<Projection>,
+    segments: SurvivingState<Segments>,
     clock: StoreClock,
 }
 
@@ -43,8 +43,8 @@ impl Conservation {
     pub fn new() -> Conservation {
         Conservation {
             findings: Findings::of("conservation"),
-            book: Surviving::default(),
-            segments: Surviving::default(),
+            projection: SurvivingState::default(),
+            segments: SurvivingState::default(),
             clock: StoreClock::default(),
         }
     }
@@ -56,11 +56,11 @@ impl Conservation {
         if !is_minted || is_asked(*trigger) {
             return;
         }
-        let book = self.book.now();
-        let put_at = book.jobs.get(key).map(|defined| defined.put_at);
-        let earlier = book.runs_of.get(key).into_iter().flatten();
+        let projection = self.projection.now();
+        let put_at = projection.jobs.get(key).map(|defined| defined.put_at);
+        let earlier = projection.runs_of.get(key).into_iter().flatten();
         let earlier = earlier
-            .filter_map(|run| Some((run, book.runs.get(run)?)))
+            .filter_map(|run| Some((run, projection.runs.get(run)?)))
             .filter(|(_, it)| !is_asked(it.trigger));
         let mut complaints = Vec::new();
         for (other, it) in earlier {
@@ -94,14 +94,18 @@ impl Conservation {
         let mut account = Account::default();
         for run in runs {
             // One that was taken back never was, whatever is left of its row.
-            let is_taken_back =
-                self.book.now().runs.get(&run.run).is_some_and(|it| matches!(it.ended, Some((_, None))));
+            let is_taken_back = self
+                .projection
+                .now()
+                .runs
+                .get(&run.run)
+                .is_some_and(|it| matches!(it.ended, Some((_, None))));
             if is_taken_back {
                 continue;
             }
             account.serve(run);
         }
-        for owed in row.map(|row| shelves::extras(&row.state)).unwrap_or_default() {
+        for owed in row.map(|row| store_rows::extras(&row.state)).unwrap_or_default() {
             if is_asked(owed.kind) {
                 account.waiting_asked.push((owed.due_at, owed.n_runs));
             } else {
@@ -109,7 +113,7 @@ impl Conservation {
             }
         }
         let segments = self.segments.now().of.get(key).map(Vec::as_slice).unwrap_or_default();
-        for record in shelves::records(end.store, key) {
+        for record in store_rows::records(end.store, key) {
             let range = record.record.range;
             let fits = |segment: &&Segment| segment.grid.has(range.first) && segment.grid.has(range.last);
             let counted = segments.iter().filter(fits).map(|segment| {
@@ -174,7 +178,7 @@ impl Conservation {
         }
     }
 
-    /// Whether an instant may be due twice: the job was placed afresh at the very instant, so that it is the
+    /// Whether an instant may be due twice: the job got a new placement at the very instant, so that it is the
     /// last occurrence of the one placement and the first of the other; or it was removed, and came back;
     /// or it had another schedule for a while, and was then given the instant again.
     fn may_be_due_again(&self, key: &JobKey, at: Timestamp) -> bool {
@@ -290,7 +294,7 @@ impl Conservation {
 
     fn look_at_triggers(&mut self, end: &WorldEnd<'_>, key: &JobKey, account: &Account) {
         let mut asked: BTreeMap<Timestamp, usize> = BTreeMap::new();
-        for due_at in self.book.now().triggers.get(key).into_iter().flatten() {
+        for due_at in self.projection.now().triggers.get(key).into_iter().flatten() {
             *asked.entry(*due_at).or_default() += 1;
         }
         for (due_at, n_asked) in asked {
@@ -349,20 +353,20 @@ impl Checker for Conservation {
     fn see(&mut self, fact: &Fact) {
         self.clock.see(fact);
         self.look_at_minted(fact);
-        self.book.see(fact);
+        self.projection.see(fact);
         self.segments.see(fact);
     }
 
     fn end(&mut self, end: &WorldEnd<'_>) {
-        let runs = shelves::runs(end.store);
+        let runs = store_rows::runs(end.store);
         let mut runs_of: BTreeMap<&JobKey, Vec<&RunRow>> = BTreeMap::new();
         for run in &runs {
             runs_of.entry(&run.key).or_default().push(run);
         }
-        let jobs = shelves::jobs(end.store);
+        let jobs = store_rows::jobs(end.store);
         let rows: BTreeMap<&JobKey, &JobRow> = jobs.iter().map(|row| (&row.job.key, row)).collect();
         let mut keys: Vec<JobKey> =
-            self.segments.now().of.keys().chain(self.book.now().jobs.keys()).cloned().collect();
+            self.segments.now().of.keys().chain(self.projection.now().jobs.keys()).cloned().collect();
         keys.sort();
         keys.dedup();
         for key in keys {

@@ -4,26 +4,26 @@ use evenbeat_core::run::Trigger;
 use evenbeat_core::store::RunPhase;
 
 use super::*;
-use crate::checkers::shelf::Shelf;
-use crate::checkers::tale::{Tale, cron, every, fresh, instant};
+use crate::checkers::fact_builder::{FactBuilder, cron, every, fresh, instant};
+use crate::checkers::fake_store::FakeStore;
 
 const OVER: RunPhase = RunPhase::Ended(Outcome::Succeeded);
 const FAILED: RunPhase = RunPhase::Ended(Outcome::Failed);
 const LOST: RunPhase = RunPhase::Ended(Outcome::Lost);
 
 #[track_caller]
-fn check(tale: Tale, shelf: &Shelf, expected: &[&str]) {
-    tale.check_with(shelf, Conservation::new(), expected);
+fn check(fact_builder: FactBuilder, fake_store: &FakeStore, expected: &[&str]) {
+    fact_builder.check_with(fake_store, Conservation::new(), expected);
 }
 
 /// A job every 10 s from 10:00 on; it is 35 s past.
-fn told() -> Tale {
-    Tale::new().put(every("a", 10_000)).at(35_000)
+fn told() -> FactBuilder {
+    FactBuilder::new().put(every("a", 10_000)).at(35_000)
 }
 
 /// Its first two occurrences have a run.
-fn two_served(pending: i64) -> Shelf {
-    Shelf::default()
+fn two_served(pending: i64) -> FakeStore {
+    FakeStore::default()
         .job(every("a", 10_000), 0, Some(pending))
         .run(1, "a", 0, OVER)
         .run(2, "a", 10_000, FAILED)
@@ -37,9 +37,10 @@ fn a_run_a_record_or_pending() {
     check(told(), &two_served(50_000).record("a", 20_000, 40_000, 3), &[]);
     check(told(), &two_served(30_000).run(3, "a", 20_000, RunPhase::Running), &[]);
     check(told(), &two_served(30_000).waiting(20_000, Trigger::Retry), &[]);
-    let minutely = Tale::new().put(cron("c", "* * * * *")).at(150_000);
-    let shelf = |n| Shelf::default().job(cron("c", "* * * * *"), 0, Some(120_000)).record("c", 0, 60_000, n);
-    check(minutely, &shelf(2), &[]);
+    let minutely = FactBuilder::new().put(cron("c", "* * * * *")).at(150_000);
+    let fake_store =
+        |n| FakeStore::default().job(cron("c", "* * * * *"), 0, Some(120_000)).record("c", 0, 60_000, n);
+    check(minutely, &fake_store(2), &[]);
 }
 
 #[test]
@@ -53,40 +54,40 @@ fn what_has_neither_is_caught() {
     );
     check(
         told(),
-        &Shelf::default().job(every("a", 10_000), 0, Some(30_000)),
+        &FakeStore::default().job(every("a", 10_000), 0, Some(30_000)),
         &["a: 3 occurrences from 2026-02-04T10:00:00Z on"],
     );
-    check(told(), &Shelf::default().job(every("a", 10_000), 0, None), &["a: 4 occurrences from"]);
-    check(told(), &Shelf::default(), &["a: was put and not removed, and the store does not have it"]);
-    // A run that was taken back is none.
+    check(told(), &FakeStore::default().job(every("a", 10_000), 0, None), &["a: 4 occurrences from"]);
+    check(told(), &FakeStore::default(), &["a: was put and not removed, and the store does not have it"]);
+    // A run that was taken back does not count.
     let back = told().granted(2, "a", 2).taken_back(2);
     check(back, &two_served(20_000), &["a: 1 occurrences from 2026-02-04T10:00:10Z on"]);
     check(
-        Tale::new().put(cron("c", "0 4 * * *")),
-        &Shelf::default().job(cron("c", "0 4 * * *"), 0, Some(0)),
+        FactBuilder::new().put(cron("c", "0 4 * * *")),
+        &FakeStore::default().job(cron("c", "0 4 * * *"), 0, Some(0)),
         &["c: nobody taught this checker to read `0 4 * * *`"],
     );
 }
 
 #[test]
 fn nothing_counts_twice() {
-    let shelf = || two_served(40_000).record("a", 20_000, 30_000, 2);
+    let fake_store = || two_served(40_000).record("a", 20_000, 30_000, 2);
     check(
         told(),
-        &shelf().record("a", 30_000, 30_000, 1),
+        &fake_store().record("a", 30_000, 30_000, 1),
         &["a: the occurrence of 2026-02-04T10:00:30Z lies in 2 records"],
     );
     check(
         told(),
-        &shelf().run(3, "a", 20_000, FAILED),
+        &fake_store().run(3, "a", 20_000, FAILED),
         &["the occurrence of 2026-02-04T10:00:20Z lies in a record and has a run"],
     );
     check(
         told(),
-        &shelf().run(3, "a", 0, OVER),
+        &fake_store().run(3, "a", 0, OVER),
         &["the occurrence of 2026-02-04T10:00:00Z succeeded 2 times"],
     );
-    check(told(), &shelf().run(3, "a", 0, LOST), &[]);
+    check(told(), &fake_store().run(3, "a", 0, LOST), &[]);
     check(
         told(),
         &two_served(20_000).record("a", 20_000, 20_000, 1),
@@ -98,15 +99,15 @@ fn nothing_counts_twice() {
 
 #[test]
 fn a_record_counts_what_lies_in_it() {
-    let shelf = |first, last, count| two_served(20_000).record("a", first, last, count);
+    let fake_store = |first, last, count| two_served(20_000).record("a", first, last, count);
     check(
         told(),
-        &shelf(20_000, 30_000, 3),
+        &fake_store(20_000, 30_000, 3),
         &["the record missed(late) of 2026-02-04T10:00:20Z to 2026-02-04T10:00:30Z says 3, but 2 lie there"],
     );
-    check(told(), &shelf(20_000, 30_000, 1), &["says 1, but 2 lie there"]);
-    check(told(), &shelf(20_001, 20_001, 1), &["says 1, but no placement of the job had both"]);
-    check(told(), &shelf(-10_000, -10_000, 1), &["says 1, but no placement of the job had both"]);
+    check(told(), &fake_store(20_000, 30_000, 1), &["says 1, but 2 lie there"]);
+    check(told(), &fake_store(20_001, 20_001, 1), &["says 1, but no placement of the job had both"]);
+    check(told(), &fake_store(-10_000, -10_000, 1), &["says 1, but no placement of the job had both"]);
     check(
         told(),
         &two_served(20_001),
@@ -124,37 +125,40 @@ fn one_may_be_kept_for_its_turn() {
 
 #[test]
 fn a_new_placement_settles_the_old_one() {
-    let moved =
-        || Tale::new().put(every("a", 10_000)).at(25_000).put_at(every("a", 10_000), 33_000).at(50_000);
-    let shelf = || {
-        let shelf = Shelf::default().job(every("a", 10_000), 33_000, Some(43_000)).run(1, "a", 0, OVER);
-        shelf.run(2, "a", 10_000, OVER).run(3, "a", 33_000, OVER)
+    let moved = || {
+        FactBuilder::new().put(every("a", 10_000)).at(25_000).put_at(every("a", 10_000), 33_000).at(50_000)
     };
-    check(moved(), &shelf().record("a", 20_000, 20_000, 1), &[]);
-    check(moved(), &shelf(), &["a: 1 occurrences from 2026-02-04T10:00:20Z on"]);
+    let fake_store = || {
+        let fake_store =
+            FakeStore::default().job(every("a", 10_000), 33_000, Some(43_000)).run(1, "a", 0, OVER);
+        fake_store.run(2, "a", 10_000, OVER).run(3, "a", 33_000, OVER)
+    };
+    check(moved(), &fake_store().record("a", 20_000, 20_000, 1), &[]);
+    check(moved(), &fake_store(), &["a: 1 occurrences from 2026-02-04T10:00:20Z on"]);
     check(
         moved(),
-        &shelf().record("a", 20_000, 20_000, 1).record("a", 23_000, 23_000, 1),
+        &fake_store().record("a", 20_000, 20_000, 1).record("a", 23_000, 23_000, 1),
         &["says 1, but no placement of the job had both"],
     );
-    // Placed afresh at the very instant of an occurrence: the last of the old, and the first of the new.
+    // A new placement at the very instant of an occurrence: the last of the old, and the first of the new.
     let at_once =
-        || Tale::new().put(every("a", 10_000)).at(20_000).put_at(every("a", 7_000), 20_000).at(21_000);
+        || FactBuilder::new().put(every("a", 10_000)).at(20_000).put_at(every("a", 7_000), 20_000).at(21_000);
     let two = |pending| {
-        let shelf = Shelf::default().job(every("a", 7_000), 20_000, Some(pending)).run(1, "a", 0, OVER);
-        shelf.run(2, "a", 10_000, OVER).record("a", 20_000, 20_000, 1)
+        let fake_store =
+            FakeStore::default().job(every("a", 7_000), 20_000, Some(pending)).run(1, "a", 0, OVER);
+        fake_store.run(2, "a", 10_000, OVER).record("a", 20_000, 20_000, 1)
     };
     check(at_once(), &two(20_000), &[]);
     check(at_once(), &two(27_000).run(3, "a", 20_000, OVER), &[]);
     // An edit that leaves the placement alone settles nothing.
-    let edited = Tale::new().put(every("a", 10_000)).at(25_000).put(every("a", 10_000)).at(35_000);
+    let edited = FactBuilder::new().put(every("a", 10_000)).at(25_000).put(every("a", 10_000)).at(35_000);
     check(edited, &two_served(20_000), &[]);
     // The move was lost: the old rhythm goes on.
     let lost = || moved().failed_over(24_000, 2);
     check(lost(), &two_served(50_000).record("a", 20_000, 40_000, 3), &[]);
     check(
         lost(),
-        &shelf().record("a", 20_000, 20_000, 1),
+        &fake_store().record("a", 20_000, 20_000, 1),
         &["2026-02-04T10:00:43Z is pending, and no occurrence", "a: 2 occurrences"],
     );
 }
@@ -162,7 +166,7 @@ fn a_new_placement_settles_the_old_one() {
 #[test]
 fn what_is_removed_owes_nothing_more() {
     let removed = || told().removed("a");
-    let gone = || Shelf::default().run(1, "a", 0, OVER);
+    let gone = || FakeStore::default().run(1, "a", 0, OVER);
     check(removed(), &gone(), &[]);
     check(removed(), &gone().run(2, "a", 20_000, OVER), &[]);
     check(
@@ -183,18 +187,18 @@ fn what_is_removed_owes_nothing_more() {
 
 #[test]
 fn a_run_that_was_asked_for_is_had_once() {
-    let asked = || Tale::new().put(every("a", 60_000)).at(5_000).triggered("a").at(9_000);
-    let shelf = || Shelf::default().job(every("a", 60_000), 0, Some(0));
-    let had = |phase| shelf().run_of(1, "a", 5_000, phase, Trigger::Manual);
+    let asked = || FactBuilder::new().put(every("a", 60_000)).at(5_000).triggered("a").at(9_000);
+    let fake_store = || FakeStore::default().job(every("a", 60_000), 0, Some(0));
+    let had = |phase| fake_store().run_of(1, "a", 5_000, phase, Trigger::Manual);
     check(asked(), &had(OVER), &[]);
     check(asked(), &had(RunPhase::Claimed), &[]);
     check(asked(), &had(LOST), &[]);
-    check(asked(), &shelf().waiting(5_000, Trigger::Manual), &[]);
-    let again = |shelf: Shelf, phase| {
-        shelf.run_of(2, "a", 5_000, phase, Trigger::Manual).run_but(2, |row| row.due.attempt = 2)
+    check(asked(), &fake_store().waiting(5_000, Trigger::Manual), &[]);
+    let again = |fake_store: FakeStore, phase| {
+        fake_store.run_of(2, "a", 5_000, phase, Trigger::Manual).run_but(2, |row| row.due.attempt = 2)
     };
-    let waits_again = |shelf: Shelf| {
-        shelf.but(|row| {
+    let waits_again = |fake_store: FakeStore| {
+        fake_store.but(|row| {
             let waiting = Extra { attempt: 1, ..Extra::manual(ExtraId(9), instant(5_000)) };
             row.state.extras.push(waiting);
         })
@@ -208,10 +212,10 @@ fn a_run_that_was_asked_for_is_had_once() {
     check(asked(), &waits_again(again(had(FAILED), OVER)), &[left]);
     check(
         asked(),
-        &shelf(),
+        &fake_store(),
         &["a: 1 runs were asked for at 2026-02-04T10:00:05Z, and 0 were had or still wait"],
     );
-    check(asked(), &shelf().waiting(5_001, Trigger::Manual), &["and 0 were had or still wait"]);
+    check(asked(), &fake_store().waiting(5_001, Trigger::Manual), &["and 0 were had or still wait"]);
     check(
         asked(),
         &had(OVER).waiting(5_000, Trigger::Manual),
@@ -219,35 +223,40 @@ fn a_run_that_was_asked_for_is_had_once() {
     );
     check(asked(), &had(OVER).run_of(2, "a", 5_000, FAILED, Trigger::Manual), &["and there are 2"]);
     check(asked().triggered("a").at(9_000).failed_over(6_000, 2), &had(OVER), &[]);
-    check(asked().removed("a"), &Shelf::default(), &[]);
+    check(asked().removed("a"), &FakeStore::default(), &[]);
 }
 
 #[test]
 fn a_fresh_job_has_one_occurrence_after_the_other() {
     let told = || {
-        Tale::new().put(fresh("f", 60_000, 1_000)).at(1_000).granted_for(1, "f", 1_000, Trigger::Scheduler)
+        FactBuilder::new().put(fresh("f", 60_000, 1_000)).at(1_000).granted_for(
+            1,
+            "f",
+            1_000,
+            Trigger::Scheduler,
+        )
     };
-    let shelf = Shelf::default().job(fresh("f", 60_000, 1_000), 0, Some(90_000));
+    let fake_store = FakeStore::default().job(fresh("f", 60_000, 1_000), 0, Some(90_000));
     let next = |due| told().at(2_000).ended(1).at(9_000).granted_for(2, "f", due, Trigger::Scheduler);
-    check(next(3_000), &shelf, &[]);
+    check(next(3_000), &fake_store, &[]);
     check(
         next(1_000),
-        &shelf,
+        &fake_store,
         &[
             "f: run ..2 is due at 2026-02-04T10:00:01Z, not after run ..1 of 2026-02-04T10:00:01Z, which is over since 2s",
         ],
     );
-    check(next(900), &shelf, &["f: run ..2 is due at 2026-02-04T10:00:00.9Z, not after run ..1"]);
-    check(told().failed(1).granted_for(2, "f", 1_000, Trigger::Retry), &shelf, &[]);
+    check(next(900), &fake_store, &["f: run ..2 is due at 2026-02-04T10:00:00.9Z, not after run ..1"]);
+    check(told().failed(1).granted_for(2, "f", 1_000, Trigger::Retry), &fake_store, &[]);
     check(
         told().at(2_000).granted_for(2, "f", 3_000, Trigger::Scheduler),
-        &shelf,
+        &fake_store,
         &["at 2s: f: run ..2 is granted while run ..1, granted at 1s, is open"],
     );
     check(
         told().at(2_000).ended(1).failed_over(500, 2).granted_for(2, "f", 900, Trigger::Scheduler),
-        &shelf,
+        &fake_store,
         &[],
     );
-    check(told().granted_for(2, "f", 500, Trigger::Manual), &shelf, &[]);
+    check(told().granted_for(2, "f", 500, Trigger::Manual), &fake_store, &[]);
 }

@@ -2,7 +2,7 @@
 //!
 //! The oracle asks another library for the offset at each tick and the [`Spec`] about single local
 //! times. For a wall-clock job it remembers the latest time that the clock has shown: whatever the
-//! hands pass for the first time is due at that tick, and a tick that shows nothing new is not.
+//! hands pass for the first time is due at that tick, and a tick that shows no change is not.
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 //!
 //! Where the run has a cgroup, the kernel freezes and kills it as a whole. But a process can be in another cgroup than
 //! its parent: `systemd-run --scope` and container tools put it there. So the tree is walked and signalled as well, until
-//! nothing new turns up; without a cgroup that is the only way. In both cases the kernel says when the tree is empty: a
+//! a walk finds nothing more; without a cgroup that is the only way. In both cases the kernel says when the tree is empty: a
 //! process without children has none below.
 
 use rustix::io::Errno;

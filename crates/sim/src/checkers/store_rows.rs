@@ -56,7 +56,7 @@ pub(super) fn answered<T>(answer: Result<T, StoreDown>) -> T {
 }
 
 /// What a job owes besides its pending occurrence.
-pub(super) struct Owed {
+pub(super) struct OwedRun {
     pub(super) due_at: Timestamp,
     /// What will make its run start.
     pub(super) kind: Trigger,
@@ -67,8 +67,8 @@ pub(super) struct Owed {
 }
 
 /// All that a job owes so.
-pub(super) fn extras(state: &JobState) -> Vec<Owed> {
-    let owed = |extra: &Extra| Owed {
+pub(super) fn extras(state: &JobState) -> Vec<OwedRun> {
+    let owed = |extra: &Extra| OwedRun {
         due_at: extra.due_at,
         kind: extra.kind,
         n_runs: extra.attempt,

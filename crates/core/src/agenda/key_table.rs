@@ -8,18 +8,18 @@ use crate::ids::JobKey;
 /// Keys in bytewise order, each once. Shared by agendas of the same jobs: copying a million keys
 /// takes longer than sorting a million occurrences.
 #[derive(Debug, Default)]
-pub(super) struct Roster {
-    jobs: Box<[Listed]>,
+pub(super) struct KeyTable {
+    jobs: Box<[KeyRow]>,
 }
 
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct KeyRow {
     pub(super) key: JobKey,
     pub(super) is_estimate: bool,
 }
 
-impl Roster {
-    pub(super) fn get(&self, job_idx: u32) -> Option<&Listed> {
+impl KeyTable {
+    pub(super) fn get(&self, job_idx: u32) -> Option<&KeyRow> {
         self.jobs.get(job_idx as usize)
     }
 }
@@ -28,7 +28,7 @@ impl Roster {
 ///
 /// With a million jobs, comparing keys is most of the work: they lie all over the memory. So the
 /// usual cases are recognised in one look at each.
-pub(super) struct Jobs<'s, 'a> {
+pub(super) struct JobSources<'s, 'a> {
     sources: Vec<&'s Source<'a>>,
     /// No job has two sources.
     is_one_each: bool,
@@ -36,22 +36,22 @@ pub(super) struct Jobs<'s, 'a> {
     is_known: bool,
 }
 
-impl<'s, 'a> Jobs<'s, 'a> {
-    pub(super) fn of(sources: &'s [Source<'a>], known: &Roster) -> Jobs<'s, 'a> {
+impl<'s, 'a> JobSources<'s, 'a> {
+    pub(super) fn of(sources: &'s [Source<'a>], known: &KeyTable) -> JobSources<'s, 'a> {
         let mut sources: Vec<&Source> = sources.iter().collect();
         let are_known = |sources: &[&Source]| {
             let listed = known.jobs.iter().map(|it| (&it.key, it.is_estimate));
             listed.eq(sources.iter().map(|it| (it.key, it.is_estimate)))
         };
         if are_known(&sources) {
-            return Jobs { sources, is_one_each: true, is_known: true };
+            return JobSources { sources, is_one_each: true, is_known: true };
         }
         if sources.is_sorted_by(|one, next| one.key < next.key) {
-            return Jobs { sources, is_one_each: true, is_known: false };
+            return JobSources { sources, is_one_each: true, is_known: false };
         }
         sources.sort_by_key(|source| source.key);
         let is_known = are_known(&sources);
-        Jobs { sources, is_one_each: is_known, is_known }
+        JobSources { sources, is_one_each: is_known, is_known }
     }
 
     /// The sources of each job.
@@ -60,15 +60,15 @@ impl<'s, 'a> Jobs<'s, 'a> {
     }
 
     /// The roster of these jobs; `known`, the one they were compared with, if it is that.
-    pub(super) fn roster(&self, known: &Arc<Roster>) -> Arc<Roster> {
+    pub(super) fn roster(&self, known: &Arc<KeyTable>) -> Arc<KeyTable> {
         if self.is_known {
             return Arc::clone(known);
         }
         let listed = |sources: &[&Source]| {
-            // A job that is partly known and partly expected is no better than expected.
+            // A job that is partly known and partly expected counts as expected.
             let is_estimate = sources.iter().any(|source| source.is_estimate);
-            sources.first().map(|first| Listed { key: first.key.clone(), is_estimate })
+            sources.first().map(|first| KeyRow { key: first.key.clone(), is_estimate })
         };
-        Arc::new(Roster { jobs: self.iter().filter_map(listed).collect() })
+        Arc::new(KeyTable { jobs: self.iter().filter_map(listed).collect() })
     }
 }

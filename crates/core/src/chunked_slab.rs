@@ -1,22 +1,22 @@
-//! Things that are known by a number: found at once, and ordered elsewhere by four bytes each.
+//! A slab in chunks: values are found by a number of four bytes, and never move when the slab grows.
 
-/// So many lie side by side: large enough to find quickly, small enough not to waste memory when there are more.
+/// Values per chunk: large enough to find them quickly, small enough not to waste memory in the last chunk.
 const CHUNK: usize = 1_024;
 
-/// Things by their numbers. The number of one that is taken out is given to another.
+/// Values by number. The number of a removed value is used again.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbered<T> {
+pub(crate) struct ChunkedSlab<T> {
     chunks: Vec<Vec<Option<T>>>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Numbered<T> {
-    fn default() -> Numbered<T> {
-        Numbered { chunks: Vec::new(), free: Vec::new() }
+impl<T> Default for ChunkedSlab<T> {
+    fn default() -> ChunkedSlab<T> {
+        ChunkedSlab { chunks: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T> Numbered<T> {
+impl<T> ChunkedSlab<T> {
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         let (chunk_idx, within) = place_of(number);
         self.chunks.get(chunk_idx)?.get(within)?.as_ref()
@@ -45,7 +45,7 @@ impl<T> Numbered<T> {
             chunk.push(Some(thing));
             chunk.len() - 1
         });
-        // A node that holds four thousand million jobs has other troubles.
+        // There are never four thousand million jobs.
         u32::try_from(n_full * CHUNK + within).unwrap_or(u32::MAX)
     }
 
@@ -77,20 +77,19 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug)]
-    enum Act {
-        /// So many.
+    enum SlabOp {
         Add(usize),
         /// The one with this number, or the next that is there.
         Remove(u32),
         Change(u32),
     }
 
-    fn act() -> impl Strategy<Value = Act> {
+    fn act() -> impl Strategy<Value = SlabOp> {
         let number = || 0..3 * CHUNK as u32;
         prop_oneof![
-            2 => (1..CHUNK).prop_map(Act::Add),
-            5 => number().prop_map(Act::Remove),
-            3 => number().prop_map(Act::Change),
+            2 => (1..CHUNK).prop_map(SlabOp::Add),
+            5 => number().prop_map(SlabOp::Remove),
+            3 => number().prop_map(SlabOp::Change),
         ]
     }
 
@@ -99,24 +98,24 @@ mod tests {
         fn each_has_a_number_of_its_own_for_as_long_as_it_is_there(
             acts in proptest::collection::vec(act(), 1..40),
         ) {
-            let mut numbered = Numbered::default();
+            let mut numbered = ChunkedSlab::default();
             let mut model: BTreeMap<u32, usize> = BTreeMap::new();
             let mut most = 0;
             for (no, act) in acts.into_iter().enumerate() {
                 match act {
-                    Act::Add(n) => {
+                    SlabOp::Add(n) => {
                         for _ in 0..n {
                             let number = numbered.add(no);
                             prop_assert_eq!(model.insert(number, no), None, "it was somebody's");
                         }
                         most = most.max(model.len());
                     }
-                    Act::Remove(from) => {
+                    SlabOp::Remove(from) => {
                         let number = model.range(from..).next().map_or(from, |(number, _)| *number);
                         prop_assert_eq!(numbered.remove(number), model.remove(&number));
                         prop_assert_eq!(numbered.remove(number), None, "twice");
                     }
-                    Act::Change(number) => {
+                    SlabOp::Change(number) => {
                         let [kept, expected] = [numbered.get_mut(number), model.get_mut(&number)];
                         prop_assert_eq!(&kept, &expected);
                         for thing in [kept, expected].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! A desk to ask a store from: one node that has joined, and short ways to say what cases say often.
+//! A store with one node that has joined, and short ways to say what cases say often.
 
 use evenbeat_core::ids::{Fence, RunId, SessionId};
 use evenbeat_core::lease::{Epoch, Silent};
@@ -15,7 +15,7 @@ use super::sample::{HOUR, begun, due, key, new_job, node, run_end, served, timin
 pub(super) const MANY: usize = 1_000;
 
 /// A store, and a node that asks it.
-pub(super) struct Desk<S> {
+pub(super) struct Fixture<S> {
     pub(super) store: S,
     pub(super) me: SessionId,
     pub(super) epoch: Epoch,
@@ -24,14 +24,14 @@ pub(super) struct Desk<S> {
     n_runs: u128,
 }
 
-impl<S: Store + Views> Desk<S> {
-    pub(super) fn at<B: Backend<Store = S>>(backend: &B) -> Desk<S> {
+impl<S: Store + Views> Fixture<S> {
+    pub(super) fn at<B: Backend<Store = S>>(backend: &B) -> Fixture<S> {
         let mut store = backend.fresh();
         let me = node(1, "n1");
         let Joined::Welcome { epoch, now, .. } = store.join(&me, &timings()).unwrap() else {
             panic!("the first session is welcome")
         };
-        Desk { store, me: me.id, epoch, now, n_runs: 0 }
+        Fixture { store, me: me.id, epoch, now, n_runs: 0 }
     }
 
     pub(super) fn join(&mut self, session: &SessionSpec) -> SessionId {

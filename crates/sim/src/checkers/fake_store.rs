@@ -15,11 +15,11 @@ use evenbeat_core::store::{
 };
 use evenbeat_core::time::Timestamp;
 
-use super::tale::instant;
+use super::fact_builder::instant;
 
 /// A store that is nothing but rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct FakeStore {
     jobs: Vec<JobRow>,
     runs: Vec<RunRow>,
     records: Vec<RecordRow>,
@@ -27,9 +27,9 @@ pub(super) struct Shelf {
     counters: Vec<CounterRow>,
 }
 
-impl Shelf {
+impl FakeStore {
     /// A job that is placed then, with this pending.
-    pub(super) fn job(mut self, job: Job, anchor: i64, pending: Option<i64>) -> Shelf {
+    pub(super) fn job(mut self, job: Job, anchor: i64, pending: Option<i64>) -> FakeStore {
         let mut state = JobState::new(instant(0));
         state.placement = Some(Placement::at(instant(anchor), instant(0)));
         state.next_run_at = pending.map(instant);
@@ -46,12 +46,12 @@ impl Shelf {
     }
 
     /// Changes the job that was put last.
-    pub(super) fn but(mut self, change: impl Fn(&mut JobRow)) -> Shelf {
+    pub(super) fn but(mut self, change: impl Fn(&mut JobRow)) -> FakeStore {
         change(self.jobs.last_mut().unwrap());
         self
     }
 
-    pub(super) fn run(self, run: u128, key: &str, due: i64, phase: RunPhase) -> Shelf {
+    pub(super) fn run(self, run: u128, key: &str, due: i64, phase: RunPhase) -> FakeStore {
         self.run_of(run, key, due, phase, Trigger::Scheduler)
     }
 
@@ -62,7 +62,7 @@ impl Shelf {
         due: i64,
         phase: RunPhase,
         trigger: Trigger,
-    ) -> Shelf {
+    ) -> FakeStore {
         self.runs.push(RunRow {
             run: RunId(run),
             key: key.parse().unwrap(),
@@ -91,19 +91,19 @@ impl Shelf {
     }
 
     /// Changes the run of this number.
-    pub(super) fn run_but(mut self, run: u128, change: impl Fn(&mut RunRow)) -> Shelf {
+    pub(super) fn run_but(mut self, run: u128, change: impl Fn(&mut RunRow)) -> FakeStore {
         change(self.runs.iter_mut().find(|row| row.run.0 == run).unwrap());
         self
     }
 
-    pub(super) fn record(mut self, key: &str, first: i64, last: i64, count: u64) -> Shelf {
+    pub(super) fn record(mut self, key: &str, first: i64, last: i64, count: u64) -> FakeStore {
         let range = RecordRange { first: instant(first), last: instant(last), count };
         let record = Record { range, what: RecordKind::MissedLate };
         self.records.push(RecordRow { key: key.parse().unwrap(), record, recorded_at: instant(last) });
         self
     }
 
-    pub(super) fn session(mut self, id: u128, is_dead: bool) -> Shelf {
+    pub(super) fn session(mut self, id: u128, is_dead: bool) -> FakeStore {
         let spec = SessionSpec {
             id: SessionId(id),
             node: "n1".parse().unwrap(),
@@ -118,13 +118,13 @@ impl Shelf {
         self
     }
 
-    pub(super) fn counter(mut self, counter: CounterKey, n_open: u32) -> Shelf {
+    pub(super) fn counter(mut self, counter: CounterKey, n_open: u32) -> FakeStore {
         self.counters.push(CounterRow { counter, n_open, last_claim_at: None });
         self
     }
 
-    /// The job that was put last waits for a manual run that was asked for then.
-    pub(super) fn waiting(self, due: i64, trigger: Trigger) -> Shelf {
+    /// The job that was put last waits for a manual run that was requested then.
+    pub(super) fn waiting(self, due: i64, trigger: Trigger) -> FakeStore {
         self.but(|row| {
             let id = ExtraId(u128::from(due.unsigned_abs()));
             row.state.extras.push(Extra { kind: trigger, ..Extra::manual(id, instant(due)) });
@@ -132,12 +132,12 @@ impl Shelf {
     }
 
     /// The job that was put last is paused.
-    pub(super) fn paused(self) -> Shelf {
+    pub(super) fn paused(self) -> FakeStore {
         self.but(|row| row.state.pause = Some(Box::new(Pause { by: PausedBy::Operator, reason: None })))
     }
 }
 
-impl Views for Shelf {
+impl Views for FakeStore {
     fn job(&self, key: &JobKey) -> Result<Option<JobRow>, StoreDown> {
         Ok(self.jobs.iter().find(|row| row.job.key == *key).cloned())
     }

@@ -1,4 +1,4 @@
-//! A desk for one engine: rows in a map, answers by hand or as a store would give them.
+//! A harness for one engine: rows in a map, answers by hand or as a store would give them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,8 +16,8 @@ use crate::store::{
 };
 use crate::time::{BootTime, Duration, Timestamp};
 
-/// One engine and what it is told.
-pub(super) struct Desk {
+/// One engine, a fake store, and the time.
+pub(super) struct Harness {
     pub(super) engine: Engine,
     pub(super) rows: BTreeMap<JobKey, JobRow>,
     pub(super) runs: BTreeMap<RunId, RunRow>,
@@ -34,11 +34,11 @@ pub(super) struct Desk {
 
 pub(super) const ME: SessionId = SessionId(1);
 
-impl Desk {
+impl Harness {
     /// An engine at 10:00 that has joined and read these jobs: `key: schedule taking length, first due at`.
-    pub(super) fn with(settings: Settings, jobs: &[Job], first_due: &str) -> Desk {
+    pub(super) fn with(settings: Settings, jobs: &[Job], first_due: &str) -> Harness {
         let rows = jobs.iter().map(|job| (job.key.clone(), row(job, first_due))).collect();
-        let mut desk = Desk {
+        let mut harness = Harness {
             engine: Engine::new(settings),
             rows,
             runs: BTreeMap::new(),
@@ -50,9 +50,9 @@ impl Desk {
             is_open: true,
             is_draining: false,
         };
-        assert_eq!(desk.tell(Event::Woke), "join");
-        desk.join(Vec::new());
-        desk
+        assert_eq!(harness.tell(Event::Woke), "join");
+        harness.join(Vec::new());
+        harness
     }
 
     pub(super) fn join(&mut self, adopted: Vec<RunRow>) -> String {
@@ -333,7 +333,7 @@ pub(super) fn row(job: &Job, first_due: &str) -> JobRow {
     }
 }
 
-/// A job of this key and schedule, whose runs are expected to take so long.
+/// A job of this key and schedule, whose runs are expected to take this long.
 pub(super) fn named(key: &str, schedule: &str, takes: &str) -> Job {
     let mut job = Job { key: key.parse().unwrap(), ..job(schedule) };
     job.estimate = Some(length(takes));

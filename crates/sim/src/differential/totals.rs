@@ -9,7 +9,7 @@ const MANY: usize = 1_000_000;
 
 /// Counts again what the store counts: open runs of each job and counter, and who owns what. What does not
 /// add up, in words.
-pub fn books<S: Views>(store: &S) -> Result<(), String> {
+pub fn check_totals<S: Views>(store: &S) -> Result<(), String> {
     let said = |down: evenbeat_core::store::StoreDown| down.to_string();
     let all_open = RunFilter { key: None, is_open: true };
     let open = store.runs(&all_open, None, MANY).map_err(said)?;

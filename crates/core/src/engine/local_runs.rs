@@ -1,11 +1,11 @@
-//! The runs that this node holds.
+//! The runs of this node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ends::Ends;
 use super::pool::Hold;
-use super::view::{JobIdx, Told};
+use super::view::{JobIdx, JobUpdate};
 use crate::ids::{Fence, JobKey, RunId};
 use crate::job::{RunEnd, Terms};
 use crate::lease::HeldRun;
@@ -14,30 +14,30 @@ use crate::run::Outcome;
 use crate::store::CounterKey;
 use crate::time::{BootTime, Duration, Timestamp};
 
-/// A run that this node holds.
+/// A run of this node.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
-    /// The number that its job had; to be believed only with the key.
+pub(crate) struct LocalRun {
+    /// The number that its job had. Another job may have it by now, so compare the key.
     pub(crate) idx: JobIdx,
     pub(crate) key: JobKey,
     pub(crate) fence: Fence,
     pub(crate) due: Due,
     pub(crate) phase: Phase,
-    /// Not known before the fleet is, for a run that was taken over; until then it has no room either.
+    /// None for a run that was taken over, until the fleet has been read. Until then it holds no units either.
     pub(crate) terms: Option<Arc<Terms>>,
     /// The units it holds, while anything of it may execute.
     pub(crate) hold: Option<Hold>,
     pub(crate) takes: Vec<CounterKey>,
     /// Whether its end is kept until it is on record, also if the node dies.
     pub(crate) keeps_end: bool,
-    /// When it became ours: what the store said before that knows nothing of it.
+    /// When it became ours. What the store said before that does not include it.
     pub(crate) since: BootTime,
     pub(crate) started_at: Option<Timestamp>,
     /// How much this session had executed when it started.
     pub(crate) worked_before: Duration,
 }
 
-/// How far a held run has come.
+/// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// To be started.
@@ -47,15 +47,15 @@ pub(crate) enum Phase {
     Published,
     /// It executes, or is frozen.
     Running,
-    /// It was asked to end.
+    /// It has been told to stop.
     Stopping,
-    /// It is over; the store does not know yet.
+    /// It has ended, and the store does not know yet.
     Over,
-    /// It is not ours any more; it is being killed.
+    /// It is no longer ours, and is being killed.
     Revoked,
 }
 
-/// Something that will be due about a held run.
+/// Something that will be due about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// A blackout begins.
@@ -70,10 +70,10 @@ pub(crate) enum Alarm {
     NotTakenUp,
 }
 
-/// All runs that this node holds, and what will be due about them.
+/// All runs of this node, and their alarms.
 #[derive(Debug, Default)]
-pub(crate) struct HeldRuns {
-    pub(crate) by_id: BTreeMap<RunId, Held>,
+pub(crate) struct LocalRuns {
+    pub(crate) by_id: BTreeMap<RunId, LocalRun>,
     /// By the clock that occurrences go by.
     by_time: BTreeSet<(Timestamp, RunId, Alarm)>,
     /// By how much this session has executed: frozen time does not count.
@@ -88,9 +88,9 @@ enum AlarmAt {
     Work(Duration, Alarm),
 }
 
-impl HeldRuns {
-    /// A removed job is nowhere in the view, and what runs of it here must still keep to its terms.
-    pub(crate) fn learn_terms(&mut self, removed: Told<'_>) {
+impl LocalRuns {
+    /// Keeps the terms of a removed job: it is no longer in the view, and its runs here must still keep to them.
+    pub(crate) fn learn_terms(&mut self, removed: JobUpdate<'_>) {
         if removed.n_open == 0 {
             return;
         }
@@ -99,21 +99,21 @@ impl HeldRuns {
         }
     }
 
-    /// As the lease sees them, when an answer comes to a beat that was begun then. A run that is over stays ours
-    /// until the store has said so.
+    /// The runs as the lease compares them with the answer to a beat that was begun then. A run that has ended stays
+    /// ours until the store has written its end.
     pub(crate) fn for_lease(&self, ends: &Ends, began_at: BootTime) -> BTreeMap<RunId, HeldRun> {
         let held = self.by_id.iter().map(|(run, held)| {
             let is_ending = matches!(held.phase, Phase::Over | Phase::Revoked);
             (*run, HeldRun { fence: held.fence, is_in_flight: is_ending || began_at <= held.since })
         });
-        // What is about to be given back is not to be given back twice.
+        // Runs that are about to be given back must not be given back twice.
         let ending = ends.iter().map(|(run, end)| (*run, HeldRun { fence: end.fence, is_in_flight: true }));
         held.chain(ending).collect()
     }
 
-    /// What was taken over and does not hold any units yet, though it may execute.
+    /// Runs that were taken over and hold no units yet, though they may execute.
     pub(crate) fn unplaced(&self) -> impl Iterator<Item = RunId> {
-        let is_unplaced = |held: &Held| held.hold.is_none() && held.phase != Phase::Over;
+        let is_unplaced = |held: &LocalRun| held.hold.is_none() && held.phase != Phase::Over;
         self.by_id.iter().filter(move |(_, held)| is_unplaced(held)).map(|(run, _)| *run)
     }
 
@@ -164,7 +164,7 @@ impl HeldRuns {
     }
 }
 
-/// What is known of a run that nobody saw the end of.
+/// The end of a run that was lost: when it ended is not known.
 pub(crate) fn lost_end(
     run: RunId,
     started_at: Option<Timestamp>,

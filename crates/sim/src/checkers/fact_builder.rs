@@ -1,7 +1,7 @@
-//! Small worlds told fact by fact.
+//! Small worlds built fact by fact.
 //!
-//! A tale begins at 10:00 of a Wednesday, 2026-02-04, with the store's clock on time. Runs and sessions are
-//! numbers; session 1 and node `n1` do everything that is not told otherwise.
+//! A world begins at 10:00 of a Wednesday, 2026-02-04, with the store's clock on time. Runs and sessions are
+//! numbers; session 1 and node `n1` do everything unless said otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use evenbeat_core::schedule::{Cron, Placement, Schedule};
 use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::{Duration, Timestamp};
 
-use super::shelf::Shelf;
+use super::fake_store::FakeStore;
 use super::{Checker, Premises, WorldEnd};
 use crate::fact::{Fact, RealTime, What};
 
-/// So many milliseconds after the tale's beginning, by a clock that is on time.
+/// This many milliseconds after the beginning, by a clock that is on time.
 pub(super) fn instant(millis: i64) -> Timestamp {
     "2026-02-04T10:00:00Z".parse::<Timestamp>().unwrap() + Duration::from_millis(millis)
 }
@@ -80,7 +80,7 @@ pub(super) fn premises() -> Premises {
 
 /// Facts, one after the other.
 #[derive(Debug)]
-pub(super) struct Tale {
+pub(super) struct FactBuilder {
     at: RealTime,
     store_ahead: i64,
     epoch: Epoch,
@@ -90,9 +90,9 @@ pub(super) struct Tale {
     runs: BTreeMap<RunId, (JobKey, Fence)>,
 }
 
-impl Tale {
-    pub(super) fn new() -> Tale {
-        Tale {
+impl FactBuilder {
+    pub(super) fn new() -> FactBuilder {
+        FactBuilder {
             at: RealTime(0),
             store_ahead: 0,
             epoch: Epoch(1),
@@ -110,16 +110,16 @@ impl Tale {
     /// Tells it to a checker, whose words must begin so, or contain this. `..1` stands for a long id.
     #[track_caller]
     pub(super) fn check(self, checker: impl Checker, expected: &[&str]) {
-        self.check_with(&Shelf::default(), checker, expected);
+        self.check_with(&FakeStore::default(), checker, expected);
     }
 
     /// The same with a store at the end.
     #[track_caller]
-    pub(super) fn check_with(self, shelf: &Shelf, mut checker: impl Checker, expected: &[&str]) {
+    pub(super) fn check_with(self, fake_store: &FakeStore, mut checker: impl Checker, expected: &[&str]) {
         for fact in &self.facts {
             checker.see(fact);
         }
-        checker.end(&WorldEnd { store: shelf, now: self.at, store_now: self.store_now() });
+        checker.end(&WorldEnd { store: fake_store, now: self.at, store_now: self.store_now() });
         let found: Vec<String> = checker.violations().iter().map(|it| shortened(&it.to_string())).collect();
         let is_met = found.len() == expected.len()
             && found.iter().zip(expected).all(|(found, expected)| found.contains(expected));
@@ -130,84 +130,91 @@ impl Tale {
         instant(self.at.0 + self.store_ahead)
     }
 
-    fn tell(mut self, what: What) -> Tale {
+    fn tell(mut self, what: What) -> FactBuilder {
         self.facts.push(Fact { at: self.at, what });
         self
     }
 
     /// From now on it is so late.
-    pub(super) fn at(mut self, millis: i64) -> Tale {
+    pub(super) fn at(mut self, millis: i64) -> FactBuilder {
         self.at = RealTime(millis);
         self
     }
 
-    /// From now on the store's clock is so far ahead.
-    pub(super) fn store_ahead(mut self, millis: i64) -> Tale {
+    /// From now on the store's clock is ahead by this much.
+    pub(super) fn store_ahead(mut self, millis: i64) -> FactBuilder {
         self.store_ahead = millis;
         self
     }
 
     /// From now on grants are of this epoch.
-    pub(super) fn epoch(mut self, number: u64) -> Tale {
+    pub(super) fn epoch(mut self, number: u64) -> FactBuilder {
         self.epoch = Epoch(number);
         self
     }
 
     /// From now on grants are such an attempt.
-    pub(super) fn attempt(mut self, number: u32) -> Tale {
+    pub(super) fn attempt(mut self, number: u32) -> FactBuilder {
         self.attempt = number;
         self
     }
 
-    fn put_so(mut self, job: Arc<Job>, placement: Option<Placement>, is_paused: bool) -> Tale {
+    fn put_so(mut self, job: Arc<Job>, placement: Option<Placement>, is_paused: bool) -> FactBuilder {
         self.jobs.insert(job.key.clone(), (Arc::clone(&job), placement.clone()));
         let store_now = self.store_now();
         self.tell(What::Put { job, placement, is_paused, store_now })
     }
 
     /// Puts a job, placed at the beginning of the tale.
-    pub(super) fn put(self, job: Job) -> Tale {
+    pub(super) fn put(self, job: Job) -> FactBuilder {
         self.put_so(Arc::new(job), Some(Placement::at(instant(0), instant(0))), false)
     }
 
     /// Puts a job, placed now with its first occurrence then.
-    pub(super) fn put_at(self, job: Job, anchor: i64) -> Tale {
+    pub(super) fn put_at(self, job: Job, anchor: i64) -> FactBuilder {
         let placement = Placement::at(instant(anchor), self.store_now());
         self.put_so(Arc::new(job), Some(placement), false)
     }
 
     /// Puts a job that is not placed.
-    pub(super) fn put_unplaced(self, job: Job) -> Tale {
+    pub(super) fn put_unplaced(self, job: Job) -> FactBuilder {
         self.put_so(Arc::new(job), None, false)
     }
 
-    pub(super) fn paused(self, key: &str) -> Tale {
+    pub(super) fn paused(self, key: &str) -> FactBuilder {
         let (job, placement) = self.jobs.get(key).cloned().unwrap();
         self.put_so(job, placement, true)
     }
 
-    pub(super) fn removed(self, key: &str) -> Tale {
+    pub(super) fn removed(self, key: &str) -> FactBuilder {
         let store_now = self.store_now();
         self.tell(What::Removed { key: key.parse().unwrap(), store_now })
     }
 
-    pub(super) fn triggered(self, key: &str) -> Tale {
+    pub(super) fn triggered(self, key: &str) -> FactBuilder {
         let due_at = self.store_now();
         self.tell(What::Triggered { key: key.parse().unwrap(), due_at })
     }
 
     /// Grants a run of what was due at the beginning of the tale.
-    pub(super) fn granted(self, run: u128, key: &str, fence: u64) -> Tale {
+    pub(super) fn granted(self, run: u128, key: &str, fence: u64) -> FactBuilder {
         self.granted_so(run, key, fence, instant(0), Trigger::Scheduler)
     }
 
     /// Grants a run of what was due then.
-    pub(super) fn granted_for(self, run: u128, key: &str, due: i64, trigger: Trigger) -> Tale {
+    pub(super) fn granted_for(self, run: u128, key: &str, due: i64, trigger: Trigger) -> FactBuilder {
         let fence = u64::try_from(run).unwrap();
         self.granted_so(run, key, fence, instant(due), trigger)
     }
 
-    fn granted_so(mut self, run: u128, key: &str, fence: u64, due_at: Timestamp, trigger: Trigger) -> Tale {
+    fn granted_so(
+        mut self,
+        run: u128,
+        key: &str,
+        fence: u64,
+        due_at: Timestamp,
+        trigger: Trigger,
+    ) -> FactBuilder {
         let (run, key, fence): (RunId, JobKey, Fence) = (RunId(run), key.parse().unwrap(), Fence(fence));
         self.runs.insert(run, (key.clone(), fence));
         let (session, epoch, attempt, store_now) = (SessionId(1), self.epoch, self.attempt, self.store_now());
@@ -215,52 +222,59 @@ impl Tale {
     }
 
     /// A run begins as it was granted, on `n1`.
-    pub(super) fn begins(self, run: u128) -> Tale {
+    pub(super) fn begins(self, run: u128) -> FactBuilder {
         self.begins_with(run, 1)
     }
 
-    pub(super) fn begins_with(self, run: u128, cost: u32) -> Tale {
+    pub(super) fn begins_with(self, run: u128, cost: u32) -> FactBuilder {
         let (key, fence) = self.runs.get(&RunId(run)).cloned().unwrap();
         self.begins_as_with(run, key.as_str(), fence.0, "n1", cost)
     }
 
-    pub(super) fn begins_as(self, run: u128, key: &str, fence: u64, node: &str) -> Tale {
+    pub(super) fn begins_as(self, run: u128, key: &str, fence: u64, node: &str) -> FactBuilder {
         self.begins_as_with(run, key, fence, node, 1)
     }
 
-    pub(super) fn begins_as_with(self, run: u128, key: &str, fence: u64, node: &str, cost: u32) -> Tale {
+    pub(super) fn begins_as_with(
+        self,
+        run: u128,
+        key: &str,
+        fence: u64,
+        node: &str,
+        cost: u32,
+    ) -> FactBuilder {
         let (key, node) = (key.parse().unwrap(), node.parse().unwrap());
         self.tell(What::Begins { run: RunId(run), key, fence: Fence(fence), node, cost })
     }
 
     /// A worker wins the start of a run.
-    pub(super) fn taken_up(self, run: u128, session: u128, worker: &str) -> Tale {
+    pub(super) fn taken_up(self, run: u128, session: u128, worker: &str) -> FactBuilder {
         let (run, session) = (RunId(run), SessionId(session));
         self.tell(What::TakenUp { run, session, worker: worker.parse().unwrap() })
     }
 
-    pub(super) fn halts(self, run: u128) -> Tale {
+    pub(super) fn halts(self, run: u128) -> FactBuilder {
         self.tell(What::Halts { run: RunId(run) })
     }
 
-    pub(super) fn goes_on(self, run: u128) -> Tale {
+    pub(super) fn goes_on(self, run: u128) -> FactBuilder {
         self.tell(What::GoesOn { run: RunId(run) })
     }
 
-    pub(super) fn gone(self, run: u128) -> Tale {
+    pub(super) fn gone(self, run: u128) -> FactBuilder {
         self.tell(What::IsGone { run: RunId(run) })
     }
 
-    fn ended_so(self, run: u128, outcome: Option<Outcome>, is_release: bool) -> Tale {
+    fn ended_so(self, run: u128, outcome: Option<Outcome>, is_release: bool) -> FactBuilder {
         let (key, _) = self.runs.get(&RunId(run)).cloned().unwrap();
         self.tell(What::RunEnded { run: RunId(run), key, outcome, is_release })
     }
 
-    pub(super) fn ended(self, run: u128) -> Tale {
+    pub(super) fn ended(self, run: u128) -> FactBuilder {
         self.ended_so(run, Some(Outcome::Succeeded), false)
     }
 
-    pub(super) fn ended_as(self, run: u128, key: &str) -> Tale {
+    pub(super) fn ended_as(self, run: u128, key: &str) -> FactBuilder {
         let key = key.parse().unwrap();
         self.tell(What::RunEnded {
             run: RunId(run),
@@ -270,60 +284,60 @@ impl Tale {
         })
     }
 
-    pub(super) fn failed(self, run: u128) -> Tale {
+    pub(super) fn failed(self, run: u128) -> FactBuilder {
         self.ended_so(run, Some(Outcome::Failed), false)
     }
 
-    pub(super) fn taken_back(self, run: u128) -> Tale {
+    pub(super) fn taken_back(self, run: u128) -> FactBuilder {
         self.ended_so(run, None, false)
     }
 
-    pub(super) fn released(self, run: u128) -> Tale {
+    pub(super) fn released(self, run: u128) -> FactBuilder {
         self.ended_so(run, Some(Outcome::Lost), true)
     }
 
-    pub(super) fn joined(self, session: u128, node: &str) -> Tale {
+    pub(super) fn joined(self, session: u128, node: &str) -> FactBuilder {
         self.tell(What::Joined { session: SessionId(session), node: node.parse().unwrap() })
     }
 
-    pub(super) fn beat(self, session: u128) -> Tale {
+    pub(super) fn beat(self, session: u128) -> FactBuilder {
         self.tell(What::Beat { session: SessionId(session) })
     }
 
-    pub(super) fn watched(self, by: &str) -> Tale {
+    pub(super) fn watched(self, by: &str) -> FactBuilder {
         let by = by.parse().expect("a name");
         self.tell(What::Watched { by })
     }
 
-    pub(super) fn fenced(self, session: u128, by: &str) -> Tale {
+    pub(super) fn fenced(self, session: u128, by: &str) -> FactBuilder {
         self.tell(What::Fenced { session: SessionId(session), by: by.parse().unwrap() })
     }
 
-    pub(super) fn adopted(self, session: u128, by: &str) -> Tale {
+    pub(super) fn adopted(self, session: u128, by: &str) -> FactBuilder {
         self.tell(What::Adopted { session: SessionId(session), by: by.parse().unwrap() })
     }
 
-    pub(super) fn opened(self, epoch: u64) -> Tale {
+    pub(super) fn opened(self, epoch: u64) -> FactBuilder {
         self.tell(What::EpochOpened { epoch: Epoch(epoch) })
     }
 
-    pub(super) fn failed_over(self, kept_until: i64, epoch: u64) -> Tale {
+    pub(super) fn failed_over(self, kept_until: i64, epoch: u64) -> FactBuilder {
         self.tell(What::FailedOver { kept_until: RealTime(kept_until), epoch: Epoch(epoch) })
     }
 
-    pub(super) fn drained(self, node: &str) -> Tale {
+    pub(super) fn drained(self, node: &str) -> FactBuilder {
         self.tell(What::Drained { node: node.parse().unwrap() })
     }
 
-    pub(super) fn undrained(self, node: &str) -> Tale {
+    pub(super) fn undrained(self, node: &str) -> FactBuilder {
         self.tell(What::Undrained { node: node.parse().unwrap() })
     }
 
-    pub(super) fn fault(self) -> Tale {
+    pub(super) fn fault(self) -> FactBuilder {
         self.tell(What::FaultBegan { fault: "cut" })
     }
 
-    pub(super) fn healed(self) -> Tale {
+    pub(super) fn healed(self) -> FactBuilder {
         self.tell(What::Healed)
     }
 }

@@ -1,11 +1,10 @@
-//! What is known of each job of a fleet, by its key: of a million of them much of what is kept in memory, so they lie side
-//! by side.
+//! A map from job keys that stays compact with a million jobs: values lie in a slab, an index keeps them in key order.
 
 use std::cmp::Ordering;
 
+use crate::chunked_slab::ChunkedSlab;
 use crate::ids::JobKey;
-use crate::numbered::Numbered;
-use crate::sorted::Sorted;
+use crate::sorted_index::SortedIndex;
 
 /// The number of a job, for as long as it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,18 +12,18 @@ pub(crate) struct KeyNo(u32);
 
 /// A map from keys, in their order.
 #[derive(Clone, Debug)]
-pub(crate) struct Keyed<T> {
-    jobs: Numbered<(JobKey, T)>,
-    by_key: Sorted<KeyNo>,
+pub(crate) struct KeyedSlab<T> {
+    jobs: ChunkedSlab<(JobKey, T)>,
+    by_key: SortedIndex<KeyNo>,
 }
 
-impl<T> Default for Keyed<T> {
-    fn default() -> Keyed<T> {
-        Keyed { jobs: Numbered::default(), by_key: Sorted::default() }
+impl<T> Default for KeyedSlab<T> {
+    fn default() -> KeyedSlab<T> {
+        KeyedSlab { jobs: ChunkedSlab::default(), by_key: SortedIndex::default() }
     }
 }
 
-impl<T> Keyed<T> {
+impl<T> KeyedSlab<T> {
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
@@ -40,7 +39,7 @@ impl<T> Keyed<T> {
     }
 
     /// All numbers, in the order of keys.
-    pub(crate) fn numbers(&self) -> &Sorted<KeyNo> {
+    pub(crate) fn numbers(&self) -> &SortedIndex<KeyNo> {
         &self.by_key
     }
 
@@ -67,14 +66,14 @@ impl<T> Keyed<T> {
 
     /// Adds a job. It must not be there yet.
     pub(crate) fn insert(&mut self, key: &JobKey, known: T) -> KeyNo {
-        let Keyed { jobs, by_key } = self;
+        let KeyedSlab { jobs, by_key } = self;
         let no = KeyNo(jobs.add((key.clone(), known)));
         by_key.insert(no, |other| compared(jobs, other, key));
         no
     }
 
     pub(crate) fn remove(&mut self, no: KeyNo) -> Option<(JobKey, T)> {
-        let Keyed { jobs, by_key } = self;
+        let KeyedSlab { jobs, by_key } = self;
         let (key, _) = jobs.get(no.0)?;
         by_key.remove(|other| compared(jobs, other, key));
         jobs.remove(no.0)
@@ -82,13 +81,13 @@ impl<T> Keyed<T> {
 }
 
 /// Two are the same if they know the same, whatever the numbers.
-impl<T: PartialEq> PartialEq for Keyed<T> {
-    fn eq(&self, other: &Keyed<T>) -> bool {
+impl<T: PartialEq> PartialEq for KeyedSlab<T> {
+    fn eq(&self, other: &KeyedSlab<T>) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-fn compared<T>(jobs: &Numbered<(JobKey, T)>, no: KeyNo, key: &JobKey) -> Ordering {
+fn compared<T>(jobs: &ChunkedSlab<(JobKey, T)>, no: KeyNo, key: &JobKey) -> Ordering {
     jobs.get(no.0).map(|(own, _)| own).cmp(&Some(key))
 }
 
@@ -103,7 +102,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(acts in proptest::collection::vec((any::<bool>(), 0_u8..40), 1..200)) {
-            let (mut jobs, mut model) = (Keyed::default(), BTreeMap::new());
+            let (mut jobs, mut model) = (KeyedSlab::default(), BTreeMap::new());
             for (known, (is_put, name)) in acts.into_iter().enumerate() {
                 let key: JobKey = format!("job-{name}").parse().unwrap();
                 prop_assert_eq!(jobs.find(&key), model.get(&key));
@@ -127,7 +126,7 @@ mod tests {
             for known in jobs.values_mut().chain(model.values_mut()) {
                 *known += 1_000;
             }
-            let afresh = model.iter().rev().fold(Keyed::default(), |mut afresh, (key, known)| {
+            let afresh = model.iter().rev().fold(KeyedSlab::default(), |mut afresh, (key, known)| {
                 afresh.insert(key, *known);
                 afresh
             });

@@ -1,32 +1,31 @@
-//! Jobs in the order of their keys, by their numbers alone: a key is long, and is kept with its job.
+//! A sorted index of numbers whose keys are kept elsewhere: a key is long, and is stored once, with its job.
 
 use std::cmp::Ordering;
 
-/// So many numbers lie side by side: few enough to move over for one more.
+/// Numbers per part: few enough to shift when one is inserted.
 const PART_MAX: usize = 512;
 
-/// Numbers in an order that only the asker knows: each question brings along how the job of a number stands to the one
-/// that is looked for.
+/// Numbers in the order of their keys. The caller passes in how the key of a number compares with the one it looks for.
 #[derive(Clone, Debug)]
-pub(crate) struct Sorted<N> {
+pub(crate) struct SortedIndex<N> {
     /// None of them is empty.
     parts: Vec<Vec<N>>,
     len: usize,
 }
 
-impl<N> Default for Sorted<N> {
-    fn default() -> Sorted<N> {
-        Sorted { parts: Vec::new(), len: 0 }
+impl<N> Default for SortedIndex<N> {
+    fn default() -> SortedIndex<N> {
+        SortedIndex { parts: Vec::new(), len: 0 }
     }
 }
 
 /// Where a job is, or would be.
-struct Place {
+struct PartPosition {
     part_idx: usize,
     within: usize,
 }
 
-impl<N: Copy> Sorted<N> {
+impl<N: Copy> SortedIndex<N> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -37,7 +36,7 @@ impl<N: Copy> Sorted<N> {
 
     /// Those that come after the one that is looked for, whether it is there or not.
     pub(crate) fn iter_after(&self, compare: impl Fn(N) -> Ordering) -> impl Iterator<Item = N> {
-        let (Place { part_idx, within }, skips) = match self.locate(compare) {
+        let (PartPosition { part_idx, within }, skips) = match self.locate(compare) {
             Ok(place) => (place, 1),
             Err(place) => (place, 0),
         };
@@ -46,13 +45,13 @@ impl<N: Copy> Sorted<N> {
     }
 
     pub(crate) fn find(&self, compare: impl Fn(N) -> Ordering) -> Option<N> {
-        let Place { part_idx, within } = self.locate(compare).ok()?;
+        let PartPosition { part_idx, within } = self.locate(compare).ok()?;
         self.parts.get(part_idx)?.get(within).copied()
     }
 
     /// Adds a number. It must not be there yet.
     pub(crate) fn insert(&mut self, idx: N, compare: impl Fn(N) -> Ordering) {
-        let Err(Place { part_idx, within }) = self.locate(compare) else { return };
+        let Err(PartPosition { part_idx, within }) = self.locate(compare) else { return };
         self.len += 1;
         let n_parts = self.parts.len();
         let Some(part) = self.parts.get_mut(part_idx) else { return self.parts.push(part_of([idx])) };
@@ -72,7 +71,7 @@ impl<N: Copy> Sorted<N> {
     }
 
     pub(crate) fn remove(&mut self, compare: impl Fn(N) -> Ordering) -> Option<N> {
-        let Place { part_idx, within } = self.locate(compare).ok()?;
+        let PartPosition { part_idx, within } = self.locate(compare).ok()?;
         let part = self.parts.get_mut(part_idx)?;
         let removed = part.remove(within);
         if part.is_empty() {
@@ -83,18 +82,18 @@ impl<N: Copy> Sorted<N> {
     }
 
     /// The error is where it would go.
-    fn locate(&self, compare: impl Fn(N) -> Ordering) -> Result<Place, Place> {
+    fn locate(&self, compare: impl Fn(N) -> Ordering) -> Result<PartPosition, PartPosition> {
         let ends_before = |part: &Vec<N>| part.last().is_some_and(|last| compare(*last).is_lt());
-        let Some(part) = self.parts.last() else { return Err(Place { part_idx: 0, within: 0 }) };
+        let Some(part) = self.parts.last() else { return Err(PartPosition { part_idx: 0, within: 0 }) };
         if ends_before(part) {
             // Where every job of a fleet goes that is read in the order of keys, without a look at all the others.
-            return Err(Place { part_idx: self.parts.len() - 1, within: part.len() });
+            return Err(PartPosition { part_idx: self.parts.len() - 1, within: part.len() });
         }
         let part_idx = self.parts.partition_point(ends_before);
         let part = self.parts.get(part_idx).map_or(&[][..], Vec::as_slice);
         match part.binary_search_by(|idx| compare(*idx)) {
-            Ok(within) => Ok(Place { part_idx, within }),
-            Err(within) => Err(Place { part_idx, within }),
+            Ok(within) => Ok(PartPosition { part_idx, within }),
+            Err(within) => Err(PartPosition { part_idx, within }),
         }
     }
 }
@@ -115,21 +114,21 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct JobIdx(u32);
+    struct Idx(u32);
 
     #[derive(Clone, Debug)]
-    enum Act {
+    enum IndexOp {
         Insert(u16),
         Remove(u16),
-        /// So many in a row, from there.
+        /// Inserts this many keys in a row.
         InsertRow(u16, u16),
     }
 
-    fn act() -> impl Strategy<Value = Act> {
+    fn act() -> impl Strategy<Value = IndexOp> {
         prop_oneof![
-            4 => any::<u16>().prop_map(Act::Insert),
-            3 => any::<u16>().prop_map(Act::Remove),
-            1 => (any::<u16>(), 0_u16..1_500).prop_map(|(from, n)| Act::InsertRow(from, n)),
+            4 => any::<u16>().prop_map(IndexOp::Insert),
+            3 => any::<u16>().prop_map(IndexOp::Remove),
+            1 => (any::<u16>(), 0_u16..1_500).prop_map(|(from, n)| IndexOp::InsertRow(from, n)),
         ]
     }
 
@@ -137,17 +136,17 @@ mod tests {
         #[test]
         fn it_is_a_sorted_map_whose_keys_are_elsewhere(acts in proptest::collection::vec(act(), 1..60)) {
             let mut keys: Vec<u16> = Vec::new();
-            let mut sorted = Sorted::default();
-            let mut model: BTreeMap<u16, JobIdx> = BTreeMap::new();
+            let mut sorted = SortedIndex::default();
+            let mut model: BTreeMap<u16, Idx> = BTreeMap::new();
             for act in acts {
                 match act {
-                    Act::Insert(key) => insert(&mut sorted, &mut model, &mut keys, key),
-                    Act::InsertRow(from, n) => {
+                    IndexOp::Insert(key) => insert(&mut sorted, &mut model, &mut keys, key),
+                    IndexOp::InsertRow(from, n) => {
                         for key in from..from.saturating_add(n) {
                             insert(&mut sorted, &mut model, &mut keys, key);
                         }
                     }
-                    Act::Remove(near) => {
+                    IndexOp::Remove(near) => {
                         let key = model.range(near..).next().map_or(near, |(key, _)| *key);
                         let removed = sorted.remove(|idx| keys[idx.0 as usize].cmp(&key));
                         prop_assert_eq!(removed, model.remove(&key));
@@ -167,11 +166,11 @@ mod tests {
         }
     }
 
-    fn insert(sorted: &mut Sorted<JobIdx>, model: &mut BTreeMap<u16, JobIdx>, keys: &mut Vec<u16>, key: u16) {
+    fn insert(sorted: &mut SortedIndex<Idx>, model: &mut BTreeMap<u16, Idx>, keys: &mut Vec<u16>, key: u16) {
         if model.contains_key(&key) {
             return;
         }
-        let idx = JobIdx(keys.len() as u32);
+        let idx = Idx(keys.len() as u32);
         keys.push(key);
         sorted.insert(idx, |idx| keys[idx.0 as usize].cmp(&key));
         model.insert(key, idx);
@@ -179,9 +178,9 @@ mod tests {
 
     #[test]
     fn keys_that_come_in_their_order_fill_every_part() {
-        let mut sorted = Sorted::default();
+        let mut sorted = SortedIndex::default();
         for no in 0..10_000 {
-            sorted.insert(JobIdx(no), |idx| idx.0.cmp(&no));
+            sorted.insert(Idx(no), |idx| idx.0.cmp(&no));
         }
         assert_eq!(sorted.parts.len(), 10_000_usize.div_ceil(PART_MAX));
     }

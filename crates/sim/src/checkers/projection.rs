@@ -10,14 +10,14 @@ use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::CounterKey;
 use evenbeat_core::time::Timestamp;
 
-use super::history::Follows;
+use super::history::FactState;
 use crate::fact::{Fact, RealTime, What};
 
 /// Definitions, runs, sessions and triggers.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct Projection {
     /// The jobs that there are, as they were last put.
-    pub(super) jobs: BTreeMap<JobKey, Defined>,
+    pub(super) jobs: BTreeMap<JobKey, JobDefinition>,
     /// Every run that was granted.
     pub(super) runs: BTreeMap<RunId, Run>,
     /// Those of them that are open.
@@ -28,13 +28,13 @@ pub(super) struct Book {
     pub(super) claims: BTreeMap<CounterKey, Vec<RunId>>,
     /// The node of every session.
     pub(super) nodes: BTreeMap<SessionId, NodeName>,
-    /// When each manual run was asked for.
+    /// When each manual run was requested.
     pub(super) triggers: BTreeMap<JobKey, Vec<Timestamp>>,
 }
 
 /// A job as it was last put.
 #[derive(Clone, Debug)]
-pub(super) struct Defined {
+pub(super) struct JobDefinition {
     pub(super) job: Arc<Job>,
     pub(super) placement: Option<Placement>,
     pub(super) is_paused: bool,
@@ -51,11 +51,11 @@ pub(super) struct Run {
     pub(super) trigger: Trigger,
     pub(super) at: RealTime,
     pub(super) store_now: Timestamp,
-    /// When it ended, and how; the outcome is none if it was taken back as never started.
+    /// When it ended, and how. Without an outcome it was taken back as never started.
     pub(super) ended: Option<(RealTime, Option<Outcome>)>,
 }
 
-impl Book {
+impl Projection {
     /// The job that a run is of, as it was when the run was granted.
     pub(super) fn job_of(&self, run: RunId) -> Option<&Arc<Job>> {
         self.runs.get(&run)?.job.as_ref()
@@ -77,7 +77,7 @@ pub(super) fn counters_of(job: &Job) -> Vec<CounterKey> {
     counters
 }
 
-impl Follows for Book {
+impl FactState for Projection {
     fn wants(what: &What) -> bool {
         matches!(
             what,
@@ -94,12 +94,12 @@ impl Follows for Book {
         match &fact.what {
             What::Put { job, placement, is_paused, .. } => {
                 let (job, placement) = (Arc::clone(job), placement.clone());
-                let defined = Defined { job, placement, is_paused: *is_paused, put_at: fact.at };
+                let defined = JobDefinition { job, placement, is_paused: *is_paused, put_at: fact.at };
                 self.jobs.insert(defined.job.key.clone(), defined);
             }
             What::Removed { key, .. } => {
                 self.jobs.remove(key);
-                // Nobody waits for them any more.
+                // They no longer count.
                 self.triggers.remove(key);
             }
             What::Granted { run, key, session, due_at, trigger, store_now, .. } => {
