@@ -141,14 +141,14 @@ const INTRODUCTION: &str = "# Exit codes
 
 Every command exits with one of these codes. On failure it says on standard error what is wrong and what to do about it.
 
-| Exit code | ExitMeaning |
+| Exit code | Meaning |
 |---|---|
 ";
 
 const PROBE: &str = "
 `evenbeat probe` exits with the codes that monitoring systems expect:
 
-| Exit code | ExitMeaning |
+| Exit code | Meaning |
 |---|---|
 ";
 

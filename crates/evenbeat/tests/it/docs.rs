@@ -63,7 +63,7 @@ fn every_field_is_documented() {
 }
 
 /// The table of exit codes is made from the code. After a change there, run
-/// `INSTA_UPDATE=always cargo test -p evenbeat --test docs exit_codes`.
+/// `INSTA_UPDATE=always cargo test -p evenbeat --test it docs::the_exit_codes`.
 #[test]
 fn the_exit_codes_are_those_of_the_program() {
     let path = "docs/reference/exit-codes.md";
@@ -80,7 +80,7 @@ fn the_exit_codes_are_those_of_the_program() {
 }
 
 /// The table of reasons is made from the code. After a change there, run
-/// `INSTA_UPDATE=always cargo test -p evenbeat --test docs reasons`.
+/// `INSTA_UPDATE=always cargo test -p evenbeat --test it docs::the_reasons`.
 #[test]
 fn the_reasons_are_those_of_the_program() {
     let path = "docs/reference/reasons.md";
