@@ -5,7 +5,7 @@
 //!   (serve)      (router)     (guard)     (router)       (caller)         (handlers)
 //! ```
 //!
-//! Whatever goes wrong on the way is a [`Problem`], never a bare status. Handlers read from the store and write
+//! Whatever goes wrong on the way is a `Problem`, never a bare status. Handlers read from the store and write
 //! through the intake; they decide nothing.
 
 mod caller;

@@ -14,7 +14,7 @@
 //! - An invalid line is listed with its error, and the other lines are still read.
 //! - A comment `# pin` at the end of a command keeps its time as written.
 //! - The system form (`/etc/crontab`) has a user between schedule and command. It is detected if some entry names a user
-//!   that is never a program, such as `root`; or if some entry names a user of a short list ([`SYSTEM_USERS`]) and every
+//!   that is never a program, such as `root`; or if some entry names a user of a short list (`SYSTEM_USERS`) and every
 //!   other entry has a word there that is followed by an absolute path.
 //! - A job is named after its program and up to two plain words after it: `backup.sh-daily`. A name that is taken gets a
 //!   number.

@@ -54,7 +54,7 @@ pub struct JobPage {
 /// The result of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// At most [`COUNT_MAX`].
+    /// At most `COUNT_MAX`.
     pub n: u64,
     /// Whether there may be more than `n`, because counting stopped early.
     pub is_more: bool,

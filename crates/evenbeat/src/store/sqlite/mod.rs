@@ -8,7 +8,7 @@
 //! Callers that must not block use a [`WriteTx`] or a [`ReadTx`]:
 //!
 //! ```no_run
-//! # use evenbeat::store::sqlite::SqliteStore;
+//! # use evenbeat::testing::store::sqlite::SqliteStore;
 //! # use evenbeat_core::{ids::SessionId, store::{Beat, Store, StoreDown}};
 //! # async fn beat(store: &SqliteStore, me: SessionId) -> Result<Beat, StoreDown> {
 //! store.ask(move |tx| tx.beat(me)).await

@@ -9,7 +9,7 @@ use evenbeat_core::ids::RunId;
 use evenbeat_core::time::BootTime;
 use serde::{Deserialize, Serialize};
 
-use super::json::{self, BootMillis};
+use super::json::BootMillis;
 use super::places::Places;
 
 /// What a shim writes right before its run begins.
@@ -36,9 +36,11 @@ pub(super) enum MarkerState {
 impl StartMarker {
     /// Creates the marker. Fails if the run was given up or has begun before.
     pub(super) fn write(&self, places: &Places, run: RunId) -> io::Result<()> {
+        // Before the file is there: an empty one would say that the run was given up.
+        let text = serde_json::to_string(self)?;
         let path = places.start_marker(run);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(json::to_text(self).as_bytes()).inspect_err(|_| {
+        file.write_all(text.as_bytes()).inspect_err(|_| {
             let _ = std::fs::remove_file(&path);
         })
     }
