@@ -18,6 +18,9 @@ use crate::target::command::protocol::{FromShim, LineReader, ProtocolLine, TO_SH
 /// With more unsent bytes than this, a scheduler gets only the messages that it must not miss.
 const UNSENT_MAX: usize = 64 << 10;
 
+/// How often the list of locks is read before a peer counts as one that does not hold the node's lock.
+const LOCK_LOOKS: usize = 10;
+
 /// The socket of a shim, and the scheduler that is connected to it.
 #[derive(Debug)]
 pub(super) struct SchedulerLink {
@@ -154,11 +157,13 @@ impl SchedulerIdentity {
 
     fn holds_node_lock(&self, pid: i32) -> bool {
         let Ok(inode) = std::fs::metadata(&self.node_lock).map(|it| it.ino()) else { return false };
-        match std::fs::read_to_string("/proc/locks") {
+        // The kernel hands out the list page by page, and a lock can slip from one page to the next meanwhile. So a lock
+        // that is not found once may still be there; one that is found is.
+        (0..LOCK_LOOKS).any(|_| match std::fs::read_to_string("/proc/locks") {
             Ok(locks) => locks.lines().any(|line| is_lock_of(line, pid, inode)),
             // Without that list, the check of the user must do.
             Err(_) => true,
-        }
+        })
     }
 }
 

@@ -26,6 +26,9 @@ const SWEEP_PAUSE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 /// Pause before we try again to reach a shim.
 const CONNECT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
+/// How often we connect again to a shim that hangs up without a report.
+const HANGUPS_MAX: u32 = 5;
+
 /// First and longest pause before we report that a run could not be started.
 const FAILED_START_PAUSE_MIN: std::time::Duration = std::time::Duration::from_millis(100);
 const FAILED_START_PAUSE_MAX: std::time::Duration = std::time::Duration::from_secs(5);
@@ -80,13 +83,18 @@ impl ShimsInner {
     }
 
     async fn supervise(&self, run: RunId, handle: &RunHandle, link: Option<ShimLink>) {
-        let link = match link {
-            Some(link) => Some(link),
-            None => self.look_again(run).await,
-        };
-        let end = match link {
-            Some(mut link) => self.converse(run, handle, &mut link).await,
-            None => ConversationEnd::Silent,
+        let (mut link, mut n_hangups) = (link, 0);
+        let end = loop {
+            let found = match link.take() {
+                Some(link) => Some(link),
+                None => self.look_again(run).await,
+            };
+            let Some(mut found) = found else { break ConversationEnd::Silent };
+            match self.converse(run, handle, &mut found).await {
+                // A shim that hangs up may be alive. A run that is to end anyway need not be asked again.
+                ConversationEnd::Silent if handle.is_ours && n_hangups < HANGUPS_MAX => n_hangups += 1,
+                end => break end,
+            }
         };
         match end {
             ConversationEnd::Reported => {
