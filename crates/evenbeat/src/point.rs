@@ -26,6 +26,8 @@ pub(crate) fn point(name: &str) {
     {
         // The test sees that we stand, and decides how it goes on.
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        // Another thread may be the first to stop; this one must not pass meanwhile.
+        std::thread::park_timeout(std::time::Duration::from_millis(200));
     }
 }
 
