@@ -96,7 +96,8 @@ impl Metrics {
         self.notices.get_or_create(&NoticeLabels { kind }).get()
     }
 
-    pub(super) fn scored(&self, score: f64) {
+    /// Sets the score of the next 24 hours.
+    pub(crate) fn scored(&self, score: f64) {
         self.score.set(score);
     }
 

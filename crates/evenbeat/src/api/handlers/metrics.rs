@@ -10,12 +10,19 @@ use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::node::metrics::METRICS_TYPE;
 
+const DAY_HOURS: u32 = 24;
+
 pub(in crate::api) async fn metrics(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let text = api.app.telemetry.metrics().to_text();
+    let metrics = api.app.telemetry.metrics();
+    // Jobs come and go between two notices: the score is that of now.
+    if let Ok(day) = api.app.fleet.distribution_async(api.app.intake.now(), DAY_HOURS).await {
+        metrics.scored(day.score());
+    }
+    let text = metrics.to_text();
     let text = text.map_err(|_| Problem::new(Code::Internal, "the metrics could not be written"))?;
     Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text))
 }
