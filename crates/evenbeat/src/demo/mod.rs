@@ -156,8 +156,11 @@ pub async fn run(
         tokio::select! {
             () = ends.next() => break,
             _ = frames.tick() => {
-                // If the store is slow, the last frame stays for longer.
-                if let Ok(view) = View::of(&app).await && draw(Frame::Fleet(&view)).is_err() {
+                // If the store is slow, the last frame stays for longer. Jobs are counted a moment after they were added.
+                if let Ok(view) = View::of(&app).await
+                    && 0 < view.n_jobs
+                    && draw(Frame::Fleet(&view)).is_err()
+                {
                     break;
                 }
             }
