@@ -26,10 +26,6 @@ impl<T> ChunkedSlab<T> {
         self.slot(number)?.as_mut()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.chunks.iter_mut().flatten().flatten()
-    }
-
     pub(crate) fn add(&mut self, thing: T) -> u32 {
         if let Some(number) = self.free.pop() {
             if let Some(slot) = self.slot(number) {

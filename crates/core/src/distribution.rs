@@ -31,10 +31,24 @@ pub struct Distribution {
     pub n_jobs: usize,
     /// All starts in the window.
     pub n_runs: u64,
-    /// Jobs whose next run should have started by now.
+    /// Jobs whose next run should have started before the current second.
     pub n_overdue: usize,
     /// Jobs without a start in the window, whose next run lies behind it.
     pub n_beyond: usize,
+}
+
+/// The jobs of a distribution, counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobTotals {
+    pub(crate) in_window: usize,
+    pub(crate) overdue: usize,
+    pub(crate) beyond: usize,
+}
+
+/// The beginning of a second. A job is overdue from the next second on, so that those which are can be counted as time
+/// passes.
+pub(crate) fn second_of(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second())
 }
 
 /// The window cannot be looked at.
@@ -83,7 +97,7 @@ impl Distribution {
         for rhythm in rhythms {
             let Some(first) = rhythm.first() else { continue };
             let n_before = found.n_runs;
-            found.n_overdue += usize::from(first < now);
+            found.n_overdue += usize::from(first < second_of(now));
             found.count_behind(&rhythm, first, now);
             rhythm.for_each_in(window, |at| found.count(at));
             let is_in_window = n_before < found.n_runs;
@@ -98,8 +112,7 @@ impl Distribution {
     fn count_behind(&mut self, rhythm: &Rhythm<'_>, first: Timestamp, now: Timestamp) {
         let just_after = now + Duration::from_millis(1);
         let behind = TimeWindow::new(self.window.start(), just_after.min(first));
-        // At its very beginning a slot has nothing behind it.
-        if behind.is_empty() || now == self.window.start() {
+        if behind.is_empty() {
             return;
         }
         let projected = rhythm.clone().beginning_at(self.window.start());
@@ -120,6 +133,30 @@ impl Distribution {
             *cell += 1;
         }
         self.n_runs += 1;
+    }
+
+    /// A distribution whose starts are known by the minute.
+    pub(crate) fn of_minutes(
+        start: Timestamp,
+        width: SlotWidth,
+        minutes: &[u32],
+        jobs: JobTotals,
+    ) -> Distribution {
+        let sums = |minutes_each: usize| -> Vec<u32> {
+            minutes.chunks(minutes_each).map(|cells| cells.iter().sum()).collect()
+        };
+        let n_minutes = i64::try_from(minutes.len()).unwrap_or(0);
+        Distribution {
+            window: TimeWindow::starting_at(start, Duration::from_mins(n_minutes)),
+            width,
+            slots: sums(usize::from(width.as_mins())),
+            hours: sums(60),
+            minutes: minutes.to_vec(),
+            n_jobs: jobs.in_window,
+            n_runs: minutes.iter().map(|cell| u64::from(*cell)).sum(),
+            n_overdue: jobs.overdue,
+            n_beyond: jobs.beyond,
+        }
     }
 
     /// Evenness from 0 to 1: the smaller of the score of the slots and that of the hours. Slots alone

@@ -196,7 +196,7 @@ impl Engine {
             None => self.not_here(terms).unwrap_or(Binding::StartsNow),
         };
         let assessment = condition::assess(key, terms, state, at, &outlook);
-        let starts_at = assessment.planned_start;
+        let starts_at = assessment.planned_start.filter(|_| !self.is_out_of_reach(terms));
         Some(Explanation { key: key.clone(), at, assessment, binding, before: Before::default(), starts_at })
     }
 
@@ -278,6 +278,11 @@ impl Engine {
         matches!(self.not_here(terms), Some(Binding::NoNode(_)))
     }
 
+    /// Whether no living node can take such a job, now or later. Then no start can be foreseen, whatever the schedule says.
+    fn is_out_of_reach(&self, terms: &Terms) -> bool {
+        matches!(self.not_here(terms), Some(Binding::NoNode(Some(_))))
+    }
+
     /// What the plan says about a job that stands in line.
     fn in_line(&self, idx: JobIdx, entry: &Entry, plan: &Plan) -> Binding {
         if plan.picks.iter().any(|pick| pick.idx == idx) {
@@ -357,7 +362,7 @@ impl Engine {
             Binding::StartsNow | Binding::Asked => Some(time),
             Binding::LeftTo { until, .. } => Some(*until),
             Binding::Limited { until, .. } => *until,
-            Binding::Own(_) => self.starts_from(entry, time),
+            Binding::Own(_) => self.starts_from(entry, time).filter(|_| !self.is_out_of_reach(&entry.terms)),
             Binding::NoRoom { pool, free, needed } | Binding::Reserved { pool, free, needed } => {
                 Some(self.pools.get(pool)?.room_at(*needed, *free, time)?.0)
             }

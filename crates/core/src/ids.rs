@@ -126,6 +126,8 @@ names! {
     Site, "site";
     /// Whose quota a job counts against.
     Tenant, "tenant";
+    /// A way to tell people that something is wrong: a mailbox, a webhook, a command.
+    Channel, "channel";
 }
 
 impl Pool {
@@ -240,6 +242,12 @@ fn shown(found: char) -> String {
 
 /// The longest name of anything.
 pub const NAME_BYTES_MAX: usize = 128;
+
+/// What a name looks like, as a regular expression for schemas. `check_name` decides.
+pub const NAME_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$";
+
+/// What a job's key looks like: one name, or two with an `@` between them.
+pub const KEY_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}(@[A-Za-z0-9][A-Za-z0-9._:-]{0,127})?$";
 
 fn check_name(what: &'static str, text: &str) -> Result<(), NameError> {
     let Some(first) = text.chars().next() else { return Err(NameError::Empty { what }) };

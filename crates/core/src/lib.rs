@@ -21,6 +21,7 @@
 //! | [engine](engine::Engine) | what one node decides with: one event in, commands out |
 //! | [explanation](explain::Explanation) | why a job runs or does not, from the code that decides |
 //! | [roster](roster::Roster) | how all jobs stand, counted and listed by condition |
+//! | [incident](alert::Incident) | trouble of one job, from its first sign until the job is well again |
 //!
 //! # Which way data flows
 //!
@@ -54,6 +55,7 @@
 )]
 
 pub mod nearest;
+pub mod rights;
 pub mod ids;
 pub mod time;
 pub mod civil;
@@ -74,12 +76,16 @@ pub mod occurrence;
 pub mod repair;
 pub mod rank;
 pub mod condition;
+pub mod attainment;
 mod sorted_index;
 mod chunked_slab;
 mod keyed_slab;
+mod keyed_parts;
+pub mod key_search;
 pub mod slot;
 pub mod upcoming;
 pub mod distribution;
+mod day_counts;
 pub mod placement;
 pub mod agenda;
 pub mod rules;
@@ -90,3 +96,4 @@ pub mod edit;
 pub mod engine;
 pub mod explain;
 pub mod roster;
+pub mod alert;

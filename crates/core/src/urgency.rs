@@ -176,6 +176,14 @@ pub fn next_start(
     fit_from(earliest, terms, state, now, outlook)
 }
 
+/// Since when a job that may start now could have started: from its occurrence, its retry delay or its request on, and
+/// not during a blackout. For people: no decision reads it.
+pub fn startable_since(key: &JobKey, terms: &Terms, state: &JobState, now: Timestamp) -> Option<Timestamp> {
+    let extra = state.extras.iter().map(|extra| extra.not_before).min();
+    let earliest = [pending_start(key, terms, state), extra].into_iter().flatten().min()?;
+    Some(after_blackouts(terms, earliest, now)?.min(now))
+}
+
 fn fit_from(
     earliest: Timestamp,
     terms: &Terms,

@@ -1,4 +1,4 @@
-//! Ids that were never used: by time, so that they sort as they were made, and then by chance.
+//! Ids that were never used (by time, so that they sort as they were made, and then by chance), and secrets.
 
 use evenbeat_core::time::Timestamp;
 use uuid::{NoContext, Uuid};
@@ -8,6 +8,12 @@ pub(crate) fn mint(now: Timestamp) -> u128 {
     let millis = now.as_millis().max(0).unsigned_abs();
     let nanos = u32::try_from(millis % 1_000 * 1_000_000).unwrap_or(0);
     Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, millis / 1_000, nanos)).as_u128()
+}
+
+/// A secret of 256 random bits. The system's randomness comes in ids of 122 bits, so three are condensed into one.
+pub(crate) fn secret() -> [u8; 32] {
+    let drawn = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
+    *blake3::hash(&drawn).as_bytes()
 }
 
 #[cfg(test)]

@@ -3,8 +3,15 @@
 
 pub mod api {
     pub use crate::api::{
-        ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, NoLogs, Peer, Socket, router, serve_within,
+        ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, NoLogs, Peer, RouterParts, ServerTls,
+        Socket, openapi, router, serve_within,
     };
+}
+pub mod auth {
+    pub use crate::auth::{Auth, AuthRules, NewToken};
+}
+pub mod dashboard {
+    pub use crate::dashboard::{Pages, pages};
 }
 pub mod app {
     pub use crate::app::{App, AppParts, AppTasks, StopResult};
@@ -23,7 +30,8 @@ pub mod clock {
 }
 pub mod config {
     pub use crate::config::{
-        AgendaSettings, Config, ConfigError, Flag, Machine, Origins, Sources, diagnostics, reference,
+        AgendaSettings, AlertSettings, Config, ConfigError, Flag, Machine, MetricsJobs, MetricsSettings,
+        Origins, Sources, TlsSettings, diagnostics, reference,
     };
 }
 pub mod crontab {
@@ -36,10 +44,15 @@ pub mod intake {
     pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
 }
 pub mod jobfile {
-    pub use crate::jobfile::{Diagnostics, FILE_BYTES_MAX, LoadedFiles, SourceText, load};
+    pub use crate::jobfile::{
+        Diagnostics, FILE_BYTES_MAX, LoadedFiles, SourceText, file_schema, filled_reference, load,
+    };
 }
 pub mod node {
     pub use crate::node::NodeIdentity;
+    pub mod events {
+        pub use crate::node::events::FleetEvent;
+    }
 }
 pub mod socket_path {
     pub use crate::socket_path::SocketPath;
@@ -48,8 +61,21 @@ pub mod statefile {
     pub use crate::statefile::states;
 }
 pub mod store {
+    pub mod access {
+        pub use crate::store::access::{
+            LoginLinkRow, PageSessionRow, RevokeAnswer, SecretHash, TokenRow, TokenState,
+        };
+    }
+    pub mod alert_rows {
+        pub use crate::store::alert_rows::{
+            ALERT_LEASE, AttemptResult, DeliveryRow, DeliveryState, IncidentWrite, NewDelivery,
+        };
+    }
     pub mod any {
         pub use crate::store::any::AnyStore;
+    }
+    pub mod audit_chain {
+        pub use crate::store::audit_chain::ChainLink;
     }
     pub mod keyword {
         pub use crate::store::keyword::Keyword;
@@ -58,7 +84,12 @@ pub mod store {
         pub use crate::store::postgres::{BlockingStore, PgConfig, PgStore};
     }
     pub mod query {
-        pub use crate::store::query::{Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint};
+        pub use crate::store::query::{
+            AuditChainPage, AuditFilter, Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint,
+        };
+    }
+    pub mod spans {
+        pub use crate::store::spans::{GroupBy, JobSpan, SpanKind};
     }
     pub mod sqlite {
         pub use crate::store::sqlite::{BackupError, Health, OpenError, Options, SqliteStore};
@@ -68,8 +99,8 @@ pub mod target {
     pub use crate::target::{EndDetails, RunNews, news_channel};
     pub mod command {
         pub use crate::target::command::{
-            Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, find_cgroup, open_own_file,
-            read_log,
+            Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey, find_cgroup,
+            open_own_file, read_log,
         };
         pub mod boot {
             pub use crate::target::command::boot::{id, now};

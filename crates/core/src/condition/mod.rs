@@ -27,6 +27,9 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// Every one, the best first.
+    pub const ALL: [Condition; 3] = [Condition::Ok, Condition::Warning, Condition::Error];
+
     /// The word on the wire and on pages.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -4,10 +4,13 @@
 //! Who did it is not known here: the caller fills in the audit entry. What cannot be done is a
 //! [`Refusal`], for people to read.
 
+mod backfill;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
+
+pub use backfill::{BackfillPlan, BackfillRefusal, plan_backfill};
 
 use crate::ids::ExtraId;
 use crate::job::{Extra, Extras, Job, JobState, Pause, PausedBy, Terms};
@@ -238,7 +241,7 @@ pub fn apply_move(row: &JobRow, it: &Move, now: Timestamp) -> Result<PutJob, Ref
         return Err(Refusal::Kept(KeptReason::JobRunning));
     }
     let next_run_at = row.state.next_run_at.ok_or(Refusal::PlanIsOld)?;
-    if let Some(reason) = KeptReason::of(&row.job, &row.state, next_run_at, now) {
+    if let Some(reason) = KeptReason::of(&row.job.key, &row.job, &row.state, next_run_at, now) {
         return Err(Refusal::Kept(reason));
     }
     let placement = placement_of(row, it, next_run_at, now)?;

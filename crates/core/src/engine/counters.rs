@@ -61,6 +61,11 @@ impl Counters {
         self.by_key.get(key)?.retry_at
     }
 
+    /// How many jobs of this node wait for a counter.
+    pub(crate) fn n_parked(&self, key: &CounterKey) -> usize {
+        self.by_key.get(key).map_or(0, |counter| counter.parked.len())
+    }
+
     pub(crate) fn asked(&mut self, keys: &[CounterKey]) {
         for key in keys {
             let counter = self.by_key.entry(key.clone()).or_default();

@@ -32,6 +32,8 @@ mod dispatch;
 mod ends;
 mod event;
 mod feed;
+mod gauges;
+mod load;
 mod local_runs;
 mod lengths;
 mod life;
@@ -56,6 +58,8 @@ use std::sync::Arc;
 
 pub use command::{Command, Start};
 pub use event::{Event, Now, RunOver};
+pub use gauges::{EngineGauges, JobTimes, PoolGauges};
+pub use load::{CounterLoad, PoolLoad};
 pub use settings::{DispatchSettings, Order, PoolSettings, RunTime, Settings, StartRate};
 
 use crate::ids::{JobKey, NodeName, Pool, SessionId};

@@ -34,6 +34,8 @@ pub(crate) struct PoolLine {
     pub(crate) waiting: BTreeSet<(Timestamp, JobIdx)>,
     /// Jobs that may start now, the most urgent first.
     pub(crate) ready: BTreeMap<Lane, BTreeSet<(Rank, JobIdx)>>,
+    /// The same jobs by when each could have started, the one that has waited longest first.
+    ready_since: BTreeSet<(Timestamp, JobIdx)>,
     pub(crate) lengths: Lengths,
 }
 
@@ -57,12 +59,26 @@ impl PoolLine {
             n_holds: 0,
             waiting: BTreeSet::new(),
             ready: BTreeMap::new(),
+            ready_since: BTreeSet::new(),
             lengths: Lengths::default(),
         }
     }
 
     pub(crate) fn free(&self) -> u32 {
         self.settings.capacity.saturating_sub(self.in_use)
+    }
+
+    pub(crate) fn in_use(&self) -> u32 {
+        self.in_use
+    }
+
+    pub(crate) fn n_ready(&self) -> usize {
+        self.ready_since.len()
+    }
+
+    /// Since when the ready job that has waited longest could have started.
+    pub(crate) fn oldest_ready(&self) -> Option<Timestamp> {
+        self.ready_since.first().map(|(since, _)| *since)
     }
 
     pub(crate) fn late_in_use(&self) -> u32 {
@@ -114,11 +130,13 @@ impl PoolLine {
         ends.flat_map(|((at, _), cost)| std::iter::repeat_n(*at, usize::try_from(*cost).unwrap_or(0)))
     }
 
-    pub(crate) fn make_ready(&mut self, lane: Lane, rank: Rank, idx: JobIdx) {
+    pub(crate) fn make_ready(&mut self, lane: Lane, rank: Rank, since: Timestamp, idx: JobIdx) {
         self.ready.entry(lane).or_default().insert((rank, idx));
+        self.ready_since.insert((since, idx));
     }
 
-    pub(crate) fn take_ready(&mut self, lane: Lane, rank: Rank, idx: JobIdx) {
+    pub(crate) fn take_ready(&mut self, lane: Lane, rank: Rank, since: Timestamp, idx: JobIdx) {
+        self.ready_since.remove(&(since, idx));
         if let Some(line) = self.ready.get_mut(&lane) {
             line.remove(&(rank, idx));
             if line.is_empty() {

@@ -21,6 +21,8 @@ use crate::urgency::{self, Outlook};
 pub(crate) struct QueueEntry {
     pub(crate) lane: Lane,
     pub(crate) rank: Rank,
+    /// Since when it could have started.
+    since: Timestamp,
     /// The counter that it is parked with.
     pub(crate) parked_at: Option<CounterKey>,
 }
@@ -78,7 +80,7 @@ impl Engine {
                 let Some(queued) = self.queued.remove(&idx) else { return };
                 match &queued.parked_at {
                     Some(counter) => self.counters.unpark(counter, queued.rank, idx),
-                    None => line.take_ready(queued.lane, queued.rank, idx),
+                    None => line.take_ready(queued.lane, queued.rank, queued.since, idx),
                 }
             }
         }
@@ -140,7 +142,7 @@ impl Engine {
             line.waiting.insert((at, idx));
         }
         if let Some(queued) = queued {
-            line.make_ready(queued.lane, queued.rank, idx);
+            line.make_ready(queued.lane, queued.rank, queued.since, idx);
             self.queued.insert(idx, queued);
         }
     }
@@ -244,7 +246,8 @@ impl Engine {
         let is_manual = up.trigger == Trigger::Manual;
         let expected = urgency::expected_length(terms, state, &outlook);
         let is_small = is_manual || (Duration::ZERO < expected && expected <= self.settings.dispatch.short);
-        QueueEntry { lane: Lane { cost: terms.place.cost, is_small }, rank, parked_at: None }
+        let since = urgency::startable_since(key, terms, state, time).unwrap_or(time);
+        QueueEntry { lane: Lane { cost: terms.place.cost, is_small }, rank, since, parked_at: None }
     }
 
     pub(crate) fn outlook(&self, terms: &Terms) -> Outlook {

@@ -6,6 +6,7 @@
 //! What a decision about it needs is apart, in its [`Terms`]: a node remembers [`JobState`] and terms of
 //! a million jobs, and many of them share their terms.
 
+mod alerts;
 mod extra;
 mod policy;
 mod state;
@@ -17,6 +18,7 @@ pub(crate) mod sample;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
+pub use alerts::JobAlerts;
 pub use extra::{EXTRAS_MAX, Extra, Extras};
 pub use policy::{Exclusive, HourSet, Overlap, Where};
 pub use state::{JobState, Owner, Pause, PausedBy, RunEnd, Status};
@@ -51,6 +53,8 @@ pub struct Job {
     pub description: Option<String>,
     /// Whom to ask about it: a team, an address.
     pub contact: Option<String>,
+    /// Who is told when something is wrong with it.
+    pub alerts: JobAlerts,
     /// For people and filters.
     pub labels: BTreeMap<String, String>,
     /// Handed to every run.
@@ -71,6 +75,7 @@ impl Job {
             paused: None,
             description: None,
             contact: None,
+            alerts: JobAlerts::default(),
             labels: BTreeMap::new(),
             params: BTreeMap::new(),
         }

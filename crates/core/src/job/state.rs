@@ -121,6 +121,10 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every one.
+    pub const ALL: [Status; 6] =
+        [Status::Pending, Status::Scheduled, Status::Running, Status::Paused, Status::Disabled, Status::Done];
+
     /// The word on the wire and on pages.
     pub fn as_str(self) -> &'static str {
         match self {

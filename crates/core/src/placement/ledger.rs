@@ -1,16 +1,19 @@
 //! The load of a fleet, job by job (A1), and where a job of it goes (A6, A7).
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::changes::{ChangeLog, LedgerChanges};
 use super::hashed::place_hashed;
 use super::phase::place_every;
 use super::protection::MOVE_COOLDOWN;
 use super::spot::{PhaseChoice, Spot, Strategy};
 use super::wishes::Wishes;
 use super::{fine, spot};
+use crate::day_counts::{DayCounts, Projection};
+use crate::distribution::{Distribution, WindowHoursError};
 use crate::ids::JobKey;
 use crate::job::{Job, JobState, Status, Terms};
-use crate::keyed_slab::KeyedSlab;
+use crate::keyed_parts::KeyedParts;
 use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad, SlotWidth};
 use crate::time::{Duration, TimeWindow, Timestamp};
@@ -28,15 +31,33 @@ pub struct Balance {
     pub width: SlotWidth,
 }
 
+/// Two readers of one clock may come in the other order than they have read it.
+const CLOCKS_APART: Duration = Duration::from_secs(1);
+
 /// What the jobs of a fleet put on the time line. Kept in memory and rebuilt from what is stored;
 /// what is stored is the truth.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Ledger {
-    balance: Balance,
     load: SlotLoad,
-    known: KeyedSlab<LedgerEntry>,
-    /// Of the jobs that have it.
-    more: BTreeMap<JobKey, LedgerDetail>,
+    day: DayCounts,
+    jobs: LedgerSnapshot,
+    changes: ChangeLog,
+}
+
+/// Two are the same if they know the same, whatever has changed before.
+impl PartialEq for Ledger {
+    fn eq(&self, other: &Ledger) -> bool {
+        let Ledger { load, day, jobs, changes: _ } = self;
+        (load, day, jobs) == (&other.load, &other.day, &other.jobs)
+    }
+}
+
+/// The jobs of a ledger as they were at one moment. Taking it costs microseconds, so that those who look through the
+/// whole fleet do not hold up those who change it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LedgerSnapshot {
+    balance: Balance,
+    known: KeyedParts<LedgerEntry>,
 }
 
 /// What is known of one job.
@@ -48,28 +69,44 @@ pub(super) struct LedgerEntry {
     pub(super) next_run_at: Timestamp,
     /// Whether its occurrences are guessed.
     pub(super) is_estimate: bool,
+    /// For how much it counts in the next day.
+    projection: Projection,
+    /// Of the jobs that have it.
+    detail: Option<Arc<LedgerDetail>>,
 }
 
 impl LedgerEntry {
-    fn with<'a>(&'a self, key: &'a JobKey, more: Option<&'a LedgerDetail>) -> LedgerJob<'a> {
-        let load = more.and_then(|it| it.projected.as_ref()).unwrap_or(&self.counted);
+    /// From the next occurrence on.
+    fn rhythm(&self) -> Rhythm<'_> {
+        let load = self.detail.as_ref().and_then(|it| it.projected.as_ref()).unwrap_or(&self.counted);
+        load.rhythm().starting_at(self.next_run_at)
+    }
+
+    pub(super) fn with<'a>(&'a self, key: &'a JobKey) -> LedgerJob<'a> {
         LedgerJob {
             key,
             next_run_at: self.next_run_at,
-            rhythm: load.rhythm().starting_at(self.next_run_at),
+            rhythm: self.rhythm(),
             is_estimate: self.is_estimate,
-            hold_ups: more.and_then(|it| it.hold_ups.as_ref()),
+            hold_ups: self.detail.as_ref().and_then(|it| it.hold_ups.as_ref()),
         }
     }
 }
 
 /// What is known of a job beyond what is counted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 struct LedgerDetail {
     /// All its occurrences, where only the next one is counted.
     projected: Option<JobLoad>,
     /// What may hold up its runs.
     hold_ups: Option<HoldUps>,
+}
+
+impl LedgerDetail {
+    fn of(projected: Option<JobLoad>, hold_ups: Option<HoldUps>) -> Option<Arc<LedgerDetail>> {
+        let has_any = projected.is_some() || hold_ups.is_some();
+        has_any.then(|| Arc::new(LedgerDetail { projected, hold_ups }))
+    }
 }
 
 /// The occurrences of one job of a ledger.
@@ -86,14 +123,41 @@ pub struct LedgerJob<'a> {
     pub hold_ups: Option<&'a HoldUps>,
 }
 
+impl LedgerSnapshot {
+    /// How the fleet is levelled.
+    pub fn balance(&self) -> Balance {
+        self.balance
+    }
+
+    /// The jobs that carry something, by key.
+    pub fn jobs(&self) -> impl Iterator<Item = LedgerJob<'_>> {
+        self.known.iter().map(|(key, known)| known.with(key))
+    }
+
+    /// One of them.
+    pub fn job(&self, key: &JobKey) -> Option<LedgerJob<'_>> {
+        self.known.get(key).map(|(key, known)| known.with(key))
+    }
+
+    /// How many jobs there are.
+    pub fn n_jobs(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How the starts of the next hours are spread. Walks over all jobs.
+    pub fn distribution(&self, now: Timestamp, hours: u32) -> Result<Distribution, WindowHoursError> {
+        Distribution::of_rhythms(now, hours, self.balance.width, self.jobs().map(|it| it.rhythm))
+    }
+}
+
 impl Ledger {
     /// Empty, from the slot that `now` lies in.
     pub fn new(balance: Balance, now: Timestamp) -> Ledger {
         Ledger {
-            balance,
             load: SlotLoad::new(now, balance.width, balance.by),
-            known: KeyedSlab::default(),
-            more: BTreeMap::new(),
+            day: DayCounts::new(now, balance.width),
+            jobs: LedgerSnapshot { balance, known: KeyedParts::default() },
+            changes: ChangeLog::default(),
         }
     }
 
@@ -113,34 +177,52 @@ impl Ledger {
     /// The same from another instant on: time has passed.
     #[must_use]
     pub fn from_instant(mut self, now: Timestamp) -> Ledger {
-        self.load = SlotLoad::new(now, self.balance.width, self.balance.by);
-        for known in self.known.values_mut() {
+        let Balance { width, by, .. } = self.balance();
+        self.load = SlotLoad::new(now, width, by);
+        self.day = DayCounts::new(now, width);
+        for (key, known) in self.jobs.known.values_mut() {
             known.counted = known.counted.clone().starting_at(known.next_run_at);
             self.load.add(&known.counted);
+            known.projection = self.day.add(key, &known.rhythm());
         }
         self
     }
 
     /// How the fleet is levelled.
     pub fn balance(&self) -> Balance {
-        self.balance
+        self.jobs.balance
+    }
+
+    /// The jobs as they are now, to look through without the ledger.
+    pub fn snapshot(&self) -> LedgerSnapshot {
+        self.jobs.clone()
+    }
+
+    /// The jobs as they are now, to make an agenda of. Changes are logged from here on, beside those since the last time,
+    /// until the agenda is in use.
+    pub fn begin_agenda(&mut self) -> LedgerSnapshot {
+        self.changes.begin();
+        self.snapshot()
+    }
+
+    /// The agenda that was begun last is in use now; or it is not, and the one before goes on.
+    pub fn end_agenda(&mut self, is_in_use: bool) {
+        self.changes.end(is_in_use);
+    }
+
+    /// The jobs that will start at other times than the agenda in use says. None if there are too many.
+    pub fn changes(&self) -> Option<LedgerChanges> {
+        self.changes.current()
     }
 
     /// The jobs that carry something, by key.
     pub fn jobs(&self) -> impl Iterator<Item = LedgerJob<'_>> {
-        // Both are in the order of keys.
-        let mut others = self.more.iter().peekable();
-        self.known.iter().map(move |(key, known)| {
-            while others.next_if(|(other, _)| *other < key).is_some() {}
-            let more = others.next_if(|(other, _)| *other == key).map(|(_, more)| more);
-            known.with(key, more)
-        })
+        self.jobs.jobs()
     }
 
     /// One of them.
     pub fn job(&self, key: &JobKey) -> Option<LedgerJob<'_>> {
-        let (key, known) = self.known.get(self.known.number(key)?)?;
-        Some(known.with(key, self.more.get(key)))
+        self.jobs.job(key)
     }
 
     /// The cells.
@@ -150,12 +232,31 @@ impl Ledger {
 
     /// How many jobs it knows.
     pub fn n_jobs(&self) -> usize {
-        self.known.len()
+        self.jobs.n_jobs()
     }
 
     /// Whether it knows a job.
     pub fn knows(&self, key: &JobKey) -> bool {
-        self.known.number(key).is_some()
+        self.jobs.known.get(key).is_some()
+    }
+
+    /// Time passes for what is kept of the next day. Jobs are put as of the latest instant that it was told.
+    pub fn advance(&mut self, now: Timestamp) {
+        for key in self.day.advance(now) {
+            if let Some(known) = self.jobs.known.get_mut(&key) {
+                self.day.remove(&key, &known.rhythm(), known.projection);
+                known.projection = self.day.add(&key, &known.rhythm());
+            }
+        }
+    }
+
+    /// How the starts of the next day are spread, without a walk over the jobs: as of `now`, or of a moment later that
+    /// it was told of. None if `now` is far from the instant from which on the ledger counts; then take a
+    /// [`snapshot`](Ledger::snapshot).
+    pub fn day(&mut self, now: Timestamp) -> Option<Distribution> {
+        self.advance(now);
+        let now = if now + CLOCKS_APART < self.day.now() { now } else { self.day.now() };
+        self.day.distribution(now).filter(|_| now == self.day.now())
     }
 
     /// Notes a job as it is now, instead of as it was. One that is paused, disabled, done or not yet
@@ -168,41 +269,54 @@ impl Ledger {
         };
         let is_held_up = HoldUps::may_hold_up(terms, state);
         let hold_ups = is_held_up.then(|| HoldUps::of(key, terms, state, load.work.length));
-        let more = LedgerDetail { projected, hold_ups };
+        let detail = LedgerDetail::of(projected, hold_ups);
+        let by = self.balance().by;
         let weighs_the_same = |known: &LedgerEntry| {
-            let is_same_work = self.balance.by == BalanceBy::Runs || known.counted.work == load.work;
-            known.counted.keeps_time_with(&load) && is_same_work
+            let is_same_work = by == BalanceBy::Runs || known.counted.work == load.work;
+            // Where only the next occurrence is counted, the others may be those of another rhythm.
+            let is_counted_whole = known.detail.as_ref().is_none_or(|it| it.projected.is_none());
+            known.counted.keeps_time_with(&load) && is_same_work && is_counted_whole
         };
-        if let Some(no) = self.known.number(key)
-            && let Some(known) = self.known.get_mut(no)
+        if let Some(known) = self.jobs.known.get_mut(key)
             && weighs_the_same(known)
             && known.next_run_at <= next_run_at
         {
-            known.next_run_at = next_run_at;
-            return self.put_more(key, more);
+            // A job that waits for the next occurrence of its rhythm starts as it was expected to.
+            let was_expected =
+                known.projection == Projection::Whole && known.detail.is_none() && detail.is_none();
+            let mut before = (!was_expected).then(|| known.clone());
+            if known.next_run_at != next_run_at {
+                let rhythm = known.counted.rhythm().starting_at(next_run_at);
+                let projection = self.day.shift(key, &known.rhythm(), known.projection, &rhythm);
+                if projection != Projection::Whole {
+                    before.get_or_insert_with(|| known.clone());
+                }
+                (known.projection, known.next_run_at) = (projection, next_run_at);
+            }
+            known.detail = detail;
+            if before.is_some() {
+                self.changes.note(key, before.as_ref());
+            }
+            return;
+        }
+        if !self.knows(key) {
+            self.changes.note(key, None);
         }
         self.remove(key);
         self.load.add(&load);
-        self.put_more(key, more);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
-        self.known.insert(key, LedgerEntry { counted: load, next_run_at, is_estimate });
-    }
-
-    fn put_more(&mut self, key: &JobKey, more: LedgerDetail) {
-        if more.projected.is_some() || more.hold_ups.is_some() {
-            self.more.insert(key.clone(), more);
-        } else if !self.more.is_empty() {
-            self.more.remove(key);
-        }
+        let projection = Projection::Whole;
+        let mut known = LedgerEntry { counted: load, next_run_at, is_estimate, projection, detail };
+        known.projection = self.day.add(key, &known.rhythm());
+        self.jobs.known.insert(key, known);
     }
 
     /// Forgets a job; one that it does not know is forgotten already.
     pub fn remove(&mut self, key: &JobKey) {
-        if let Some((_, known)) = self.known.number(key).and_then(|no| self.known.remove(no)) {
+        if let Some(known) = self.jobs.known.remove(key) {
+            self.changes.note(key, Some(&known));
             self.load.remove(&known.counted);
-        }
-        if !self.more.is_empty() {
-            self.more.remove(key);
+            self.day.remove(key, &known.rhythm(), known.projection);
         }
     }
 
@@ -216,7 +330,7 @@ impl Ledger {
         let work = run_work(terms, state);
         let placement = state.placement.as_ref()?;
         let load = JobLoad::of(&terms.schedule, placement, next_run_at, terms.bounds, &terms.zone, work)?;
-        Some(match self.balance.strategy {
+        Some(match self.balance().strategy {
             // Places are chosen by next runs alone; people still see every occurrence (A6).
             Strategy::LeastLoaded => (next_run_at, JobLoad::single(next_run_at, work), Some(load)),
             Strategy::Phase | Strategy::None => (next_run_at, load, None),
@@ -288,7 +402,7 @@ impl Ledger {
         }
         let work = run_work(job, state);
         let wishes = Wishes::of(job, work.length);
-        match self.balance.strategy {
+        match self.balance().strategy {
             Strategy::Phase => place_every(&self.load, interval, first_in, work, wishes.as_ref()),
             Strategy::LeastLoaded => self.least_loaded(interval, earliest, job.first_run_within, work),
             Strategy::None => Some(Spot::new(&self.load, earliest + within, 0, 0)),
@@ -304,7 +418,7 @@ impl Ledger {
         within: Option<Duration>,
         work: RunWork,
     ) -> Option<Spot> {
-        let width = self.balance.width;
+        let width = self.balance().width;
         let from = Slot::of(now, width).plus(1).start(width);
         let reach = within.unwrap_or(interval.max(Duration::from_days(1)));
         let until = (from + reach).min(self.load.window().end());

@@ -18,6 +18,7 @@
 //!
 //! Nothing here changes anything: a placement is a value, and so is a plan to move jobs.
 
+mod changes;
 mod fine;
 mod fleet;
 mod hashed;
@@ -31,11 +32,12 @@ mod wishes;
 #[cfg(test)]
 mod tests;
 
+pub use changes::LedgerChanges;
 pub use fleet::place_fleet;
 pub use hashed::place_hashed;
-pub use ledger::{Balance, Ledger, LedgerJob};
+pub use ledger::{Balance, Ledger, LedgerJob, LedgerSnapshot};
 pub use phase::place_every;
 pub use protection::{KeptReason, MOVE_COOLDOWN, PROTECTION_MAX};
-pub use rebalance::{Kept, Move, RebalancePlan, plan_rebalance};
+pub use rebalance::{Kept, Move, RebalancePlan, RebalancePlanner, plan_rebalance};
 pub use spot::{Spot, Strategy};
-pub use wishes::Wishes;
+pub use wishes::{WishedHours, Wishes};

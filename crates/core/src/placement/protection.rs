@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::job::{Job, JobState};
+use crate::ids::JobKey;
+use crate::job::{JobState, Terms};
 use crate::schedule::Schedule;
 use crate::time::{Duration, Timestamp};
 use crate::urgency;
@@ -55,7 +56,8 @@ impl KeptReason {
 
     /// Why a placed job with a pending occurrence must not be moved now; none if it may.
     pub(crate) fn of(
-        job: &Job,
+        key: &JobKey,
+        terms: &Terms,
         state: &JobState,
         next_run_at: Timestamp,
         now: Timestamp,
@@ -63,7 +65,7 @@ impl KeptReason {
         if state.owner.is_some() {
             return Some(KeptReason::JobRunning);
         }
-        let protected_for = match &job.schedule {
+        let protected_for = match &terms.schedule {
             Schedule::Every { interval, .. } => {
                 Duration::from_millis(interval.as_millis() / 4).min(PROTECTION_MAX)
             }
@@ -75,7 +77,7 @@ impl KeptReason {
         if state.placement.as_ref().is_some_and(|placement| now < placement.placed_at + MOVE_COOLDOWN) {
             return Some(KeptReason::PlacementCooldown);
         }
-        let is_movable = match &job.schedule {
+        let is_movable = match &terms.schedule {
             Schedule::Every { .. } => true,
             Schedule::Cron(cron) => cron.is_hashed(),
             Schedule::Fresh { .. } | Schedule::Once { .. } | Schedule::Manual => false,
@@ -83,11 +85,11 @@ impl KeptReason {
         if !is_movable {
             return Some(KeptReason::PinnedSchedule);
         }
-        if state.pause.is_some() || !job.enabled {
+        if state.pause.is_some() || !terms.enabled {
             return Some(KeptReason::Paused);
         }
         // What will not start at its occurrence is decided elsewhere.
-        (urgency::can_start_by(&job.key, job, state, now) != Some(next_run_at)).then_some(KeptReason::Waiting)
+        (urgency::can_start_by(key, terms, state, now) != Some(next_run_at)).then_some(KeptReason::Waiting)
     }
 }
 

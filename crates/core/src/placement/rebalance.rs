@@ -7,16 +7,18 @@
 //! is stays there, and a fleet that is level gives an empty plan. That is repeated until nothing
 //! moves, a few times at most.
 
+use std::ops::Deref;
+
 use super::fine::minute_peak;
 use super::ledger::{Balance, run_work};
 use super::phase::{Candidate, Search, grain_of};
 use super::protection::{KeptReason, PROTECTION_MAX};
 use super::spot::{Spot, Strategy, n_covered};
-use super::wishes::Wishes;
+use super::wishes::{WishedHours, Wishes};
 use super::{place_every, place_hashed};
 use crate::distribution::Distribution;
 use crate::ids::JobKey;
-use crate::job::{Job, JobState};
+use crate::job::{Job, JobState, Terms};
 use crate::schedule::{Choices, Cron, Placement, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad};
 use crate::time::{Duration, TimeWindow, Timestamp};
@@ -65,57 +67,88 @@ pub struct Kept {
 
 /// The plan for a fleet as it is now: the same for the same fleet.
 pub fn plan_rebalance(balance: Balance, now: Timestamp, jobs: &[(&Job, &JobState)]) -> RebalancePlan {
-    let mut kept = Vec::new();
-    let mut pinned: Vec<JobLoad> = Vec::new();
-    let mut seats: Vec<Option<Seat<'_>>> = Vec::new();
+    let mut planner = RebalancePlanner::new(balance, now);
     for (job, state) in jobs {
-        let (Some(placement), Some(next_run_at)) = (&state.placement, state.next_run_at) else { continue };
-        let work = run_work(job, state);
-        let Some(load) = JobLoad::of(&job.schedule, placement, next_run_at, job.bounds, &job.zone, work)
+        planner.add(&job.key, &job.terms, WishedHours::of(job), state);
+    }
+    planner.plan()
+}
+
+/// Makes a plan of jobs that are read one after the other. Of each it keeps only what the plan needs, and shares the
+/// terms that jobs share.
+#[derive(Debug)]
+pub struct RebalancePlanner<T> {
+    balance: Balance,
+    now: Timestamp,
+    kept: Vec<Kept>,
+    pinned: Vec<JobLoad>,
+    seats: Vec<Option<Seat<T>>>,
+}
+
+impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
+    /// Without jobs yet.
+    pub fn new(balance: Balance, now: Timestamp) -> RebalancePlanner<T> {
+        RebalancePlanner { balance, now, kept: Vec::new(), pinned: Vec::new(), seats: Vec::new() }
+    }
+
+    /// Takes in a job.
+    pub fn add(&mut self, key: &JobKey, terms: T, hours: WishedHours, state: &JobState) {
+        let (Some(placement), Some(next_run_at)) = (&state.placement, state.next_run_at) else { return };
+        let work = run_work(&terms, state);
+        let Some(load) =
+            JobLoad::of(&terms.schedule, placement, next_run_at, terms.bounds, &terms.zone, work)
         else {
-            continue;
+            return;
         };
-        let reason = KeptReason::of(job, state, next_run_at, now);
-        let carries_load = state.pause.is_none() && job.enabled || state.owner.is_some();
-        match reason {
+        let carries_load = state.pause.is_none() && terms.enabled || state.owner.is_some();
+        match KeptReason::of(key, &terms, state, next_run_at, self.now) {
             Some(reason) => {
-                kept.push(Kept { key: job.key.clone(), reason });
+                self.kept.push(Kept { key: key.clone(), reason });
                 if carries_load {
-                    pinned.push(load);
+                    self.pinned.push(load);
                 }
             }
-            None => seats.push(Some(Seat::new(job, state, next_run_at, work, load))),
+            None => {
+                let last_start_at = state.last_start_at;
+                let seat = Seat::new(key.clone(), terms, hours, (next_run_at, last_start_at), work, load);
+                self.seats.push(Some(seat));
+            }
         }
     }
-    kept.sort_by(|one, other| one.key.cmp(&other.key));
-    let mut seats = most_frequent_first(seats);
 
-    let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
-    if balance.strategy != Strategy::None {
-        level(balance, now, &pinned, &mut seats);
-    }
-    let mut after = distribution(balance, now, pinned.iter().chain(seats.iter().map(Seat::final_load)));
-    let is_worse = after.score() < before.score() || before.peak_slot().1 < after.peak_slot().1;
-    if is_worse {
-        // Levelling looks at a week; a plan must also stand the look at the next day that people take.
-        for seat in &mut seats {
-            seat.moved = None;
+    /// The plan.
+    pub fn plan(self) -> RebalancePlan {
+        let RebalancePlanner { balance, now, mut kept, pinned, seats } = self;
+        kept.sort_by(|one, other| one.key.cmp(&other.key));
+        let mut seats = most_frequent_first(seats);
+
+        let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
+        if balance.strategy != Strategy::None {
+            level(balance, now, &pinned, &mut seats);
         }
-        after = before.clone();
+        let mut after = distribution(balance, now, pinned.iter().chain(seats.iter().map(Seat::final_load)));
+        let is_worse = after.score() < before.score() || before.peak_slot().1 < after.peak_slot().1;
+        if is_worse {
+            // Levelling looks at a week; a plan must also stand the look at the next day that people take.
+            for seat in &mut seats {
+                seat.moved = None;
+            }
+            after = before.clone();
+        }
+        let n_seats = seats.len();
+        let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
+        moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        let n_unchanged = n_seats - moves.len();
+        RebalancePlan { made_at: now, moves, kept, n_unchanged, before, after }
     }
-    let n_seats = seats.len();
-    let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
-    moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-    let n_unchanged = n_seats - moves.len();
-    RebalancePlan { made_at: now, moves, kept, n_unchanged, before, after }
 }
 
 /// By distance, then by key. Only what is compared is sorted: a seat is large, and is moved once.
-fn most_frequent_first(mut seats: Vec<Option<Seat<'_>>>) -> Vec<Seat<'_>> {
+fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> Vec<Seat<T>> {
     let mut order: Vec<(Duration, &JobKey, usize)> = seats
         .iter()
         .enumerate()
-        .filter_map(|(idx, seat)| seat.as_ref().map(|seat| (seat.distance, &seat.job.key, idx)))
+        .filter_map(|(idx, seat)| seat.as_ref().map(|seat| (seat.distance, &seat.key, idx)))
         .collect();
     order.sort_unstable();
     let order: Vec<usize> = order.into_iter().map(|(_, _, idx)| idx).collect();
@@ -135,7 +168,12 @@ fn distribution<'a>(
 }
 
 /// Moves seats until none can gain.
-fn level(balance: Balance, now: Timestamp, pinned: &[JobLoad], seats: &mut [Seat<'_>]) {
+fn level<T: Deref<Target = Terms>>(
+    balance: Balance,
+    now: Timestamp,
+    pinned: &[JobLoad],
+    seats: &mut [Seat<T>],
+) {
     let mut load = SlotLoad::new(now, balance.width, balance.by);
     for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
         load.add(one);
@@ -146,7 +184,7 @@ fn level(balance: Balance, now: Timestamp, pinned: &[JobLoad], seats: &mut [Seat
         for seat in &mut *seats {
             if let Some(moved) = seat.take_better_place(&mut load, now, calm) {
                 load.add(&moved.load);
-                seat.moved = Some(moved);
+                seat.moved = Some(Box::new(moved));
                 n_moved += 1;
             }
         }
@@ -175,17 +213,21 @@ impl Calm {
 }
 
 /// A job that may move.
-struct Seat<'a> {
-    job: &'a Job,
-    state: &'a JobState,
+#[derive(Debug)]
+struct Seat<T> {
+    key: JobKey,
+    terms: T,
+    hours: WishedHours,
     next_run_at: Timestamp,
+    last_start_at: Option<Timestamp>,
     work: RunWork,
     load: JobLoad,
     /// The usual distance of its occurrences: the most frequent choose first.
     distance: Duration,
-    moved: Option<Destination>,
+    moved: Option<Box<Destination>>,
 }
 
+#[derive(Debug)]
 struct Destination {
     placement: Placement,
     load: JobLoad,
@@ -212,15 +254,16 @@ impl Burden {
     }
 }
 
-impl<'a> Seat<'a> {
+impl<T: Deref<Target = Terms>> Seat<T> {
     fn new(
-        job: &'a Job,
-        state: &'a JobState,
-        next_run_at: Timestamp,
+        key: JobKey,
+        terms: T,
+        hours: WishedHours,
+        (next_run_at, last_start_at): (Timestamp, Option<Timestamp>),
         work: RunWork,
         load: JobLoad,
-    ) -> Seat<'a> {
-        let distance = match &job.schedule {
+    ) -> Seat<T> {
+        let distance = match &terms.schedule {
             Schedule::Every { interval, .. } => *interval,
             _ => {
                 let week = TimeWindow::starting_at(next_run_at, Duration::from_days(7));
@@ -228,7 +271,7 @@ impl<'a> Seat<'a> {
                 Duration::from_millis(Duration::from_days(7).as_millis() / n)
             }
         };
-        Seat { job, state, next_run_at, work, load, distance, moved: None }
+        Seat { key, terms, hours, next_run_at, last_start_at, work, load, distance, moved: None }
     }
 
     fn final_load(&self) -> &JobLoad {
@@ -243,7 +286,7 @@ impl<'a> Seat<'a> {
     /// Takes the job off the load and returns where it would be better off; if there is no such
     /// place, the load is as before.
     fn take_better_place(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Destination> {
-        let wishes = Wishes::of(self.job, self.work.length);
+        let wishes = Wishes::of_terms(&self.terms, self.hours, self.work.length);
         let by_runs = load.by() == BalanceBy::Runs;
         let is_plain = by_runs && wishes.is_none();
         if is_plain && self.distance <= load.width().length() {
@@ -254,7 +297,7 @@ impl<'a> Seat<'a> {
         if is_plain && here.peak <= calm.slot {
             return self.take_better_minute(load, now, calm);
         }
-        match &self.job.schedule {
+        match &self.terms.schedule {
             Schedule::Every { interval, .. }
                 if is_plain && grain_of(load, *interval) == load.width().length() =>
             {
@@ -298,7 +341,7 @@ impl<'a> Seat<'a> {
 
     /// A quieter minute of the same slots, for a job that shares its minute with far too many.
     fn take_better_minute(&self, load: &mut SlotLoad, now: Timestamp, calm: Calm) -> Option<Destination> {
-        let Schedule::Every { interval, .. } = &self.job.schedule else { return None };
+        let Schedule::Every { interval, .. } = &self.terms.schedule else { return None };
         let crowd = minute_peak(load, self.next(), *interval);
         if crowd <= calm.minute {
             return None;
@@ -353,21 +396,22 @@ impl<'a> Seat<'a> {
         cron: &Cron,
         wishes: Option<&Wishes<'_>>,
     ) -> Option<(Spot, Choices)> {
-        let seed = self.job.key.stable_hash();
-        let (spot, choices) = place_hashed(load, cron.expr(), &self.job.zone, now, seed, self.work, wishes)?;
+        let seed = self.key.stable_hash();
+        let (spot, choices) =
+            place_hashed(load, cron.expr(), &self.terms.zone, now, seed, self.work, wishes)?;
         Some((spot, choices.into()))
     }
 
     fn moved_to(&self, spot: Spot, now: Timestamp, choices: Choices) -> Destination {
         let placement = Placement { choices, ..Placement::at(spot.at, now) };
-        let job = self.job;
-        let load = JobLoad::of(&job.schedule, &placement, spot.at, job.bounds, &job.zone, self.work);
+        let terms = &*self.terms;
+        let load = JobLoad::of(&terms.schedule, &placement, spot.at, terms.bounds, &terms.zone, self.work);
         Destination { placement, load: load.unwrap_or_else(|| self.load.clone()) }
     }
 
     /// When a job last started or, if it never did, when it would have.
     fn last_start(&self) -> Timestamp {
-        match (self.state.last_start_at, &self.job.schedule) {
+        match (self.last_start_at, &self.terms.schedule) {
             (Some(start), _) => start,
             (None, Schedule::Every { interval, .. }) => self.next_run_at - *interval,
             (None, _) => self.next_run_at,
@@ -386,7 +430,7 @@ impl<'a> Seat<'a> {
     fn into_move(self) -> Option<Move> {
         let gap_from = self.last_start();
         let moved = self.moved?;
-        let key = self.job.key.clone();
+        let key = self.key;
         let new_time = moved.placement.anchor_at;
         let gap = new_time - gap_from;
         Some(Move { key, old_time: self.next_run_at, new_time, gap, placement: moved.placement })

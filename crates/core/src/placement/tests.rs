@@ -361,7 +361,8 @@ fn the_reasons_to_stay_are_asked_in_their_order() {
     job.retry.holds_schedule = true;
     state.failure_count = 3;
     state.last_end_at = Some(now);
-    let reason = |job: &Job, state: &JobState| KeptReason::of(job, state, state.next_run_at.unwrap(), now);
+    let reason =
+        |job: &Job, state: &JobState| KeptReason::of(&job.key, job, state, state.next_run_at.unwrap(), now);
     assert_eq!(reason(&job, &state), Some(KeptReason::JobRunning));
     state.owner = None;
     assert_eq!(reason(&job, &state), Some(KeptReason::ProtectionWindow));
@@ -530,8 +531,108 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever comes, goes and runs while time passes, the day that is kept is the one counted from scratch.
+    #[test]
+    fn the_day_that_is_kept_is_the_day_of_its_jobs(
+        strategy in prop::sample::select(vec![Strategy::Phase, Strategy::LeastLoaded]),
+        width in prop::sample::select(vec![1_u16, 15, 60]),
+        steps in prop::collection::vec((0_usize..16, 0..8, -3_000_i64..6_000_000, 0_i64..900), 1..60),
+    ) {
+        let schedules = [
+            "every 15m", "every 6h", "every 36h", "cron 0 * * * *", "fresh 6h cooldown 1h", "every 7m", "every 1d",
+            "cron 30 2 * * 1", "once", "every 23h", "every 7d", "cron 0 0 29 2 *", "every 25h", "every 90s",
+        ];
+        let balance = Balance { strategy, width: SlotWidth::from_mins(width).unwrap(), ..Balance::default() };
+        let mut now = instant("10:00");
+        let mut ledger = Ledger::new(balance, now);
+        let mut states: std::collections::BTreeMap<usize, (Job, JobState)> = std::collections::BTreeMap::new();
+        for (idx, what, offset, seconds) in steps {
+            let mut job = match schedules[idx % schedules.len()] {
+                "once" => named(&format!("j{idx}"), "every 1h"),
+                text => named(&format!("j{idx}"), text),
+            };
+            if schedules[idx % schedules.len()] == "once" {
+                job.terms.schedule = Schedule::Once {
+                    at: crate::schedule::OnceAt::Instant(now + Duration::from_secs(offset)),
+                    finish_within: None,
+                };
+            }
+            match what {
+                // A new place, near or far, in the past or in the future; some jobs end.
+                0..=2 => {
+                    let mut state = JobState::new(now);
+                    let secs = if what == 0 { offset % 90_000 } else { offset };
+                    state.place(&job, Placement::at(now + Duration::from_secs(secs), now));
+                    if idx % 5 == 0 {
+                        job.terms.bounds.ends_at = Some(now + Duration::from_secs(offset.abs() / 2));
+                    }
+                    ledger.put(&job.key, &job, &state);
+                    states.insert(idx, (job, state));
+                }
+                // A run, after which it waits for the next occurrence or one more.
+                3..=5 => {
+                    if let Some((job, state)) = states.get_mut(&idx)
+                        && let Some(rhythm) = crate::urgency::rhythm(job, state)
+                    {
+                        let mut next = rhythm.next_after(now);
+                        if what == 5 {
+                            next = next.and_then(|next| rhythm.next_after(next));
+                        }
+                        state.next_run_at = next;
+                        ledger.put(&job.key, job, state);
+                    }
+                }
+                6 => {
+                    ledger.remove(&job.key);
+                    states.remove(&idx);
+                }
+                _ => {
+                    now = now + Duration::from_secs(seconds) + Duration::from_millis(offset.rem_euclid(1_000));
+                    if offset % 11 == 0 {
+                        ledger = ledger.from_instant(now);
+                    }
+                }
+            }
+            match ledger.day(now) {
+                Some(kept) => prop_assert_eq!(kept, ledger.snapshot().distribution(now, 24).unwrap()),
+                None => ledger = ledger.from_instant(now),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_day_is_kept_for_as_long_as_it_is_known() {
+    let mut fleet = GrowingFleet::new(Balance::default(), "10:07:30");
+    fleet.add(named("a", "every 6h"));
+    assert!(fleet.ledger.day(instant("11:59")).is_some());
+    assert_eq!(fleet.ledger.day(instant("10:30")), None, "time does not go back");
+    assert_eq!(fleet.ledger.day(instant("12:15")), None, "its last hours are not known");
+    fleet.ledger = fleet.ledger.from_instant(instant("12:15"));
+    assert_eq!(fleet.ledger.day(instant("12:15")).unwrap().n_runs, 4);
+}
+
+#[test]
+fn a_job_that_has_run_and_waits_for_days_is_beyond_the_day() {
+    let (now, later) = (instant("10:00"), instant("10:01"));
+    let job = named("weekly", "every 7d");
+    let mut state = JobState::new(now);
+    state.place(&job, Placement::at(now, now));
+    let mut ledger =
+        Ledger::new(Balance { width: SlotWidth::from_mins(1).unwrap(), ..Balance::default() }, now);
+    ledger.put(&job.key, &job, &state);
+    ledger.day(later);
+    state.next_run_at = Some(now + Duration::from_days(7));
+    ledger.put(&job.key, &job, &state);
+    let day = ledger.day(later).unwrap();
+    assert_eq!((day.n_jobs, day.n_beyond), (0, 1));
+}
+
 #[test]
 fn what_is_known_of_a_job_takes_little_room() {
-    let n_bytes = size_of::<Option<(JobKey, LedgerEntry)>>();
-    assert!(n_bytes <= 88, "{n_bytes}");
+    let n_bytes = size_of::<(JobKey, LedgerEntry)>();
+    assert!(n_bytes <= 96, "{n_bytes}");
 }

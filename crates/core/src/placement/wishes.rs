@@ -1,7 +1,7 @@
 //! Hours that a job prefers or avoids, and blackouts that would only delay it (A12).
 
 use crate::blackout::Blackouts;
-use crate::job::{HourSet, Job};
+use crate::job::{HourSet, Job, Terms};
 use crate::time::{Duration, Timestamp};
 use crate::zone::Zone;
 
@@ -15,15 +15,34 @@ pub struct Wishes<'a> {
     run_length: Duration,
 }
 
+/// The hours of the day that a job prefers and avoids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WishedHours {
+    pub preferred: Option<HourSet>,
+    pub avoided: Option<HourSet>,
+}
+
+impl WishedHours {
+    /// The hours that a job says.
+    pub fn of(job: &Job) -> WishedHours {
+        WishedHours { preferred: job.preferred_hours, avoided: job.avoid_hours }
+    }
+}
+
 impl<'a> Wishes<'a> {
     /// The wishes of a job whose runs take this long; none for most jobs.
     pub fn of(job: &'a Job, run_length: Duration) -> Option<Wishes<'a>> {
-        let has_any = job.preferred_hours.is_some() || job.avoid_hours.is_some() || !job.blackouts.is_empty();
+        Wishes::of_terms(job, WishedHours::of(job), run_length)
+    }
+
+    /// The same of its terms and hours alone.
+    pub(super) fn of_terms(terms: &'a Terms, hours: WishedHours, run_length: Duration) -> Option<Wishes<'a>> {
+        let has_any = hours != WishedHours::default() || !terms.blackouts.is_empty();
         has_any.then_some(Wishes {
-            zone: &job.zone,
-            preferred_hours: job.preferred_hours,
-            avoid_hours: job.avoid_hours,
-            blackouts: &job.blackouts,
+            zone: &terms.zone,
+            preferred_hours: hours.preferred,
+            avoid_hours: hours.avoided,
+            blackouts: &terms.blackouts,
             run_length,
         })
     }

@@ -89,6 +89,10 @@ pub struct Turned {
     pub from: Option<Reason>,
     /// The reason now; none if the job is no longer tracked, or gone.
     pub to: Option<Reason>,
+    /// Since when the reason before held.
+    pub held_since: Option<Timestamp>,
+    /// Since when the reason now holds.
+    pub since: Timestamp,
 }
 
 impl Standing {
@@ -233,17 +237,16 @@ impl Roster {
             }
         }
         let old = before.map(|(_, entry)| entry);
-        let from = old.and_then(|entry| entry.reason);
         let Some(known) = jobs.job(key) else {
-            turned.extend(turn(key, at, from, None));
+            turned.extend(turn(key, at, old.as_ref(), None));
             if let Some((no, _)) = before {
                 self.lists.remove(no);
             }
             return;
         };
         let verdict = judge(&known, &jobs.outlook(known.terms), at);
-        turned.extend(turn(known.key, at, from, verdict.reason));
         let entry = self.tallied(&known, &verdict, verdict.since(old.as_ref(), at));
+        turned.extend(turn(known.key, at, old.as_ref(), Some(&entry)));
         let no = match before {
             Some((no, _)) => {
                 self.lists.change(no, known.key, entry);
@@ -267,15 +270,15 @@ impl Roster {
         for known in jobs.jobs() {
             let verdict = judge(&known, &jobs.outlook(known.terms), now);
             let old = before.all().find(known.key);
-            turned.extend(turn(known.key, now, old.and_then(|entry| entry.reason), verdict.reason));
             // What was noticed at a time that is in the future again counts as noticed now.
             let entry = self.tallied(&known, &verdict, verdict.since(old, now).min(now));
+            turned.extend(turn(known.key, now, old, Some(&entry)));
             let no = self.lists.add(known.key, entry);
             queue.extend(verdict.next_at.map(|next_at| (next_at, no)));
         }
         self.queue = queue.into_iter().collect();
         for (key, entry) in before.all().iter().filter(|(key, _)| self.lists.all().find(key).is_none()) {
-            turned.extend(turn(key, now, entry.reason, None));
+            turned.extend(turn(key, now, Some(entry), None));
         }
     }
 
@@ -288,11 +291,14 @@ impl Roster {
 }
 
 /// A turn, if there is one: a job that is ok comes and goes without a turn.
-fn turn(key: &JobKey, at: Timestamp, from: Option<Reason>, to: Option<Reason>) -> Option<Turned> {
+fn turn(key: &JobKey, at: Timestamp, old: Option<&RosterEntry>, new: Option<&RosterEntry>) -> Option<Turned> {
+    let reason = |entry: Option<&RosterEntry>| entry.and_then(|it| it.reason);
+    let (from, to) = (reason(old), reason(new));
     let is_worth_telling = match (from, to) {
         (Some(from), Some(to)) => from != to,
         (Some(only), None) | (None, Some(only)) => only.condition() != Condition::Ok,
         (None, None) => false,
     };
-    is_worth_telling.then(|| Turned { key: key.clone(), at, from, to })
+    let (held_since, since) = (old.map(|it| it.since), new.map_or(at, |it| it.since));
+    is_worth_telling.then(|| Turned { key: key.clone(), at, from, to, held_since, since })
 }

@@ -8,6 +8,9 @@ use crate::schedule::cron::CronPlan;
 use crate::time::{Duration, TimeWindow, Timestamp};
 use crate::zone::Zone;
 
+/// How far back an earlier instant of a cron expression is looked for.
+const CRON_REACH_DAYS: i64 = 40 * 366;
+
 /// A row of instants, strictly ascending, within `[start, end)`.
 #[derive(Clone, Debug)]
 pub struct Rhythm<'a> {
@@ -139,6 +142,26 @@ impl<'a> Rhythm<'a> {
         self.nth_in(window, n_last)
     }
 
+    /// The instant that lies `n` before one of its own, as if it had always gone on; none before a single one.
+    pub(crate) fn nth_before(&self, own: Timestamp, n: u32) -> Option<Timestamp> {
+        match &self.pattern {
+            Pattern::None | Pattern::Single(_) => None,
+            Pattern::Grid { interval, .. } => Some(own - *interval * i64::from(n)),
+            Pattern::Cron { plan, zone } => {
+                // Four times as far each time: what comes every minute is near, a leap day is years away.
+                let mut days = 1;
+                while days < CRON_REACH_DAYS {
+                    let behind = TimeWindow::new(own - Duration::from_days(days), own);
+                    if let Some(idx) = plan.count_in(zone, behind).checked_sub(u64::from(n)) {
+                        return plan.nth_in(zone, behind, idx);
+                    }
+                    days *= 4;
+                }
+                None
+            }
+        }
+    }
+
     /// Visits the instants of the window in order.
     pub fn for_each_in(&self, window: TimeWindow, mut visit: impl FnMut(Timestamp)) {
         let window = self.clipped(window);
@@ -267,6 +290,30 @@ mod tests {
         let once = Rhythm::single(at("2026-12-01T08:00:00Z"));
         assert_eq!(once.first(), Some(at("2026-12-01T08:00:00Z")));
         assert_eq!(once.next_after(at("2026-12-01T08:00:00Z")), None);
+    }
+
+    #[test]
+    fn what_came_before_is_found_as_if_it_had_always_gone_on() {
+        let check = |rhythm: &Rhythm<'_>, n: u32, expected: Option<&str>| {
+            let own = rhythm.first().unwrap();
+            assert_eq!(
+                rhythm.nth_before(own, n).map(|at| at.to_string()).as_deref(),
+                expected,
+                "{n} before {own}"
+            );
+        };
+        let grid = Rhythm::grid(at("2026-02-04T10:20:00Z"), Duration::from_mins(20));
+        check(&grid, 1, Some("2026-02-04T10:00:00Z"));
+        check(&grid, 2, Some("2026-02-04T09:40:00Z"));
+        let zone = Zone::utc();
+        let cron = |text: &str, from: &str| {
+            let plan = crate::schedule::cron::CronExpr::parse(text).unwrap().plan().unwrap();
+            Rhythm::cron(plan, &zone).starting_at(at(from))
+        };
+        check(&cron("0 3 * * 1", "2026-02-04T00:00:00Z"), 1, Some("2026-02-02T03:00:00Z"));
+        check(&cron("0 3 * * 1", "2026-02-04T00:00:00Z"), 2, Some("2026-01-26T03:00:00Z"));
+        check(&cron("0 0 29 2 *", "2026-02-04T00:00:00Z"), 1, Some("2024-02-29T00:00:00Z"));
+        check(&Rhythm::single(at("2026-02-04T10:00:00Z")), 1, None);
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! What one job puts on the time line.
 
+use std::sync::Arc;
+
 use crate::schedule::cron::CronPlan;
 use crate::schedule::{Bounds, Placement, Rhythm, Schedule};
 use crate::time::{Duration, TimeWindow, Timestamp};
@@ -46,8 +48,8 @@ enum LoadPattern {
         anchor_at: Timestamp,
         interval: Duration,
     },
-    /// Apart: few jobs have one, and all jobs have room for the largest of these.
-    Cron(Box<(CronPlan, Zone)>),
+    /// Apart: few jobs have one, and all jobs have room for the largest of these. Shared by copies of a ledger.
+    Cron(Arc<(CronPlan, Zone)>),
 }
 
 impl JobLoad {
@@ -69,7 +71,7 @@ impl JobLoad {
 
     /// The occurrences of a cron plan from an instant on.
     pub fn cron(plan: CronPlan, zone: Zone, from: Timestamp, work: RunWork) -> JobLoad {
-        let pattern = LoadPattern::Cron(Box::new((plan, zone)));
+        let pattern = LoadPattern::Cron(Arc::new((plan, zone)));
         JobLoad { pattern, within: TimeWindow::new(from, Timestamp::MAX), work }
     }
 

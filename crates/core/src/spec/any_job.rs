@@ -10,8 +10,8 @@ use proptest::sample::select;
 use crate::blackout::{BlackoutPeriod, Blackouts, TimeOfDay, Weekdays};
 use crate::ids::{JobKey, NameError};
 use crate::job::{
-    CommandTarget, Exclusive, HourSet, HttpTarget, Job, Overlap, Pause, PausedBy, QueueTarget, Target, Terms,
-    Where,
+    CommandTarget, Exclusive, HourSet, HttpTarget, Job, JobAlerts, Overlap, Pause, PausedBy, QueueTarget,
+    Target, Terms, Where,
 };
 use crate::missed::{MissedPolicy, MissedRuns};
 use crate::retry::RetryPolicy;
@@ -23,7 +23,7 @@ use crate::zone::Zone;
 
 pub(super) fn any_job() -> impl Strategy<Value = Job> {
     let first_run_within = of(length());
-    let about = (of("[a-zé ]{0,8}[a-z]"), of("[a-z@]{1,8}"), labels());
+    let about = (of("[a-zé ]{0,8}[a-z]"), of("[a-z@]{1,8}"), alerts(), labels());
     (key(), target(), terms(), hours(), first_run_within, of(any_instant()), of(pause()), about, params())
         .prop_map(
             |(
@@ -34,7 +34,7 @@ pub(super) fn any_job() -> impl Strategy<Value = Job> {
                 first,
                 next_run_hint,
                 paused,
-                (description, contact, labels),
+                (description, contact, alerts, labels),
                 params,
             )| {
                 Job {
@@ -48,6 +48,7 @@ pub(super) fn any_job() -> impl Strategy<Value = Job> {
                     paused,
                     description: description.map(|it: String| it.trim().to_owned()),
                     contact,
+                    alerts,
                     labels,
                     params,
                 }
@@ -240,6 +241,20 @@ fn hours() -> impl Strategy<Value = (Option<HourSet>, Option<HourSet>)> {
 fn pause() -> impl Strategy<Value = Pause> {
     let by = select(vec![PausedBy::Operator, PausedBy::Quota, PausedBy::Failures, PausedBy::Invalid]);
     (by, of(any::<String>())).prop_map(|(by, reason)| Pause { by, reason })
+}
+
+fn alerts() -> impl Strategy<Value = JobAlerts> {
+    let ping = of("https://ping\\.example/[a-z0-9]{1,8}");
+    let counts = (of(1..=1_000_u32), of(1..=1_000_u32));
+    let own = (of(vec(name(), 0..3)), ping, counts).prop_map(
+        |(channels, ping, (after_failures, recover_after))| JobAlerts {
+            channels,
+            ping,
+            after_failures,
+            recover_after,
+        },
+    );
+    prop_oneof![1 => Just(JobAlerts::default()), 2 => own]
 }
 
 fn labels() -> impl Strategy<Value = BTreeMap<String, String>> {

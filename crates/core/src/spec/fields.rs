@@ -1,82 +1,44 @@
 //! The names that may be written in a job, and what each stands for.
 
-/// The canonical fields, in the order in which they are documented.
-pub(super) const FIELDS: [&str; 47] = [
-    "name",
-    "configuration",
-    "command",
-    "http",
-    "queue",
-    "every",
-    "fresh",
-    "cooldown",
-    "cron",
-    "finish_within",
-    "at",
-    "manual",
-    "next_run_at",
-    "tz",
-    "starts_at",
-    "ends_at",
-    "max_runs",
-    "enabled",
-    "paused",
-    "paused_by",
-    "pause_reason",
-    "blackout_periods",
-    "max_expected_duration",
-    "max_allowed_duration",
-    "estimate",
-    "retry",
-    "missed",
-    "missed_window",
-    "missed_max",
-    "missed_grace",
-    "overlap",
-    "max_parallel",
-    "exclusive",
-    "max_parallel_of_name",
-    "pool",
-    "cost",
-    "run_on_nodes",
-    "dont_run_on_nodes",
-    "site",
-    "tenant",
-    "preferred_hours",
-    "avoid_hours",
-    "first_run_within",
-    "description",
-    "contact",
-    "labels",
-    "params",
-];
+use super::field::{FieldKind, FieldSpec, Standing};
+use super::table::{self, JOB_FIELDS};
 
-/// Other names of a field, with the same values.
-const ALIASES: [(&str, &str); 8] = [
-    ("scheduling_period", "fresh"),
-    ("cooldown_duration", "cooldown"),
-    ("cron_schedule", "cron"),
-    ("cron_max_schedule_duration", "finish_within"),
-    ("schedule_enabled", "enabled"),
-    ("is_paused", "paused"),
-    ("pauseReason", "pause_reason"),
-    ("nextRunAt", "next_run_at"),
-];
+/// The canonical fields, apart from the rest so that names are compared quickly: nearly every name that is read is one of
+/// them.
+const FIELDS: [&str; N_CANONICAL] = canonical_names();
 
-/// Names whose values say it in their own way.
-const TURNS: [(&str, Translation); 8] = [
-    ("key", Translation::Key),
-    ("schedule", Translation::Schedule),
-    ("interval", Translation::Interval),
-    ("interval_minutes", Translation::IntervalNumber),
-    ("interval_type", Translation::IntervalUnit),
-    ("pausedBySystem", Translation::PausedBySystem),
-    ("allowParallelRuns", Translation::AllowParallelRuns),
-    ("pause_after_failures", Translation::PauseAfterFailures),
-];
+const N_CANONICAL: usize = {
+    let (mut n, mut rest) = (0, JOB_FIELDS.as_slice());
+    while let [first, more @ ..] = rest {
+        if matches!(first.standing, Standing::Canonical) {
+            n += 1;
+        }
+        rest = more;
+    }
+    n
+};
 
-/// Shown with a job, and not for people to write.
-const COMPUTED: [&str; 1] = ["average_good_duration"];
+#[expect(clippy::indexing_slicing, reason = "it runs in the compiler")]
+const fn canonical_names() -> [&'static str; N_CANONICAL] {
+    let mut names = [""; N_CANONICAL];
+    let (mut n, mut rest) = (0, JOB_FIELDS.as_slice());
+    while let [first, more @ ..] = rest {
+        if matches!(first.standing, Standing::Canonical) {
+            names[n] = first.name;
+            n += 1;
+        }
+        rest = more;
+    }
+    names
+}
+
+/// The fields of tables inside a job.
+pub(super) const COMMAND_NAMES: [&str; 7] = table::names_of(&table::COMMAND_FIELDS);
+pub(super) const HTTP_NAMES: [&str; 4] = table::names_of(&table::HTTP_FIELDS);
+pub(super) const QUEUE_NAMES: [&str; 3] = table::names_of(&table::QUEUE_FIELDS);
+pub(super) const RETRY_NAMES: [&str; 6] = table::names_of(&table::RETRY_FIELDS);
+pub(super) const ALERT_NAMES: [&str; 4] = table::names_of(&table::ALERT_FIELDS);
+pub(super) const BLACKOUT_NAMES: [&str; 3] = table::names_of(&table::BLACKOUT_FIELDS);
 
 /// The fields of which a job has exactly one: each chooses a kind of schedule.
 pub(super) const SCHEDULE_KINDS: [&str; 5] = ["every", "fresh", "cron", "at", "manual"];
@@ -85,7 +47,7 @@ pub(super) const SCHEDULE_KINDS: [&str; 5] = ["every", "fresh", "cron", "at", "m
 pub(super) const TARGET_KINDS: [&str; 3] = ["command", "http", "queue"];
 
 /// What other tools call something, and how it is said here.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 25] = [
     ("timeout", "write `max_allowed_duration`"),
     ("max_duration", "write `max_allowed_duration`"),
     ("max_runtime", "write `max_allowed_duration`"),
@@ -101,19 +63,17 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("time_zone", "write `tz`"),
     ("tags", "write `labels = { team = \"prices\" }`"),
     ("owner", "write `contact`, or a label"),
-    ("email", "write `contact`"),
+    ("email", "write `contact`, or `alerts` for a channel that sends mail"),
     ("disabled", "write `enabled = false`"),
     ("catchup", "write `missed = \"once\"`, `\"skip\"` or `\"all\"`"),
     ("depends_on", "jobs do not wait for each other; one job can run both commands in turn"),
     ("after", "jobs do not wait for each other; one job can run both commands in turn"),
     ("priority", "the job closest to missing its deadline runs first; set `fresh` or `finish_within`"),
-    ("notify", "jobs send no notifications; monitor `evenbeat probe`, and set `contact` for people"),
+    ("notify", "write `alerts = [\"CHANNEL\"]`; channels are set up in the node's configuration"),
+    ("on_failure", "write `alerts = [\"CHANNEL\"]`; channels are set up in the node's configuration"),
     ("user", "runs use the node's user; start a second node for another user"),
     ("run_as", "runs use the node's user; start a second node for another user"),
 ];
-
-/// What is part of `command`, and is often written beside it.
-const IN_COMMAND: [&str; 8] = ["argv", "args", "cwd", "env", "env_pass", "stdin", "shell", "grace"];
 
 /// The way out for a name that means something to people and nothing here.
 pub(super) fn way_out(written: &str) -> Option<String> {
@@ -124,31 +84,12 @@ pub(super) fn way_out(written: &str) -> Option<String> {
             "write it in the command: `command = { argv = \"…\", shell = true }` (the node needs `commands.allow_shell`)"
                 .to_owned(),
         ),
-        name if IN_COMMAND.contains(&name) => {
+        name if COMMAND_NAMES.contains(&name) => {
             Some(format!("write it in the command: `command = {{ argv = [\"…\"], {name} = … }}`"))
         }
         _ => None,
     })
 }
-
-/// The fields that may also stand inside `schedule`.
-const IN_SCHEDULE: [&str; 15] = [
-    "every",
-    "fresh",
-    "cooldown",
-    "cron",
-    "finish_within",
-    "at",
-    "manual",
-    "next_run_at",
-    "tz",
-    "starts_at",
-    "ends_at",
-    "max_runs",
-    "interval",
-    "interval_minutes",
-    "interval_type",
-];
 
 /// A name that needs more than a new name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,35 +127,55 @@ pub(super) enum Meaning {
 
 /// What a name at the top of a job means.
 pub(super) fn meaning(written: &str) -> Meaning {
-    // Nearly every name that is read is a canonical one.
     if let Some(field) = FIELDS.iter().find(|field| **field == written) {
         return Meaning::Field(field);
     }
-    if let Some((_, turn)) = TURNS.iter().find(|(name, _)| *name == written) {
-        return Meaning::Translation(*turn);
-    }
-    if let Some(name) = COMPUTED.iter().find(|name| **name == written) {
-        return Meaning::Computed(name);
-    }
-    match ALIASES.iter().find(|(alias, _)| *alias == written) {
-        Some((_, field)) => Meaning::Field(field),
+    match find(written) {
         None => Meaning::Unknown,
+        Some(field) => match field.standing {
+            Standing::Canonical | Standing::Nested => Meaning::Field(field.name),
+            Standing::Translated(translation) => Meaning::Translation(translation),
+            Standing::Computed => Meaning::Computed(field.name),
+            Standing::FileOnly => Meaning::Unknown,
+        },
     }
+}
+
+/// The field of this name or alias.
+fn find(written: &str) -> Option<&'static FieldSpec> {
+    JOB_FIELDS.iter().find(|it| it.name == written || it.aliases.contains(&written))
 }
 
 /// Whether a name, or what it stands for, may stand inside `schedule`.
 pub(super) fn fits_in_schedule(written: &str) -> bool {
-    match meaning(written) {
-        Meaning::Field(field) => IN_SCHEDULE.contains(&field),
-        _ => IN_SCHEDULE.contains(&written),
+    find(written).is_some_and(|field| field.in_schedule)
+}
+
+/// The limits of a whole number, both included.
+pub(super) fn limits_of(kind: &FieldKind) -> (i64, i64) {
+    match kind {
+        FieldKind::Whole { min, max } => (*min, *max),
+        _ => (i64::MIN, i64::MAX),
     }
+}
+
+/// The kind of a field of a job.
+pub(super) fn kind_of(name: &str) -> &'static FieldKind {
+    find(name).map_or(&FieldKind::Any, |field| &field.kind)
+}
+
+/// The kind of a field of `retry`.
+pub(super) fn kind_in_retry(name: &str) -> &'static FieldKind {
+    table::RETRY_FIELDS.iter().find(|it| it.name == name).map_or(&FieldKind::Any, |field| &field.kind)
 }
 
 /// Every name that may be written at the top of a job: for documentation and completion.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
-    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
-    let turns = TURNS.iter().map(|(name, _)| *name);
-    FIELDS.into_iter().chain(turns).chain(aliases)
+    let of = |wanted: fn(Standing) -> bool| JOB_FIELDS.iter().filter(move |it| wanted(it.standing));
+    let fields = of(|it| it == Standing::Canonical).map(|it| it.name);
+    let translations = of(|it| matches!(it, Standing::Translated(_))).map(|it| it.name);
+    let aliases = JOB_FIELDS.iter().flat_map(|it| it.aliases.iter().copied());
+    fields.chain(translations).chain(aliases)
 }
 
 /// Every name that may be written inside `schedule`.

@@ -2,7 +2,7 @@
 
 use super::read::Subject;
 use super::reader::Reader;
-use super::{JobSpec, SpecError, SpecFault, Warning, hours, policy, scalar, schedule, target, warn};
+use super::{JobSpec, SpecError, SpecFault, Warning, alerts, hours, policy, scalar, schedule, target, warn};
 use crate::ids::JobKey;
 use crate::job::{Job, Terms};
 use crate::time::Timestamp;
@@ -88,7 +88,7 @@ fn read(reader: &mut Reader<'_>, occasion: Occasion, zones: &mut Zones, want: Co
     let missed = policy::missed(reader);
     let overlap = policy::overlap(reader, want);
     let exclusive = policy::exclusive(reader);
-    let max_parallel_of_name = reader.count("max_parallel_of_name", 1, u32::MAX);
+    let max_parallel_of_name = reader.count("max_parallel_of_name");
     let place = policy::place(reader);
     let site = reader.name("site");
     let tenant = reader.name("tenant");
@@ -96,6 +96,7 @@ fn read(reader: &mut Reader<'_>, occasion: Occasion, zones: &mut Zones, want: Co
     let next_run_hint = reader.field("next_run_at", scalar::instant_or_millis);
     let description = policy::words(reader, "description");
     let contact = policy::words(reader, "contact");
+    let alerts = alerts::read(reader);
     let labels = policy::labels(reader);
     let params = policy::params(reader);
     Some(Job {
@@ -125,6 +126,7 @@ fn read(reader: &mut Reader<'_>, occasion: Occasion, zones: &mut Zones, want: Co
         paused,
         description,
         contact,
+        alerts,
         labels,
         params,
     })

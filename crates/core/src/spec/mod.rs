@@ -17,10 +17,12 @@
 //! Every [`SpecFault`] knows its [`Place`]: in which of the tables, at which path, and where it matters
 //! at which bytes of a text. So a file can be pointed into, whatever was renamed or merged since.
 
+mod alerts;
 #[cfg(test)]
 mod any_job;
 mod error;
 mod fault;
+mod field;
 mod fields;
 mod hint;
 mod hours;
@@ -37,6 +39,7 @@ mod sample;
 mod schedule;
 mod schedule_text;
 mod scalar;
+mod table;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -46,9 +49,13 @@ mod write;
 
 pub use error::SpecError;
 pub use fault::{Origin, Place, SpecFault, Warning};
+pub use field::{FieldDefault, FieldKind, FieldSpec, Section};
 pub use fields::all_names;
 pub use job::ValidJob;
 pub use read::JobSpec;
 pub use schedule_text::schedule_fields;
+pub use table::{
+    ALERT_FIELDS, BLACKOUT_FIELDS, COMMAND_FIELDS, HTTP_FIELDS, JOB_FIELDS, QUEUE_FIELDS, RETRY_FIELDS,
+};
 pub use warning::SpecWarning;
 pub use write::written;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use super::fields::{BLACKOUT_NAMES, RETRY_NAMES, kind_in_retry};
 use super::job::Completeness;
 use super::node::Node;
 use super::reader::{LIST_MAX, Reader};
+use super::table::{LABELS_MAX, RETRY_DELAYS_MAX, WORDS_BYTES_MAX};
 use super::{SpecError, scalar};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::ids::{NodeName, Pool};
@@ -19,13 +21,6 @@ use crate::value::{Path, Value};
 /// How many runs of one job go on at once if it allows that and names no number: enough for a slow
 /// run to be overtaken, too few to flood anything.
 pub(super) const MAX_PARALLEL_DEFAULT: u32 = 2;
-const MAX_PARALLEL_MAX: u32 = 1_000;
-const MISSED_MAX_MAX: u32 = 1_000;
-const RETRY_DELAYS_MAX: usize = 32;
-const LABELS_MAX: usize = 64;
-
-/// Largest `description` or `contact`.
-const WORDS_BYTES_MAX: usize = 4_096;
 
 pub(super) fn pause(reader: &mut Reader<'_>) -> Option<Pause> {
     let words = [
@@ -60,7 +55,7 @@ fn blackout(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<BlackoutPeriod> 
         reader.fault(&node.path(), error);
         return None;
     };
-    reader.known_only(node, table, "blackout_periods", &["start", "end", "days"]);
+    reader.known_only(node, table, "blackout_periods", &BLACKOUT_NAMES);
     let way_out = "write a time of day, such as `\"22:00\"`";
     let start = reader.required(node, "start", way_out);
     let end = reader.required(node, "end", way_out);
@@ -118,8 +113,8 @@ pub(super) fn retry(reader: &mut Reader<'_>) -> RetryPolicy {
         reader.fault(&node.path(), error);
         return default;
     };
-    let known = ["delays", "jitter", "scale", "holds_schedule", "pause_after_failures", "not_on_exit_codes"];
-    reader.known_only(&node, table, "retry", &known);
+    reader.known_only(&node, table, "retry", &RETRY_NAMES);
+    let failures = kind_in_retry("pause_after_failures");
     RetryPolicy {
         delays: node.get("delays").map_or(default.delays, |it| delays(reader, &it)),
         jitter: node.get("jitter").and_then(|it| reader.read(&it, scalar::share)).unwrap_or(default.jitter),
@@ -130,7 +125,7 @@ pub(super) fn retry(reader: &mut Reader<'_>) -> RetryPolicy {
             .unwrap_or(default.holds_schedule),
         pause_after_failures: node
             .get("pause_after_failures")
-            .and_then(|it| reader.read(&it, |field, value| scalar::count(field, value, 1, u32::MAX))),
+            .and_then(|it| reader.read(&it, |field, value| scalar::count(field, value, failures))),
         not_on_exit_codes: node
             .get("not_on_exit_codes")
             .map_or(default.not_on_exit_codes, |it| exit_codes(reader, &it)),
@@ -162,13 +157,13 @@ pub(super) fn missed(reader: &mut Reader<'_>) -> MissedPolicy {
     MissedPolicy {
         runs: reader.word("missed", &words).unwrap_or(default.runs),
         window: reader.duration("missed_window").unwrap_or(default.window),
-        most: reader.count("missed_max", 0, MISSED_MAX_MAX).unwrap_or(default.most),
+        most: reader.count("missed_max").unwrap_or(default.most),
         grace: reader.duration("missed_grace").unwrap_or(default.grace),
     }
 }
 
 pub(super) fn overlap(reader: &mut Reader<'_>, want: Completeness) -> Overlap {
-    let max_parallel = reader.count("max_parallel", 1, MAX_PARALLEL_MAX);
+    let max_parallel = reader.count("max_parallel");
     let allow = Overlap::Allow { max_parallel: max_parallel.unwrap_or(MAX_PARALLEL_DEFAULT) };
     let words = [("skip", Overlap::Skip), ("queue", Overlap::Queue), ("allow", allow)];
     let overlap = reader.word("overlap", &words);
@@ -201,7 +196,7 @@ pub(super) fn exclusive(reader: &mut Reader<'_>) -> Exclusive {
 pub(super) fn place(reader: &mut Reader<'_>) -> Where {
     Where {
         pool: reader.name("pool").unwrap_or_else(Pool::default_pool),
-        cost: reader.count("cost", 1, u32::MAX).unwrap_or(1),
+        cost: reader.count("cost").unwrap_or(1),
         run_on_nodes: nodes(reader, "run_on_nodes"),
         dont_run_on_nodes: nodes(reader, "dont_run_on_nodes"),
     }

@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::fields::kind_of;
 use super::node::Node;
 use super::scalar;
 use super::{JobSpec, SpecError, SpecFault};
@@ -86,8 +87,10 @@ impl<'a> Reader<'a> {
         self.field(field, scalar::truth)
     }
 
-    pub(super) fn count(&mut self, field: &'static str, min: u32, max: u32) -> Option<u32> {
-        self.field(field, |field, value| scalar::count(field, value, min, max))
+    /// A number that counts something, within the limits of the table.
+    pub(super) fn count(&mut self, field: &'static str) -> Option<u32> {
+        let kind = kind_of(field);
+        self.field(field, |field, value| scalar::count(field, value, kind))
     }
 
     pub(super) fn name<T>(&mut self, field: &'static str) -> Option<T>

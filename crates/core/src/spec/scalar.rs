@@ -7,6 +7,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::SpecError;
+use super::field::FieldKind;
+use super::fields::limits_of;
 use crate::nearest::{nearest, shortened};
 use crate::time::{Duration, Timestamp};
 use crate::value::Value;
@@ -38,9 +40,10 @@ pub(super) fn whole(field: &dyn Display, value: &Value, min: i64, max: i64) -> R
 }
 
 /// A number that counts something.
-pub(super) fn count(field: &dyn Display, value: &Value, min: u32, max: u32) -> Result<u32, SpecError> {
-    let number = whole(field, value, i64::from(min), i64::from(max))?;
-    Ok(u32::try_from(number).unwrap_or(max))
+pub(super) fn count(field: &dyn Display, value: &Value, kind: &FieldKind) -> Result<u32, SpecError> {
+    let (min, max) = limits_of(kind);
+    let number = whole(field, value, min, max)?;
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// A part of one: 0 to 1.

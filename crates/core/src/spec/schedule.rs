@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::fields::SCHEDULE_KINDS;
+use super::fields::{SCHEDULE_KINDS, kind_of, limits_of};
 use super::job::{Completeness, Occasion};
 use super::node::Node;
 use super::read::Subject;
@@ -171,6 +171,7 @@ pub(super) fn bounds(reader: &mut Reader<'_>) -> Bounds {
         let error = SpecError::EndsBeforeStart { starts_at, ends_at };
         reader.fault_between(&Path::root().key("ends_at"), &Path::root().key("starts_at"), error);
     }
-    let max_runs = reader.field("max_runs", |field, value| scalar::whole(field, value, 1, i64::MAX));
+    let (least, most) = limits_of(kind_of("max_runs"));
+    let max_runs = reader.field("max_runs", |field, value| scalar::whole(field, value, least, most));
     Bounds { starts_at, ends_at, max_runs: max_runs.map(i64::unsigned_abs) }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::fields::TARGET_KINDS;
+use super::fields::{COMMAND_NAMES, HTTP_NAMES, QUEUE_NAMES, TARGET_KINDS};
 use super::job::Completeness;
 use super::node::Node;
 use super::read::Subject;
@@ -48,8 +48,7 @@ fn command(reader: &mut Reader<'_>, node: &Node<'_>, want: Completeness) -> Opti
         let argv = argv(reader, node, Shell::No)?;
         return Some(CommandTarget { argv, ..CommandTarget::default() });
     };
-    let known = ["argv", "cwd", "env", "env_pass", "stdin", "shell", "grace"];
-    reader.known_only(node, table, "command", &known);
+    reader.known_only(node, table, "command", &COMMAND_NAMES);
     let shell = node.get("shell").and_then(|it| reader.read(&it, scalar::truth)).unwrap_or(false);
     let way_out = "write the program and its arguments, such as `[\"curl\", \"https://example.org\"]`";
     // Defaults may say how commands run and leave the commands to the jobs.
@@ -161,7 +160,7 @@ fn http(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<HttpTarget> {
     let Value::Table(table) = node.value else {
         return reader.read(node, url).map(target);
     };
-    reader.known_only(node, table, "http", &["url", "headers", "timeout", "idempotent"]);
+    reader.known_only(node, table, "http", &HTTP_NAMES);
     let url = reader.required(node, "url", "write where to post to").and_then(|it| reader.read(&it, url));
     let headers = node.get("headers").map(|it| headers(reader, &it)).unwrap_or_default();
     let timeout = node.get("timeout").and_then(|it| reader.read(&it, scalar::duration));
@@ -170,7 +169,7 @@ fn http(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<HttpTarget> {
 }
 
 /// As much as can be said without asking the network: `http` or `https`, and a host.
-fn url(field: &dyn Display, value: &Value) -> Result<String, SpecError> {
+pub(super) fn url(field: &dyn Display, value: &Value) -> Result<String, SpecError> {
     let text = scalar::text(field, value)?;
     let good = text.split_once("://").is_some_and(|(scheme, rest)| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -218,7 +217,7 @@ fn queue(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<QueueTarget> {
         let topic = reader.read(node, word)?;
         return Some(QueueTarget { topic: Some(topic), ..QueueTarget::default() });
     };
-    reader.known_only(node, table, "queue", &["broker", "topic", "cloudevents"]);
+    reader.known_only(node, table, "queue", &QUEUE_NAMES);
     let broker = node.get("broker").and_then(|it| reader.read(&it, word));
     let topic = node.get("topic").and_then(|it| reader.read(&it, word));
     let cloudevents = node.get("cloudevents").and_then(|it| reader.read(&it, scalar::truth)).unwrap_or(false);

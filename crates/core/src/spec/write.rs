@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use super::alerts::NOBODY;
 use super::policy::MAX_PARALLEL_DEFAULT;
 use super::schedule_fields;
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::job::{
-    CommandTarget, Exclusive, HourSet, HttpTarget, Job, Overlap, Pause, PausedBy, QueueTarget, Target, Terms,
-    Where,
+    CommandTarget, Exclusive, HourSet, HttpTarget, Job, JobAlerts, Overlap, Pause, PausedBy, QueueTarget,
+    Target, Terms, Where,
 };
 use crate::missed::{MissedPolicy, MissedRuns};
 use crate::retry::RetryPolicy;
@@ -37,6 +38,7 @@ pub fn written(job: &Job) -> Table {
         paused,
         description,
         contact,
+        alerts,
         labels,
         params,
     } = job;
@@ -85,6 +87,7 @@ pub fn written(job: &Job) -> Table {
     fields.maybe_text("next_run_at", *next_run_hint);
     fields.maybe_text("description", description.as_ref());
     fields.maybe_text("contact", contact.as_ref());
+    fields.alerts(alerts);
     fields.table_if_any("labels", texts(labels));
     fields.table_if_any("params", params.clone());
     fields.0
@@ -222,6 +225,28 @@ impl Fields {
         self.number_unless(default.cost, "cost", *cost);
         self.list_if_any("run_on_nodes", run_on_nodes, |node| node.as_str().into());
         self.list_if_any("dont_run_on_nodes", dont_run_on_nodes, |node| node.as_str().into());
+    }
+
+    /// The channels alone, where there is nothing else to say.
+    fn alerts(&mut self, alerts: &JobAlerts) {
+        let JobAlerts { channels, ping, after_failures, recover_after } = alerts;
+        let channels = channels.as_ref().map(|channels| match channels.as_slice() {
+            [] => NOBODY.into(),
+            channels => Value::List(channels.iter().map(|it| it.as_str().into()).collect()),
+        });
+        let mut fields = Fields::default();
+        fields.maybe_text("ping", ping.as_ref());
+        fields.maybe("after_failures", *after_failures);
+        fields.maybe("recover_after", *recover_after);
+        match channels {
+            Some(channels) if fields.0.is_empty() => self.put("alerts", channels),
+            channels => {
+                if let Some(channels) = channels {
+                    fields.put("channels", channels);
+                }
+                self.table_if_any("alerts", fields.0);
+            }
+        }
     }
 
     fn hours(&mut self, field: &str, hours: Option<HourSet>) {

@@ -335,13 +335,19 @@ pub struct Idempotency {
 /// How long a repeated request is recognised, by the store's clock.
 pub const IDEMPOTENCY_KEPT_FOR: Duration = Duration::from_hours(24);
 
-/// Who changed what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Who changed what, and what it was before and after (S17).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditEntry {
     /// A token's name, a user of the machine, or the system.
     pub actor: String,
     /// What was done, in a word: `put`, `pause`, `trigger`.
     pub action: String,
-    /// To what, and how, for people.
+    /// What it was done to: the key of a job, the name of a node.
+    pub subject: String,
+    /// How, for people.
     pub detail: String,
+    /// What the changed fields were before, as a JSON object; none if there was nothing before.
+    pub before: Option<String>,
+    /// What they are now.
+    pub after: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::time::{Duration as Length, Instant};
 use evenbeat::testing::app::housekeeping::HousekeepingRules;
 use evenbeat::testing::app::{App, AppParts, AppTasks};
 use evenbeat::testing::clock::Clock;
-use evenbeat::testing::config::AgendaSettings;
+use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
 use evenbeat::testing::intake::{Actor, ApplyOptions, JobPolicy};
 use evenbeat::testing::jobfile::{SourceText, load};
@@ -177,6 +177,9 @@ fn start(home: &Home, n_jobs: usize) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        metrics: MetricsSettings::default(),
+        traces: None,
+        alerts: AlertSettings::default(),
         keep: HousekeepingRules::default(),
     };
     App::start(parts).expect("the node starts")

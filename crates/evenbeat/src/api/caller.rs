@@ -1,16 +1,19 @@
 //! Who asks, and what they may do: the one place where that is decided.
 //!
 //! A handler names the role that it needs by the type of its first argument, so one that names none does not know who
-//! asks, and one that names a role is not entered by others.
+//! asks, and one that names a role is not entered by others. Who asks is found out before, by `authenticate`.
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use evenbeat_core::rights::{Grant, Need, Role};
 
+use super::operation::{Access, DescribeInput, OWNER, Operation};
 use super::problem::{Code, Problem};
 use super::router::Api;
+use crate::auth::{Authority, Identity};
 use crate::intake::Actor;
 
 /// Where a request came from. Set by the acceptor of the connection; a request without it is refused.
@@ -25,22 +28,9 @@ pub enum Peer {
     },
 }
 
-/// What someone may do. Each may do what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Look.
-    Viewer,
-    /// Pause, resume, trigger, cancel, drain, rebalance.
-    Operator,
-    /// Change what is run, and thereby run anything.
-    Editor,
-    /// Everything.
-    Admin,
-}
-
-/// A role, as a type.
+/// What a route needs, as a type.
 pub(super) trait RequiredRole: Send {
-    const ROLE: Role;
+    const NEED: Need;
 }
 
 macro_rules! roles {
@@ -50,67 +40,155 @@ macro_rules! roles {
         pub(super) struct $name;
 
         impl RequiredRole for $name {
-            const ROLE: Role = Role::$name;
+            const NEED: Need = Need::Role(Role::$name);
         }
     )*};
 }
 
 roles! { Viewer Operator Editor }
 
+/// Permission to read the metrics: every role has it, and tokens that can do nothing else.
+#[derive(Debug)]
+pub(super) struct MetricsReader;
+
+impl RequiredRole for MetricsReader {
+    const NEED: Need = Need::Metrics;
+}
+
 /// Someone who has that role.
 #[derive(Debug)]
 pub(super) struct Caller<R> {
     /// How they are called in the audit.
     pub(super) actor: Actor,
+    authority: Authority,
     role: PhantomData<R>,
+}
+
+impl<R> Caller<R> {
+    /// Refuses the caller who lacks this role: for requests that need more depending on what they say.
+    pub(super) fn require(&self, role: Role) -> Result<(), Problem> {
+        if self.authority.covers(Need::Role(role)) {
+            return Ok(());
+        }
+        Err(Problem::new(Code::NotAllowed, format!("this needs the role `{role}`")))
+    }
 }
 
 impl<R: RequiredRole> FromRequestParts<Api> for Caller<R> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Caller<R>, Problem> {
-        let nobody = || Problem::new(Code::NotAllowed, "the origin of this request is unknown");
-        let peer = parts.extensions.get::<Peer>().copied().ok_or_else(nobody)?;
-        let (actor, role) = known(peer)?;
-        if role < R::ROLE {
-            let detail = format!("this needs the role `{:?}`", R::ROLE).to_lowercase();
-            return Err(Problem::new(Code::NotAllowed, detail));
+        let identity = identity_of(parts)?;
+        if identity.authority.covers(R::NEED) {
+            return Ok(Caller {
+                actor: identity.actor.clone(),
+                authority: identity.authority.clone(),
+                role: PhantomData,
+            });
         }
-        Ok(Caller { actor, role: PhantomData })
+        let needs = match R::NEED {
+            Need::Role(role) => format!("this needs the role `{role}`"),
+            Need::Metrics => "this needs a token of any role, or of the role `metrics`".to_owned(),
+        };
+        let has = match &identity.authority {
+            Authority::Run(run) => {
+                format!(
+                    "a run token (of run `{run}`) may not do this: this version takes no reports over HTTP"
+                )
+            }
+            Authority::Token { id, grant: Grant::Worker } => {
+                format!("the token `{id}` is for a worker, which may only ask for work and report; {needs}")
+            }
+            Authority::Token { id, grant } => format!("{needs}; the token `{id}` has the role `{grant}`"),
+            Authority::Owner | Authority::TrustedLoopback | Authority::Session(_) => needs,
+        };
+        Err(Problem::new(Code::NotAllowed, has))
     }
 }
 
-/// Who a peer is. Without tokens, a peer on the socket is its owner, and a peer on this machine is trusted.
-fn known(peer: Peer) -> Result<(Actor, Role), Problem> {
-    match peer {
-        Peer::Socket { uid } => Ok((Actor(format!("uid {uid}")), Role::Admin)),
-        Peer::Tcp(address) if address.ip().to_canonical().is_loopback() => {
-            Ok((Actor("loopback".to_owned()), Role::Admin))
-        }
-        Peer::Tcp(address) => {
-            let detail = format!("{} is not this machine, and there are no tokens yet", address.ip());
-            Err(Problem::new(Code::NotAllowed, detail))
+impl<R: RequiredRole> DescribeInput for Caller<R> {
+    fn describe(operation: &mut Operation) {
+        operation.access = Some(Access::Role(match R::NEED {
+            Need::Role(role) => role.as_str(),
+            Need::Metrics => "metrics",
+        }));
+        operation.refuses(&[Code::NotAuthenticated, Code::NotAllowed, Code::RateLimited, Code::StoreDown]);
+    }
+}
+
+/// Someone who may look, on a page: with a token, or with the session of the pages.
+#[derive(Debug)]
+pub(super) struct Reader;
+
+impl FromRequestParts<Api> for Reader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Reader, Problem> {
+        Caller::<Viewer>::from_request_parts(parts, api).await.map(|_| Reader)
+    }
+}
+
+impl DescribeInput for Reader {
+    fn describe(operation: &mut Operation) {
+        Caller::<Viewer>::describe(operation);
+        operation.access = Some(Access::Page(Role::Viewer.as_str()));
+    }
+}
+
+/// Everyone, without a token: the first argument of a handler whose route is open.
+#[derive(Debug)]
+pub(super) struct Anyone;
+
+impl<S: Sync> FromRequestParts<S> for Anyone {
+    type Rejection = Problem;
+
+    async fn from_request_parts(_parts: &mut Parts, _state: &S) -> Result<Anyone, Problem> {
+        Ok(Anyone)
+    }
+}
+
+impl DescribeInput for Anyone {
+    fn describe(operation: &mut Operation) {
+        operation.access = Some(Access::Open);
+    }
+}
+
+impl DescribeInput for SocketOwner {
+    fn describe(operation: &mut Operation) {
+        operation.access = Some(Access::Role(OWNER));
+        operation.refuses(&[Code::NotAuthenticated, Code::NotAllowed, Code::RateLimited, Code::StoreDown]);
+    }
+}
+
+/// The owner of the socket: the only one who may create, list and revoke tokens. No token can, so that one that leaks
+/// cannot make others that outlive it.
+#[derive(Debug)]
+pub(super) struct SocketOwner {
+    /// How they are called in the audit.
+    pub(super) actor: Actor,
+}
+
+impl FromRequestParts<Api> for SocketOwner {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<SocketOwner, Problem> {
+        let identity = identity_of(parts)?;
+        match identity.authority {
+            Authority::Owner => Ok(SocketOwner { actor: identity.actor.clone() }),
+            Authority::TrustedLoopback
+            | Authority::Token { .. }
+            | Authority::Session(_)
+            | Authority::Run(_) => {
+                let detail = "only the user that runs the server may do this, through its Unix socket; on that machine, run \
+                              `evenbeat` as that user";
+                Err(Problem::new(Code::NotAllowed, detail))
+            }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_machine_is_known() {
-        let of = |address: &str| known(Peer::Tcp(address.parse().unwrap())).map(|(actor, _)| actor.0);
-        assert_eq!(of("127.0.0.1:4711").unwrap(), "loopback");
-        assert_eq!(of("[::1]:4711").unwrap(), "loopback");
-        assert_eq!(of("[::ffff:127.0.0.1]:4711").unwrap(), "loopback");
-        assert_eq!(of("192.0.2.7:4711").unwrap_err().code(), Code::NotAllowed);
-        assert_eq!(known(Peer::Socket { uid: 7 }).unwrap().0.0, "uid 7");
-    }
-
-    #[test]
-    fn roles_grow() {
-        let roles = [Role::Viewer, Role::Operator, Role::Editor, Role::Admin];
-        assert!(roles.is_sorted());
-    }
+fn identity_of(parts: &Parts) -> Result<&Identity, Problem> {
+    // Only if a route was added that nobody is asked at: it stays closed.
+    let nobody = || Problem::new(Code::NotAllowed, "the origin of this request is unknown");
+    parts.extensions.get::<Identity>().ok_or_else(nobody)
 }

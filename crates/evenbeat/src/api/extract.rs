@@ -1,27 +1,25 @@
 //! What a request says, read once at the door: path, parameters, body, headers. All errors are reported at once.
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
+use std::marker::PhantomData;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use evenbeat_core::ids::{JobKey, RunId};
-use evenbeat_core::nearest::{nearest, shortened};
+use evenbeat_core::ids::{JobKey, KEY_PATTERN, NAME_PATTERN, NodeName, RunId, Site, Tenant};
+use evenbeat_core::nearest::shortened;
 use evenbeat_core::store::Revision;
 use serde::de::DeserializeOwned;
+use utoipa::ToSchema;
+use utoipa::openapi::Required;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use super::operation::{DescribeInput, Operation};
+use super::params::{ID_PREFIX_PATTERN, Params, Query, TOKEN_ID_PATTERN};
 use super::problem::{Code, Problem};
 use super::router::Api;
 use super::{fields, json};
 use crate::views::find_run::IdRange;
-use crate::views::model::FieldError;
-
-/// The largest page.
-const LIMIT_MAX: usize = 500;
-const LIMIT_DEFAULT: usize = 100;
 
 /// The job that a path names. A key that cannot be one names none.
 #[derive(Debug)]
@@ -35,6 +33,15 @@ impl FromRequestParts<Api> for KeyPath {
         text.parse().map(KeyPath).map_err(|error| Problem::new(Code::NoSuchJob, format!("{error}")))
     }
 }
+
+impl DescribeInput for KeyPath {
+    fn describe(operation: &mut Operation) {
+        operation.path_parameter(Some(KEY_PATTERN), KEY_MEANING);
+        operation.refuses(&[Code::NoSuchJob, Code::NoSuchRoute]);
+    }
+}
+
+const KEY_MEANING: &str = "The key of a job: `name` or `name@configuration`.";
 
 /// The run that a path names: by its id in the one spelling that ids have, or by the beginning of it.
 #[derive(Debug)]
@@ -67,19 +74,113 @@ impl FromRequestParts<Api> for RunPath {
     }
 }
 
-/// The one variable part of a path, whatever it says.
-#[derive(Debug)]
-pub(super) struct Segment(pub(super) String);
-
-impl FromRequestParts<Api> for Segment {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Segment, Problem> {
-        segment(parts, api).await.map(Segment)
+impl DescribeInput for RunPath {
+    fn describe(operation: &mut Operation) {
+        let meaning = "The id of a run, or the beginning of one: at least 4 characters.";
+        operation.path_parameter(Some(ID_PREFIX_PATTERN), meaning);
+        operation.refuses(&[Code::NoSuchRun, Code::AmbiguousId, Code::NoSuchRoute]);
     }
 }
 
-async fn segment(parts: &mut Parts, api: &Api) -> Result<String, Problem> {
+/// The key of a job that may be new, not checked yet.
+#[derive(Debug)]
+pub(super) struct KeyText(pub(super) String);
+
+impl FromRequestParts<Api> for KeyText {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<KeyText, Problem> {
+        segment(parts, api).await.map(KeyText)
+    }
+}
+
+impl DescribeInput for KeyText {
+    fn describe(operation: &mut Operation) {
+        operation.path_parameter(Some(KEY_PATTERN), KEY_MEANING);
+        operation.refuses(&[Code::InvalidJob, Code::NoSuchRoute]);
+    }
+}
+
+/// The node that a path names.
+#[derive(Debug)]
+pub(super) struct NodePath(pub(super) NodeName);
+
+impl FromRequestParts<Api> for NodePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<NodePath, Problem> {
+        let text = segment(parts, api).await?;
+        text.parse().map(NodePath).map_err(|error| Problem::new(Code::NoSuchNode, format!("{error}")))
+    }
+}
+
+/// The site that a path names.
+#[derive(Debug)]
+pub(super) struct SitePath(pub(super) Site);
+
+impl FromRequestParts<Api> for SitePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<SitePath, Problem> {
+        let text = segment(parts, api).await?;
+        text.parse().map(SitePath).map_err(|error| Problem::new(Code::NoSuchSite, format!("{error}")))
+    }
+}
+
+impl DescribeInput for SitePath {
+    fn describe(operation: &mut Operation) {
+        operation.path_parameter(Some(NAME_PATTERN), "The name of a site.");
+        operation.refuses(&[Code::NoSuchSite, Code::NoSuchRoute]);
+    }
+}
+
+/// The tenant that a path names.
+#[derive(Debug)]
+pub(super) struct TenantPath(pub(super) Tenant);
+
+impl FromRequestParts<Api> for TenantPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<TenantPath, Problem> {
+        let text = segment(parts, api).await?;
+        text.parse().map(TenantPath).map_err(|error| Problem::new(Code::NoSuchTenant, format!("{error}")))
+    }
+}
+
+impl DescribeInput for TenantPath {
+    fn describe(operation: &mut Operation) {
+        operation.path_parameter(Some(NAME_PATTERN), "The name of a tenant.");
+        operation.refuses(&[Code::NoSuchTenant, Code::NoSuchRoute]);
+    }
+}
+
+impl DescribeInput for NodePath {
+    fn describe(operation: &mut Operation) {
+        operation.path_parameter(Some(NAME_PATTERN), "The name of a node.");
+        operation.refuses(&[Code::NoSuchNode, Code::NoSuchRoute]);
+    }
+}
+
+/// The token that a path names.
+#[derive(Debug)]
+pub(super) struct TokenPath(pub(super) String);
+
+impl FromRequestParts<Api> for TokenPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<TokenPath, Problem> {
+        segment(parts, api).await.map(TokenPath)
+    }
+}
+
+impl DescribeInput for TokenPath {
+    fn describe(operation: &mut Operation) {
+        operation.path_parameter(Some(TOKEN_ID_PATTERN), "The id of a token.");
+        operation.refuses(&[Code::NoSuchToken, Code::NoSuchRoute]);
+    }
+}
+
+pub(super) async fn segment(parts: &mut Parts, api: &Api) -> Result<String, Problem> {
     let read = Path::<String>::from_request_parts(parts, api).await;
     let Path(text) = read.map_err(|_| Problem::new(Code::NoSuchRoute, "the address is not UTF-8 text"))?;
     Ok(text)
@@ -99,8 +200,14 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, api: &Api) -> Result<Body<T>, Problem> {
-        let BodyText(bytes) = BodyText::from_request(request, api).await?;
-        fields::read(json::read(&bytes)?).map(Body)
+        let body = BodyText::<T>::from_request(request, api).await?;
+        fields::read(json::read(&body.bytes)?).map(Body)
+    }
+}
+
+impl<T: ToSchema> DescribeInput for Body<T> {
+    fn describe(operation: &mut Operation) {
+        BodyText::<T>::describe(operation);
     }
 }
 
@@ -120,21 +227,41 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeBody<T> {
     }
 }
 
-/// A JSON body that is not read yet.
-#[derive(Debug)]
-pub(super) struct BodyText(pub(super) Bytes);
+impl<T: ToSchema> DescribeInput for MaybeBody<T> {
+    fn describe(operation: &mut Operation) {
+        operation.json_body::<T>(Required::False);
+        operation.refuses(&BODY_PROBLEMS);
+    }
+}
 
-impl FromRequest<Api> for BodyText {
+/// The text of a JSON body that the handler reads by itself.
+#[derive(Debug)]
+pub(super) struct BodyText<T> {
+    pub(super) bytes: Bytes,
+    of: PhantomData<T>,
+}
+
+impl<T> FromRequest<Api> for BodyText<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, api: &Api) -> Result<BodyText, Problem> {
+    async fn from_request(request: Request, api: &Api) -> Result<BodyText<T>, Problem> {
         let bytes = bytes(request, api).await?;
         if bytes.is_empty() {
             return Err(Problem::new(Code::MalformedBody, "there is no body; send a JSON object"));
         }
-        Ok(BodyText(bytes))
+        Ok(BodyText { bytes, of: PhantomData })
     }
 }
+
+impl<T: ToSchema> DescribeInput for BodyText<T> {
+    fn describe(operation: &mut Operation) {
+        operation.json_body::<T>(Required::True);
+        operation.refuses(&BODY_PROBLEMS);
+    }
+}
+
+pub(super) const BODY_PROBLEMS: [Code; 5] =
+    [Code::MalformedBody, Code::InvalidBody, Code::NotJson, Code::BodyTooLarge, Code::BodyTooSlow];
 
 /// The body has been received as a whole before ([`super::router()`]), within its limits.
 async fn bytes(request: Request, api: &Api) -> Result<Bytes, Problem> {
@@ -158,142 +285,20 @@ fn is_json(headers: &HeaderMap) -> bool {
 #[derive(Debug)]
 pub(super) struct UrlQuery<Q>(pub(super) Q);
 
-/// What parameters say.
-pub(super) trait Query: Sized {
-    /// Reads them; what is wrong is noted there.
-    fn read(params: &mut Params) -> Self;
-}
-
 impl<Q: Query> FromRequestParts<Api> for UrlQuery<Q> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<UrlQuery<Q>, Problem> {
-        let mut params = Params::of(parts.uri.query().unwrap_or_default())?;
-        let query = Q::read(&mut params);
-        params.finish().map(|()| UrlQuery(query))
+        Params::read(parts.uri.query().unwrap_or_default()).map(UrlQuery)
     }
 }
 
-/// Parameters, while they are read.
-#[derive(Debug, Default)]
-pub(super) struct Params {
-    said: Vec<(String, String)>,
-    known: Vec<&'static str>,
-    faults: Vec<FieldError>,
-}
-
-impl Params {
-    fn of(text: &str) -> Result<Params, Problem> {
-        let said = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(
-            &format!("/?{text}").parse().unwrap_or_default(),
-        );
-        let axum::extract::Query(said) =
-            said.map_err(|_| Problem::new(Code::InvalidParameter, "the parameters cannot be read"))?;
-        Ok(Params { said, ..Params::default() })
-    }
-
-    /// All values of a parameter.
-    pub(super) fn texts(&mut self, name: &'static str) -> Vec<String> {
-        self.known.push(name);
-        self.said.iter().filter(|(said, _)| said == name).map(|(_, value)| value.clone()).collect()
-    }
-
-    /// The one value of a parameter.
-    pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
-        let mut texts = self.texts(name);
-        if 1 < texts.len() {
-            self.fault(name, format!("`{name}` is given {} times; give it once", texts.len()));
+impl<Q: Query> DescribeInput for UrlQuery<Q> {
+    fn describe(operation: &mut Operation) {
+        for spec in Params::described::<Q>() {
+            operation.query_parameter(&spec);
         }
-        texts.pop()
-    }
-
-    /// The same, understood.
-    pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self, name: &'static str) -> Option<T> {
-        let text = self.text(name)?;
-        text.parse().map_err(|error| self.fault(name, format!("{error}"))).ok()
-    }
-
-    /// `true` or `false`.
-    pub(super) fn truth(&mut self, name: &'static str) -> Option<bool> {
-        self.word(name, &[true, false], |it| if it { "true" } else { "false" })
-    }
-
-    /// A whole number within limits.
-    pub(super) fn number(&mut self, name: &'static str, limits: RangeInclusive<u64>) -> Option<u64> {
-        let text = self.text(name)?;
-        let number = text.parse().ok().filter(|it| limits.contains(it));
-        if number.is_none() {
-            let (least, most) = (limits.start(), limits.end());
-            let bounds = if *most == u64::MAX {
-                format!("from {least} on")
-            } else {
-                format!("from {least} to {most}")
-            };
-            self.fault(name, format!("`{}` is not a whole number {bounds}", shortened(&text)));
-        }
-        number
-    }
-
-    /// One of a few words.
-    pub(super) fn word<T: Copy>(
-        &mut self,
-        name: &'static str,
-        all: &[T],
-        as_str: impl Fn(T) -> &'static str,
-    ) -> Option<T> {
-        let text = self.text(name)?;
-        let found = all.iter().copied().find(|it| as_str(*it) == text);
-        if found.is_none() {
-            let words: Vec<String> = all.iter().map(|it| format!("`{}`", as_str(*it))).collect();
-            self.fault(name, format!("`{}` is not one of {}", shortened(&text), words.join(", ")));
-        }
-        found
-    }
-
-    /// How many items are wanted.
-    pub(super) fn limit(&mut self) -> usize {
-        let asked = self.number("limit", 1..=LIMIT_MAX as u64);
-        asked.and_then(|it| usize::try_from(it).ok()).unwrap_or(LIMIT_DEFAULT)
-    }
-
-    /// Something is wrong with a parameter.
-    pub(super) fn fault(&mut self, name: &str, detail: String) {
-        self.faults.push(FieldError { pointer: format!("?{name}"), detail });
-    }
-
-    fn finish(mut self) -> Result<(), Problem> {
-        let unknown: Vec<String> = self
-            .said
-            .iter()
-            .map(|(name, _)| name.clone())
-            .filter(|name| !self.known.contains(&name.as_str()))
-            .collect();
-        for name in unknown {
-            let hint = match nearest(&name, self.known.iter().copied()) {
-                Some(near) => format!(" (did you mean `{near}`?)"),
-                None if self.known.is_empty() => " (this address has none)".to_owned(),
-                None => format!(" (there are `{}`)", self.known.join("`, `")),
-            };
-            let name = shortened(&name);
-            self.fault(&name, format!("there is no parameter `{name}`{hint}"));
-        }
-        match self.faults.as_slice() {
-            [] => Ok(()),
-            [first, ..] => {
-                let detail = first.detail.clone();
-                Err(Problem::new(Code::InvalidParameter, detail).with(self.faults))
-            }
-        }
-    }
-}
-
-/// No parameters at all.
-#[derive(Debug)]
-pub(super) struct NoParams;
-
-impl Query for NoParams {
-    fn read(_params: &mut Params) -> NoParams {
-        NoParams
+        operation.refuses(&[Code::InvalidParameter]);
     }
 }
 
@@ -315,6 +320,21 @@ impl<S: Sync> FromRequestParts<S> for Precondition {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Precondition, Problem> {
         precondition(&parts.headers)
+    }
+}
+
+impl DescribeInput for Precondition {
+    fn describe(operation: &mut Operation) {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let tags = "Changes the job only if its `ETag` is one of these; `*` for any.";
+        operation.header_parameter("If-Match", text(), tags);
+        let absent = text().enum_values(Some(["*"]));
+        operation.header_parameter(
+            "If-None-Match",
+            absent,
+            "`*`: changes nothing if the job is already there.",
+        );
+        operation.refuses(&[Code::OtherRevision, Code::JobExists]);
     }
 }
 
@@ -352,53 +372,6 @@ fn revision(tag: &str) -> Option<Revision> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug)]
-    struct Sample {
-        limit: usize,
-        paused: Option<bool>,
-        labels: Vec<String>,
-    }
-
-    impl Query for Sample {
-        fn read(params: &mut Params) -> Sample {
-            Sample { limit: params.limit(), paused: params.truth("paused"), labels: params.texts("label") }
-        }
-    }
-
-    #[track_caller]
-    fn check(text: &str, expected: &str) {
-        let mut params = Params::of(text).unwrap();
-        let sample = Sample::read(&mut params);
-        let shown = match params.finish() {
-            Ok(()) => format!("{} {:?} {:?}", sample.limit, sample.paused, sample.labels),
-            Err(problem) => {
-                let errors = problem.body().errors;
-                errors
-                    .iter()
-                    .map(|it| format!("{}: {}", it.pointer, it.detail))
-                    .collect::<Vec<_>>()
-                    .join("; ")
-            }
-        };
-        assert_eq!(shown, expected, "{text}");
-    }
-
-    #[test]
-    fn parameters_are_read_and_all_faults_told() {
-        check("", "100 None []");
-        check("limit=7&paused=true&label=a%3Db&label=c=d", r#"7 Some(true) ["a=b", "c=d"]"#);
-        check("limit=0", "?limit: `0` is not a whole number from 1 to 500");
-        check("limit=501", "?limit: `501` is not a whole number from 1 to 500");
-        check("limit=-1", "?limit: `-1` is not a whole number from 1 to 500");
-        check("limit=1&limit=2", "?limit: `limit` is given 2 times; give it once");
-        check("paused=yes", "?paused: `yes` is not one of `true`, `false`");
-        check("limt=3", "?limt: there is no parameter `limt` (did you mean `limit`?)");
-        check(
-            "zz=3&paused=1",
-            "?paused: `1` is not one of `true`, `false`; ?zz: there is no parameter `zz` (there are `limit`, `paused`, `label`)",
-        );
-    }
 
     #[track_caller]
     fn check_precondition(name: &'static str, value: &str, expected: &Result<Precondition, Code>) {

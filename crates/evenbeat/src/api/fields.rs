@@ -147,7 +147,10 @@ impl<'de> de::Deserializer<'de> for JsonNode {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldFault> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.0.is_null() {
+            return Err(FieldFault::here("null is not a value; leave the field out".to_owned()));
+        }
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -251,7 +254,11 @@ mod tests {
 
     #[test]
     fn faults_name_the_field_and_say_what_belongs_there() {
-        check(r#"{"draining":true,"reason":null,"items":[{"a":[1]}],"params":{"b":{}}}"#, "ok");
+        check(r#"{"draining":true,"reason":"x","items":[{"a":[1]}],"params":{"b":{}}}"#, "ok");
+        check(
+            r#"{"draining":true,"reason":null}"#,
+            "/reason: `reason`: null is not a value; leave the field out",
+        );
         check("[]", ": the body must be a JSON object, not a list");
         check("7", ": the body must be a JSON object, not a number");
         check("{}", "/draining: `draining` is missing");

@@ -21,7 +21,12 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Lets through what may have been meant for here.
 pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
-    match check(&api.options.hosts, &request) {
+    // The socket's file keeps others out. This holds even where someone has changed its mode.
+    let peer = match request.extensions().get::<Peer>() {
+        Some(Peer::Socket { uid }) => api.auth.socket_peer(*uid).map(|_| ()).map_err(Problem::from),
+        Some(Peer::Tcp(_)) | None => Ok(()),
+    };
+    match peer.and_then(|()| check(&api.options.hosts, &request)) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }

@@ -9,17 +9,23 @@ use evenbeat_core::value::Step;
 
 use crate::intake::IntakeError;
 use crate::views::ViewError;
-use crate::views::model::{FieldError, ProblemBody};
+use crate::views::model::{FieldError, LogPlace, ProblemBody};
 
 /// Which kind of problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Code {
     NoSuchRoute,
     NoSuchMethod,
     NoSuchJob,
     NoSuchRun,
     NoSuchNode,
-    NoLog,
+    NoSuchChannel,
+    NoSuchMute,
+    LogElsewhere,
+    NoSuchSite,
+    NoSuchTenant,
+    CountDiffers,
+    NoBackfill,
     MalformedBody,
     InvalidBody,
     InvalidParameter,
@@ -36,10 +42,13 @@ pub enum Code {
     JobInvalid,
     JobRunning,
     TooManyWaiting,
+    TooManyMutes,
     AlreadyAsked,
     JobRemoved,
     NotMoved,
     PlanIsOld,
+    TooManyPreviews,
+    FleetTooLarge,
     TooBusy,
     RunIsOver,
     KeyReused,
@@ -50,7 +59,15 @@ pub enum Code {
     OverQuota,
     HostNotAllowed,
     OriginNotAllowed,
+    NotAuthenticated,
     NotAllowed,
+    NoSuchToken,
+    InvalidToken,
+    TooManyTokens,
+    TokenIsDead,
+    NoPages,
+    RateLimited,
+    TooManyStreams,
     TooManyRequests,
     TookTooLong,
     StoreDown,
@@ -82,7 +99,14 @@ impl Code {
             Code::NoSuchJob => ("no_such_job", S::NOT_FOUND, "There is no such job"),
             Code::NoSuchRun => ("no_such_run", S::NOT_FOUND, "There is no such run"),
             Code::NoSuchNode => ("no_such_node", S::NOT_FOUND, "There is no such node"),
-            Code::NoLog => ("no_log", S::NOT_FOUND, "There is no log of this run here"),
+            Code::NoSuchChannel => ("no_such_channel", S::NOT_FOUND, "There is no such channel"),
+            Code::NoSuchMute => ("no_such_mute", S::NOT_FOUND, "There is no such mute"),
+            Code::TooManyMutes => ("too_many_mutes", S::CONFLICT, "There are too many mutes"),
+            Code::LogElsewhere => ("log_elsewhere", S::CONFLICT, "The log is on another node"),
+            Code::NoSuchSite => ("no_such_site", S::NOT_FOUND, "There is no such site"),
+            Code::NoSuchTenant => ("no_such_tenant", S::NOT_FOUND, "There is no such tenant"),
+            Code::CountDiffers => ("count_differs", S::CONFLICT, "Another number of jobs matches"),
+            Code::NoBackfill => ("no_backfill", S::CONFLICT, "The job cannot be backfilled so"),
             Code::MalformedBody => ("malformed_body", S::BAD_REQUEST, "The body is not JSON"),
             Code::InvalidBody => ("invalid_body", S::UNPROCESSABLE_ENTITY, "The body is not valid"),
             Code::InvalidParameter => ("invalid_parameter", S::BAD_REQUEST, "A parameter is wrong"),
@@ -103,6 +127,12 @@ impl Code {
             Code::JobRemoved => ("job_removed", S::CONFLICT, "The job was removed"),
             Code::NotMoved => ("not_moved", S::CONFLICT, "The job may not be moved"),
             Code::PlanIsOld => ("plan_is_old", S::CONFLICT, "The plan is out of date"),
+            Code::TooManyPreviews => {
+                ("too_many_previews", S::TOO_MANY_REQUESTS, "Too many rebalance plans are being made")
+            }
+            Code::FleetTooLarge => {
+                ("fleet_too_large", S::SERVICE_UNAVAILABLE, "The fleet is too large for a rebalance plan")
+            }
             Code::TooBusy => ("too_busy", S::SERVICE_UNAVAILABLE, "The job changes too quickly"),
             Code::RunIsOver => ("run_is_over", S::CONFLICT, "The run is over"),
             Code::KeyReused => {
@@ -121,6 +151,14 @@ impl Code {
             Code::OriginNotAllowed => {
                 ("origin_not_allowed", S::FORBIDDEN, "Requests from other sites are not allowed")
             }
+            Code::NotAuthenticated => ("not_authenticated", S::UNAUTHORIZED, "A token is needed"),
+            Code::NoSuchToken => ("no_such_token", S::NOT_FOUND, "There is no such token"),
+            Code::InvalidToken => ("invalid_token", S::UNPROCESSABLE_ENTITY, "The token is not valid"),
+            Code::TooManyTokens => ("too_many_tokens", S::CONFLICT, "There are too many tokens"),
+            Code::TokenIsDead => ("token_is_dead", S::CONFLICT, "The token has ended already"),
+            Code::NoPages => ("no_pages", S::CONFLICT, "The server has no pages"),
+            Code::RateLimited => ("rate_limited", S::TOO_MANY_REQUESTS, "Too many requests from you"),
+            Code::TooManyStreams => ("too_many_streams", S::TOO_MANY_REQUESTS, "Too many streams are open"),
             Code::NotAllowed => ("not_allowed", S::FORBIDDEN, "Permission denied"),
             Code::TooManyRequests => ("too_many_requests", S::SERVICE_UNAVAILABLE, "Too many requests"),
             Code::TookTooLong => ("took_too_long", S::SERVICE_UNAVAILABLE, "The request took too long"),
@@ -137,18 +175,33 @@ pub struct Problem {
     code: Code,
     detail: String,
     errors: Vec<FieldError>,
+    matched: Option<u64>,
+    /// Boxed: few problems have one, and every handler returns a problem by value.
+    place: Option<Box<LogPlace>>,
 }
 
 impl Problem {
     /// A problem of this kind; `detail` says what is wrong this time, and the way out.
     pub fn new(code: Code, detail: impl Into<String>) -> Problem {
-        Problem { code, detail: detail.into(), errors: Vec::new() }
+        Problem { code, detail: detail.into(), errors: Vec::new(), matched: None, place: None }
     }
 
     /// The same, with the fields that are wrong.
     #[must_use]
     pub fn with(self, errors: Vec<FieldError>) -> Problem {
         Problem { errors, ..self }
+    }
+
+    /// The same, with how many jobs match now.
+    #[must_use]
+    pub(super) fn with_matched(self, n: u64) -> Problem {
+        Problem { matched: Some(n), ..self }
+    }
+
+    /// The same, with where the log is.
+    #[must_use]
+    pub(super) fn with_place(self, place: LogPlace) -> Problem {
+        Problem { place: Some(Box::new(place)), ..self }
     }
 
     /// A query parameter is wrong.
@@ -158,9 +211,13 @@ impl Problem {
     }
 
     /// Which kind.
-    #[cfg(test)]
     pub fn code(&self) -> Code {
         self.code
+    }
+
+    /// What is wrong, and the way out.
+    pub fn detail(&self) -> &str {
+        &self.detail
     }
 
     /// What goes over the wire.
@@ -173,6 +230,8 @@ impl Problem {
             code: code.as_str().into(),
             detail: self.detail.clone(),
             errors: self.errors.clone(),
+            matched: self.matched,
+            place: self.place.as_deref().cloned(),
         }
     }
 }
@@ -183,8 +242,15 @@ impl IntoResponse for Problem {
         let mut answer = (self.code.status(), body).into_response();
         let headers = answer.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.code.status() == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        match self.code.status() {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers
+                    .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"evenbeat\""));
+            }
+            _ => {}
         }
         answer
     }
@@ -220,11 +286,14 @@ impl From<IntakeError> for Problem {
             IntakeError::Refused { refusal, .. } => code_of(refusal),
             IntakeError::OtherRevision { .. } => Code::OtherRevision,
             IntakeError::PlanIsOld { .. } | IntakeError::NoSuchPlan { .. } => Code::PlanIsOld,
+            IntakeError::PreviewsBusy => Code::TooManyPreviews,
+            IntakeError::FleetTooLarge { .. } => Code::FleetTooLarge,
             IntakeError::ShellNotAllowed { .. } => Code::ShellNotAllowed,
             IntakeError::TargetNotSupported { .. } => Code::TargetNotSupported,
             IntakeError::OverQuota { .. } => Code::OverQuota,
             IntakeError::TooBusy { .. } => Code::TooBusy,
             IntakeError::Repeated { .. } => Code::AlreadyAsked,
+            IntakeError::NoBackfill { .. } => Code::NoBackfill,
             IntakeError::KeyReused => Code::KeyReused,
             IntakeError::KeyInFlight => Code::KeyInFlight,
             IntakeError::Down(down) => return down.into(),

@@ -1,4 +1,4 @@
-//! The table of routes, and what holds for all of them.
+//! All routes put together, and what holds for all of them.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -8,22 +8,28 @@ use std::time::Duration as Length;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use super::authenticate::{authenticate, authenticate_reader};
 use super::caller::Peer;
 use super::guard::guard;
-use super::handlers::{apply, health, jobs, metrics, nodes, runs, scheduler, status, upcoming};
-use super::log_book::LogBook;
+use super::handlers::metrics;
+use super::log_book::{LogBook, NoLogs};
+use super::openapi::ApiDocument;
 use super::problem::{Code, Problem};
-use super::serve::Overflow;
+use super::routes::Routes;
+use super::serve::{Crowded, Overflow};
+use super::table::{self, RouteTable};
 use crate::app::App;
+use crate::auth::Auth;
+use crate::config::Network;
 
 /// Largest request body we accept.
 const BODY_MAX: usize = 1 << 20;
@@ -31,15 +37,27 @@ const BODY_MAX: usize = 1 << 20;
 /// Largest body that declares a whole fleet.
 const APPLY_BODY_MAX: usize = 16 << 20;
 
+/// Largest form of a page we accept.
+const PAGE_BODY_MAX: usize = 64 << 10;
+
 /// How many fleets are read at once, and how many ask for health.
 const N_FLEETS_MAX: usize = 2;
 const N_HEALTH_MAX: usize = 16;
+
+/// Open streams of events and logs, over TCP and through the Unix socket. Each holds a connection, and half of those are
+/// left for requests.
+const N_TCP_STREAMS_MAX: usize = 256;
+const N_SOCKET_STREAMS_MAX: usize = 64;
 
 /// What the API goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiOptions {
     /// Names and addresses of this server, besides those that every machine has for itself.
     pub hosts: Vec<String>,
+    /// Reverse proxies whose word about their clients counts.
+    pub trusted_proxies: Vec<Network>,
+    /// Where people reach the pages, without a path; none if only the socket is served.
+    pub pages_url: Option<String>,
     /// Concurrent requests, over TCP and through the Unix socket each.
     pub n_requests_max: usize,
     /// How long a request waits for its turn.
@@ -50,17 +68,22 @@ pub struct ApiOptions {
     pub body_bytes_max: usize,
     /// How long an answer may take.
     pub answer_within: Length,
+    /// How often a stream of events says that it is alive, if there is nothing else to say.
+    pub alive_every: Length,
 }
 
 impl Default for ApiOptions {
     fn default() -> ApiOptions {
         ApiOptions {
             hosts: Vec::new(),
+            trusted_proxies: Vec::new(),
+            pages_url: None,
             n_requests_max: 128,
             turn_within: Length::from_secs(5),
             body_within: Length::from_secs(10),
             body_bytes_max: 64 << 20,
             answer_within: Length::from_secs(30),
+            alive_every: Length::from_secs(15),
         }
     }
 }
@@ -70,7 +93,9 @@ impl Default for ApiOptions {
 pub(super) struct Api {
     pub(super) app: App,
     pub(super) logs: Arc<dyn LogBook>,
+    pub(super) auth: Auth,
     pub(super) options: Arc<ApiOptions>,
+    pub(super) document: Arc<ApiDocument>,
     rooms: Arc<Budgets>,
 }
 
@@ -91,14 +116,17 @@ struct Budget {
     body_bytes: Arc<Semaphore>,
     /// Fleets that are read: a few at once, because a fleet takes more memory than its text.
     fleets: Arc<Semaphore>,
+    /// Answers that go on: events, and logs that are followed.
+    streams: Arc<Semaphore>,
 }
 
 impl Budget {
-    fn new(options: &ApiOptions) -> Budget {
+    fn new(options: &ApiOptions, n_streams_max: usize) -> Budget {
         Budget {
             turns: Semaphore::new(options.n_requests_max),
             body_bytes: Arc::new(Semaphore::new(options.body_bytes_max)),
             fleets: Arc::new(Semaphore::new(N_FLEETS_MAX)),
+            streams: Arc::new(Semaphore::new(n_streams_max)),
         }
     }
 }
@@ -119,68 +147,96 @@ impl Api {
     }
 }
 
+impl Api {
+    /// Room for one more stream. To be held until it ends. A stream takes no turn: it would never give it back.
+    pub(super) fn stream_turn(&self, peer: Peer) -> Result<OwnedSemaphorePermit, Problem> {
+        let streams = Arc::clone(&self.room(Some(&peer)).streams);
+        streams.try_acquire_owned().map_err(|_| {
+            Problem::new(Code::TooManyRequests, "too many streams are open; close one, or try again")
+        })
+    }
+}
+
+/// What routes are made of.
+#[derive(Debug)]
+pub struct RouterParts {
+    pub app: App,
+    /// Where the output of runs is read.
+    pub logs: Arc<dyn LogBook>,
+    /// Who callers are.
+    pub auth: Auth,
+    pub options: ApiOptions,
+    /// The pages for people. They check sessions themselves.
+    pub pages: Router,
+}
+
 /// All routes of a process. The acceptor of a connection puts a [`Peer`] into the
 /// extensions of every request.
-pub fn router(app: App, logs: Arc<dyn LogBook>, options: ApiOptions) -> Router {
-    let rooms = Budgets {
-        tcp: Budget::new(&options),
-        socket: Budget::new(&options),
-        health: Semaphore::new(N_HEALTH_MAX),
-    };
-    let api = Api { app, logs, options: Arc::new(options), rooms: Arc::new(rooms) };
-    let health = Router::new()
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
-        .layer(from_fn_with_state(api.clone(), in_health_turn));
+pub fn router(parts: RouterParts) -> Router {
+    let RouterParts { app, logs, auth, options, pages } = parts;
+    let table = table::all();
+    let [health, usual, large] = [&table.health, &table.usual, &table.large].map(Routes::routers);
+    let api = shared(app, logs, auth, options, table);
+    let health = health.open.layer(from_fn_with_state(api.clone(), in_health_turn));
     // The body first: a slow sender takes no turn.
     let bounded = |routes: Router<Api>, body_max: usize| {
         routes
             .layer(from_fn_with_state(api.clone(), in_turn))
             .layer(from_fn_with_state((api.clone(), body_max), with_whole_body))
     };
+    // Around all of that: strangers do not even get to send a body. On routes only, so that what is not there is not
+    // there for anyone.
+    let known = |routes: Router<Api>| routes.route_layer(from_fn_with_state(api.clone(), authenticate));
+    let readers = |routes: Router<Api>| {
+        let routes = routes.route_layer(from_fn_with_state(api.clone(), authenticate_reader));
+        routes.route_layer(from_fn(not_crowded))
+    };
+    let open = |routes: Router<Api>| routes.route_layer(from_fn(not_crowded));
     Router::new()
         .merge(health)
-        .merge(bounded(Router::new().route("/metrics", get(metrics::metrics)), BODY_MAX))
-        .nest("/api/v1", bounded(v1(), BODY_MAX).merge(bounded(v1_large(), APPLY_BODY_MAX)))
+        .merge(known(bounded(usual.closed, BODY_MAX)))
+        .merge(known(bounded(large.closed, APPLY_BODY_MAX)))
+        .merge(readers(bounded(usual.pages, BODY_MAX)))
+        .merge(open(bounded(usual.open, BODY_MAX)))
+        .merge(open(bounded(pages.with_state(()), PAGE_BODY_MAX)))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(api.clone(), guard))
+        .layer(from_fn_with_state(api.clone(), counted))
         .layer(from_fn(with_headers))
         .layer(DefaultBodyLimit::disable())
         .with_state(api)
 }
 
-fn v1() -> Router<Api> {
+/// The routes of an address that serves metrics and health only, to anyone who reaches it.
+pub fn metrics_router(app: App, auth: Auth, options: ApiOptions) -> Router {
+    let table = table::all();
+    let health = table.health.routers().open;
+    let api = shared(app, Arc::new(NoLogs), auth, options, table);
+    let metrics = Router::new()
+        .route("/metrics", get(metrics::open_metrics))
+        .layer(from_fn_with_state(api.clone(), in_turn))
+        .layer(from_fn_with_state((api.clone(), BODY_MAX), with_whole_body));
     Router::new()
-        .route("/status", get(status::status))
-        .route("/jobs", get(jobs::list))
-        .route("/jobs/{key}", get(jobs::get).put(jobs::put).delete(jobs::delete))
-        .route("/jobs/{key}/pause", post(jobs::pause))
-        .route("/jobs/{key}/resume", post(jobs::resume))
-        .route("/jobs/{key}/trigger", post(jobs::trigger))
-        .route("/jobs/{key}/explain", get(jobs::explain))
-        .route("/jobs/{key}/runs", get(runs::of_job))
-        .route("/jobs/{key}/upcoming", get(upcoming::of_job))
-        .route("/jobs/{key}/records", get(runs::records))
-        .route("/export", get(apply::export))
-        .route("/runs", get(runs::list))
-        .route("/runs/{id}", get(runs::get))
-        .route("/runs/{id}/log", get(runs::log))
-        .route("/runs/{id}/cancel", post(runs::cancel))
-        .route("/nodes", get(nodes::list))
-        .route("/nodes/{name}/drain", post(nodes::drain))
-        .route("/upcoming", get(upcoming::list))
-        .route("/scheduler/distribution", get(scheduler::distribution))
-        .route("/scheduler/fleet", get(scheduler::fleet))
-        .route("/scheduler/limits", get(scheduler::limits))
-        .route("/scheduler/rebalance", post(scheduler::rebalance))
-        .route("/scheduler/rebalance/preview", post(scheduler::preview))
+        .merge(health.layer(from_fn_with_state(api.clone(), in_health_turn)))
+        .merge(metrics)
+        .fallback(no_such_route)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(with_headers))
+        .layer(DefaultBodyLimit::disable())
+        .with_state(api)
 }
 
-/// What declares a whole fleet.
-fn v1_large() -> Router<Api> {
-    Router::new().route("/apply", post(apply::apply))
+fn shared(app: App, logs: Arc<dyn LogBook>, auth: Auth, options: ApiOptions, table: RouteTable) -> Api {
+    let rooms = Budgets {
+        tcp: Budget::new(&options, N_TCP_STREAMS_MAX),
+        socket: Budget::new(&options, N_SOCKET_STREAMS_MAX),
+        health: Semaphore::new(N_HEALTH_MAX),
+    };
+    let document = Arc::new(ApiDocument::new(table.into_operations()));
+    Api { app, logs, auth, options: Arc::new(options), document, rooms: Arc::new(rooms) }
 }
 
 async fn no_such_route() -> Problem {
@@ -192,16 +248,22 @@ async fn no_such_method(request: Request) -> Problem {
     Problem::new(Code::NoSuchMethod, detail)
 }
 
+/// Connections beyond the limits get no open routes but health: they may take no turn.
+async fn not_crowded(request: Request, next: Next) -> Response {
+    let extensions = request.extensions();
+    if extensions.get::<Overflow>().is_some() || extensions.get::<Crowded>().is_some() {
+        let detail = "too many connections are open; close some, or try again";
+        return Problem::new(Code::TooManyRequests, detail).into_response();
+    }
+    next.run(request).await
+}
+
 /// Receives the body before anything is done, within its limits of size and time.
 async fn with_whole_body(
     State((api, body_max)): State<(Api, usize)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if request.extensions().get::<Overflow>().is_some() {
-        let detail = "too many connections are open; close some, or try again";
-        return Problem::new(Code::TooManyRequests, detail).into_response();
-    }
     let (parts, body) = request.into_parts();
     let budget = &api.room(parts.extensions.get()).body_bytes;
     match timeout(api.options.body_within, whole(body, body_max, budget)).await {
@@ -277,6 +339,15 @@ async fn answered(
 
 fn too_busy() -> Problem {
     Problem::new(Code::TooManyRequests, "too many requests are being worked on; try again")
+}
+
+/// Counts what was asked, by the template of its route: the address itself could be anything.
+async fn counted(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let answer = next.run(request).await;
+    let route = route.as_ref().map(MatchedPath::as_str);
+    api.app.telemetry.metrics().requested(route, answer.status().as_u16());
+    answer
 }
 
 /// Nothing here is to be kept by those in between, or taken for a page.

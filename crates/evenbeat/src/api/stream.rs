@@ -8,8 +8,8 @@ use std::time::Duration as Length;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream with a limit on how long a write may make no progress. Reads have limits elsewhere: heads in the server,
-/// bodies in the router.
+/// A stream with a limit on how long a write may make no progress. Reads have limits elsewhere: heads in `idle`, bodies in
+/// the router.
 #[derive(Debug)]
 pub(super) struct WriteWithin<S> {
     stream: S,

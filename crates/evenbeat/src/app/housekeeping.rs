@@ -1,4 +1,5 @@
-//! Housekeeping: old rows are trimmed, counters are recounted, the score of the fleet is recorded.
+//! Housekeeping: old rows are trimmed, counters are recounted, the score of the fleet is recorded, audit entries are
+//! chained.
 
 use std::io;
 use std::time::Duration as Length;
@@ -9,11 +10,16 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::App;
 use crate::config::TRIM_MOST;
+use crate::fleet::DAY_HOURS;
+use crate::node::events::FleetEvent;
+use crate::store::audit_chain::CHAIN_BATCH;
 use crate::store::query::ScorePoint;
 use crate::target::command::Places;
 
 const TRIM_EVERY: Length = Length::from_mins(10);
 const SCORE_EVERY: Length = Length::from_mins(5);
+/// How long an audit entry stays unchained at most. Until then nothing shows whether it was changed.
+const CHAIN_EVERY: Length = Length::from_secs(30);
 
 /// What is kept for how long.
 #[derive(Clone, Debug)]
@@ -46,17 +52,26 @@ pub(super) async fn keep_house(app: App, keep: HousekeepingRules) {
         Err(StoreDown(why)) => tracing::warn!(why, "recounting counters failed"),
     }
     let (mut trims, mut scores) = (interval(TRIM_EVERY), interval(SCORE_EVERY));
+    let mut chains = interval(CHAIN_EVERY);
+    chains.set_missed_tick_behavior(MissedTickBehavior::Delay);
     trims.set_missed_tick_behavior(MissedTickBehavior::Delay);
     scores.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let done = tokio::select! {
             _ = trims.tick() => trim(&app, &keep).await,
             _ = scores.tick() => note_score(&app, &keep).await,
+            _ = chains.tick() => chain_audit(&app).await,
         };
         if let Err(StoreDown(why)) = done {
             tracing::warn!(why, "housekeeping failed, trying again later");
         }
     }
+}
+
+/// Chains what was written since the last time (S17).
+async fn chain_audit(app: &App) -> Result<(), StoreDown> {
+    while app.store.chain_audit().await? == CHAIN_BATCH {}
+    Ok(())
 }
 
 async fn trim(app: &App, keep: &HousekeepingRules) -> Result<(), StoreDown> {
@@ -65,7 +80,9 @@ async fn trim(app: &App, keep: &HousekeepingRules) -> Result<(), StoreDown> {
         let now = app.intake.now();
         remove_logs(places.clone(), now - *keep_for).await;
     }
+    super::attainment::trim(app).await?;
     while keep.retention.most <= app.store.trim(keep.retention).await?.most() {}
+    while TRIM_MOST <= app.store.trim_alerts(app.alerts.keep_for(), TRIM_MOST).await? {}
     Ok(())
 }
 
@@ -97,7 +114,8 @@ fn remove_days(places: &Places, before: Timestamp) -> io::Result<usize> {
 
 async fn note_score(app: &App, keep: &HousekeepingRules) -> Result<(), StoreDown> {
     let now = app.intake.now();
-    let Ok(day) = app.fleet.distribution_async(now, 24).await else { return Ok(()) };
+    let Ok(day) = app.fleet.distribution(now, DAY_HOURS).await else { return Ok(()) };
+    app.telemetry.events().tell(FleetEvent::Scored { score: day.score() });
     let n_jobs = app.fleet.ledger().n_jobs() as u64;
     let point = ScorePoint { at: now, score: day.score(), peak: day.peak_slot().1.into(), n_jobs };
     app.store.put_score(point, now - keep.scores).await

@@ -1,8 +1,11 @@
 //! One process of Evenbeat, put together: a store, a node, the fleet as it sees it, the door for people, and the
 //! housekeeping. What listens for people is put in front of it.
 
+mod attainment;
 pub mod housekeeping;
+mod pause_ends;
 mod repairs;
+mod scrape;
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -17,15 +20,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use self::attainment::AttainmentCache;
 use self::housekeeping::HousekeepingRules;
+use self::scrape::Scraper;
+use crate::alerts::{AlertParts, Alerts};
 use crate::clock::Clock;
-use crate::config::AgendaSettings;
+use crate::config::{AgendaSettings, AlertSettings, HttpEndpoint, MetricsSettings};
 use crate::exec::Router;
 use crate::fleet::{Fleet, follow};
 use crate::intake::{Intake, IntakeParts, JobPolicy};
 use crate::node::telemetry::Telemetry;
 use crate::node::write_probe::WriteProbe;
 use crate::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
+use crate::outbound::{Outbound, Pings};
 use crate::point::point;
 use crate::store::any::AnyStore;
 use crate::target::RunNews;
@@ -45,8 +52,14 @@ pub struct AppParts {
     pub agenda: AgendaSettings,
     /// What jobs may ask for.
     pub allowed: JobPolicy,
+    /// Channels and routes.
+    pub alerts: AlertSettings,
     /// What is kept for how long.
     pub keep: HousekeepingRules,
+    /// What metrics show.
+    pub metrics: MetricsSettings,
+    /// Where traces of runs go.
+    pub traces: Option<HttpEndpoint>,
     /// What time it is.
     pub clock: Clock,
     /// Where runs execute.
@@ -74,10 +87,15 @@ pub struct App {
     pub exec: Router,
     /// Whether the store can write.
     pub write_probe: WriteProbe,
+    /// Alerts.
+    pub alerts: Alerts,
+    scraper: Scraper,
     /// Since when it runs.
     pub started_at: Timestamp,
     /// What time it is.
     pub clock: Clock,
+    /// How fresh groups of jobs were.
+    pub attainment: AttainmentCache,
 }
 
 /// The tasks of a process.
@@ -88,7 +106,11 @@ pub struct AppTasks {
     handle: NodeHandle,
     exec: Router,
     store: AnyStore,
+    telemetry: Telemetry,
 }
+
+/// How long the last traces may take to be sent when a process ends.
+const FLUSH_WITHIN: Length = Length::from_secs(2);
 
 /// How a process came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +124,24 @@ pub enum StopResult {
 impl App {
     /// Starts everything. Must be called within the runtime.
     pub fn start(parts: AppParts) -> Result<(App, AppTasks), NodeError> {
-        let AppParts { store, identity, settings, balance, agenda, allowed, keep, clock, exec, news } = parts;
-        let telemetry = Telemetry::default();
+        let AppParts {
+            store,
+            identity,
+            settings,
+            balance,
+            agenda,
+            allowed,
+            alerts,
+            keep,
+            metrics,
+            traces,
+            clock,
+            exec,
+            news,
+        } = parts;
+        let started_at = clock.now();
+        let telemetry = Telemetry::since(started_at).with_traces(traces, identity.node.to_string());
+        let outbound = Outbound::new(alerts.http.clone());
         let (node, handle, fleet_news) = Node::new(NodeParts {
             identity: identity.clone(),
             settings,
@@ -111,9 +149,9 @@ impl App {
             exec: exec.clone(),
             news,
             telemetry: telemetry.clone(),
+            pings: Pings::new(outbound.clone()),
             clock: clock.clone(),
         })?;
-        let started_at = clock.now();
         let fleet = Fleet::new(balance, agenda, clock.clone());
         let intake = Intake::new(IntakeParts {
             store: store.clone(),
@@ -123,6 +161,20 @@ impl App {
             clock: clock.clone(),
             allowed,
         });
+        let write_probe = WriteProbe::of(store.clone(), clock.clone());
+        let alerts = Alerts::new(AlertParts {
+            outbound,
+            settings: alerts,
+            store: store.clone(),
+            node: handle.clone(),
+            fleet: fleet.clone(),
+            intake: intake.clone(),
+            telemetry: telemetry.clone(),
+            write_probe: write_probe.clone(),
+            clock: clock.clone(),
+            node_name: identity.node.to_string(),
+            home: identity.home,
+        });
         let app = App {
             store: store.clone(),
             intake,
@@ -131,17 +183,26 @@ impl App {
             identity,
             telemetry,
             exec: exec.clone(),
-            write_probe: WriteProbe::of(store.clone(), clock.clone()),
+            write_probe,
+            alerts: alerts.clone(),
+            scraper: Scraper::new(&metrics),
             started_at,
             clock,
+            attainment: AttainmentCache::default(),
         };
         let node = tokio::spawn(node.run());
-        let others = vec![
+        let mut others = vec![
             tokio::spawn(follow(app.fleet.clone(), fleet_news, app.telemetry.clone())),
             tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
             tokio::spawn(repairs::repair(app.clone())),
+            tokio::spawn(scrape::select_jobs(app.clone(), metrics)),
+            tokio::spawn(app.telemetry.events().clone().collect(app.clock.clone())),
+            tokio::spawn(pause_ends::end_pauses(app.clone())),
+            tokio::spawn(attainment::record(app.clone())),
         ];
-        Ok((app, AppTasks { node, others, handle, exec, store }))
+        others.extend(alerts.start());
+        let telemetry = app.telemetry.clone();
+        Ok((app, AppTasks { node, others, handle, exec, store, telemetry }))
     }
 }
 
@@ -206,6 +267,7 @@ impl AppTasks {
         point("stop.left");
         self.exec.let_go().await;
         point("stop.let_go");
+        let _ = timeout(FLUSH_WITHIN, self.telemetry.flush_traces()).await;
         for task in &self.others {
             task.abort();
         }

@@ -176,14 +176,25 @@ pub(crate) fn export(remote: &mut RemoteContext<'_>) -> CommandResult {
         usize::MAX,
         |page: &Page<JobDefinition>, remote| {
             for definition in &page.items {
-                let text = written(definition)
-                    .map_err(|error| CommandError::Bad(format!("cannot write a job as TOML: {error}")))?;
-                writeln!(remote.out, "{text}")?;
+                writeln!(remote.out, "{}", as_job_file(definition)?)?;
             }
             Ok(())
         },
     )?;
     Ok(Exit::Ok)
+}
+
+/// A job as in a job file.
+pub(crate) fn as_job_file(definition: &JobDefinition) -> Result<String, CommandError> {
+    written(definition).map_err(|error| CommandError::Bad(format!("cannot write a job as TOML: {error}")))
+}
+
+/// Prints what an edit would change.
+pub(crate) fn print_changes(
+    answer: &ApplyAnswer,
+    remote: &mut RemoteContext<'_>,
+) -> Result<(), CommandError> {
+    answer.changes.iter().try_for_each(|it| print_job(it, Purpose::Diff, remote))
 }
 
 /// A job as in a job file, with the name first.

@@ -5,6 +5,7 @@ use std::io::BufRead;
 use super::analyze::ScoreWord;
 use super::chart::{self, counted, to_u64};
 use super::client::{ApiRequest, CommandError};
+use super::confirm::Consent;
 use super::format::{BOLD, DIM, NOTICE};
 use super::remote::{CommandResult, RemoteContext};
 use super::table::{Cell, Fit, words};
@@ -64,17 +65,6 @@ fn print_distribution(it: &DistributionView, remote: &mut RemoteContext<'_>) -> 
         })
         .collect();
     remote.lines(&lines)
-}
-
-/// Whether to apply a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Consent {
-    /// Only show it.
-    Preview,
-    /// Apply it without asking.
-    Given,
-    /// Ask for confirmation.
-    Ask,
 }
 
 /// How much of a plan to show.
@@ -195,7 +185,9 @@ fn print_moves(
         vec![Cell::plain(&it.job_id), at(it.current_time), at(it.proposed_time)]
     };
     let rows: Vec<Vec<Cell>> = plan.preview.iter().take(n_shown).map(row).collect();
-    let columns = [("JOB", Fit::Shorten(16)), ("NEXT RUN", Fit::Drop), ("WOULD BE", Fit::Whole)];
+    let zone = remote.clock.zone_name();
+    let (next, then) = (format!("NEXT RUN ({zone})"), format!("WOULD BE ({zone})"));
+    let columns = [("JOB", Fit::Shorten(16)), (&*next, Fit::Drop), (&*then, Fit::Whole)];
     let lines = words(&columns, &rows, remote.table_width);
     remote.lines(&lines)?;
     let n_more = plan.preview.len().saturating_sub(n_shown);

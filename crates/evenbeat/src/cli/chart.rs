@@ -80,6 +80,11 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
+/// A number and its noun, for nouns with another plural.
+pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(n), if n == 1 { one } else { many })
+}
+
 /// Cuts a text to a width, with an ellipsis if something was cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {

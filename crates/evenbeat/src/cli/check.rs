@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use evenbeat_core::alert::AlertRules;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 use serde_json::{Value as Json, json};
 
 use super::job_file::{not_a_crontab, read};
 use crate::cli::Exit;
+use crate::config::{self, ConfigFlags};
 use crate::crontab::looks_like_crontab;
 use crate::jobfile::{Diagnostic, Diagnostics, LoadedFiles, SourceText, load};
 
@@ -22,13 +24,46 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
-    let findings = Findings::of(files, now);
+    finish(&Findings::of(files, now), json, color, out, err)
+}
+
+/// The same, and checks against a node's configuration who is alerted about the jobs.
+pub(crate) fn run_with_config(
+    files: &[PathBuf],
+    json: bool,
+    config: PathBuf,
+    now: Timestamp,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    match config::load(&ConfigFlags { file: Some(config), flags: Vec::new() }) {
+        Ok(loaded) => {
+            let mut findings = Findings::of(files, now);
+            findings.listen(&loaded.config.alerts.rules);
+            finish(&findings, json, true, out, err)
+        }
+        Err(_) => {
+            writeln!(err, "error: the configuration is not valid; run `evenbeat config --check` to see why")?;
+            Ok(Exit::Usage)
+        }
+    }
+}
+
+fn finish(
+    findings: &Findings,
+    json: bool,
+    color: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
     if json {
         writeln!(out, "{:#}", findings.report())?;
     } else {
         findings.show(color, out, err)?;
     }
+    let has_lost_channels = findings.alerts.as_ref().is_some_and(|it| !it.unknown.is_empty());
     Ok(match (findings.unread.is_empty(), findings.faults.is_empty()) {
+        (true, true) if has_lost_channels => Exit::Failed,
         (true, true) => Exit::Ok,
         (true, false) => Exit::Failed,
         (false, _) => Exit::Usage,
@@ -41,6 +76,18 @@ struct Findings {
     faults: Diagnostics,
     /// The valid files.
     good: LoadedFiles,
+    /// Who is alerted, if a configuration says.
+    alerts: Option<AlertFindings>,
+}
+
+/// Jobs whose alerts do not go where one would expect.
+#[derive(Default)]
+struct AlertFindings {
+    /// Jobs that want no alerts, or all of them if there are no channels.
+    silent: Vec<String>,
+    /// Jobs and the channels that they name and that do not exist.
+    unknown: Vec<(String, String)>,
+    has_channels: bool,
 }
 
 impl Findings {
@@ -66,7 +113,21 @@ impl Findings {
             faults = found;
             load(&good, now, &mut zones).unwrap_or_default()
         });
-        Findings { unread, faults, good }
+        Findings { unread, faults, good, alerts: None }
+    }
+
+    /// Looks up who is alerted about each job.
+    fn listen(&mut self, rules: &AlertRules) {
+        let mut found = AlertFindings { has_channels: rules.is_on(), ..AlertFindings::default() };
+        for job in self.good.files.iter().flat_map(|file| &file.jobs).map(|it| &it.job) {
+            let own = job.alerts.channels.as_deref();
+            if own.is_some_and(<[_]>::is_empty) || own.is_none() && !rules.is_on() {
+                found.silent.push(job.key.to_string());
+            }
+            let unknown = own.unwrap_or_default().iter().filter(|it| !rules.channels.contains_key(*it));
+            found.unknown.extend(unknown.map(|it| (job.key.to_string(), it.to_string())));
+        }
+        self.alerts = Some(found);
     }
 
     fn all_good(&self) -> bool {
@@ -87,6 +148,9 @@ impl Findings {
             };
             writeln!(out, "{}: {}{warnings}", file.name, counted(file.jobs.len(), "job"))?;
         }
+        if let Some(alerts) = &self.alerts {
+            alerts.show(out, err)?;
+        }
         if !self.all_good() {
             writeln!(err, "{}", counted(self.unread.len() + self.faults.len(), "error"))?;
         }
@@ -103,7 +167,31 @@ impl Findings {
         let diagnostics: Vec<Json> = unread.chain(faults).chain(warnings).collect();
         let good = self.good.files.iter().map(|it| json!({"file": it.name, "jobs": it.jobs.len()}));
         let good: Vec<Json> = good.collect();
-        json!({"ok": self.all_good(), "good_files": good, "diagnostics": diagnostics})
+        let mut report = json!({"ok": self.all_good(), "good_files": good, "diagnostics": diagnostics});
+        if let Some(alerts) = &self.alerts {
+            let unknown: Vec<Json> =
+                alerts.unknown.iter().map(|(job, channel)| json!({"job": job, "channel": channel})).collect();
+            report["ok"] = Json::Bool(self.all_good() && unknown.is_empty());
+            report["alerts"] = json!({"none": alerts.silent, "unknown_channels": unknown});
+        }
+        report
+    }
+}
+
+impl AlertFindings {
+    fn show(&self, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+        for (job, channel) in &self.unknown {
+            writeln!(
+                err,
+                "error: job `{job}` names the channel `{channel}`, which the configuration does not have"
+            )?;
+        }
+        if !self.silent.is_empty() {
+            let why = if self.has_channels { "`alerts = \"none\"`" } else { "there are no channels" };
+            let jobs = counted(self.silent.len(), "job");
+            writeln!(out, "no alerts about {jobs} ({why}): {}", self.silent.join(", "))?;
+        }
+        Ok(())
     }
 }
 

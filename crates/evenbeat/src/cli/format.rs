@@ -104,6 +104,11 @@ impl LocalClock {
         format!("{} {}", day_name(&self.zone, at), self.at(at))
     }
 
+    /// The zone in a table head: `CEST`, or its name where the clocks may change within the table.
+    pub(crate) fn zone_name(&self) -> String {
+        self.zone.abbreviation(self.now)
+    }
+
     /// `2026-03-29 03:00`.
     pub(crate) fn minute_at(&self, at: Timestamp) -> String {
         let (date, _) = date_and_time(&self.zone, at);

@@ -3,16 +3,22 @@
 //! A command takes its inputs, the time and two streams, and returns an [`Exit`]. It does not read the clock or the
 //! environment itself.
 
+mod alert;
 pub mod analyze;
 mod apply;
+mod audit;
+mod attainment;
 mod balance;
 mod chart;
 pub mod check;
 mod client;
 mod condition;
 pub mod config;
+mod confirm;
+mod contexts;
 pub mod db;
 mod demo;
+mod events;
 mod exit;
 mod explain;
 mod fleet_file;
@@ -21,7 +27,9 @@ mod job;
 mod job_file;
 mod layout;
 mod log_lines;
+mod login;
 mod manual;
+mod monitoring;
 mod next;
 mod node;
 mod progress;
@@ -30,11 +38,14 @@ mod remote;
 mod run;
 mod run_id;
 mod serve;
+mod sharing;
 pub mod simulate;
 mod status;
 mod table;
 mod terminal;
+mod token;
 mod upcoming;
+mod watch;
 mod when;
 
 use std::io::{self, ErrorKind, Write};
@@ -50,6 +61,7 @@ pub use exit::{Exit, exit_codes};
 pub use reasons::reasons;
 
 use crate::clock::Clock as SystemClock;
+use crate::{api, jobfile};
 
 /// The scheduler for fleets of recurring jobs: fresh, evenly spread, never doubled.
 #[derive(Debug, Parser)]
@@ -77,6 +89,9 @@ enum Command {
         /// Job files to validate (`-` for standard input).
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        /// Also check who is alerted about each job, by this configuration file of a node.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
@@ -178,8 +193,18 @@ enum Command {
     /// Simulate days of a fleet in seconds: freshness, waiting times, the capacity it needs, and what breaks as it grows.
     /// Runs the real engine on virtual time; no job is executed.
     Simulate(Box<simulate::SimulateArgs>),
+    /// Print files for Prometheus and Grafana: a dashboard, alert rules, a scrape configuration.
+    Monitoring(monitoring::MonitoringArgs),
     #[command(flatten)]
     Remote(remote::RemoteCommand),
+    /// Name servers, and choose which one commands talk to.
+    Context(contexts::ContextArgs),
+    /// Print the JSON Schema of job files, so that editors can complete and check them.
+    Schema {
+        /// Print the API document (OpenAPI 3.1) instead.
+        #[arg(long)]
+        openapi: bool,
+    },
     /// Print shell completions.
     Completions {
         /// Shell to generate completions for.
@@ -219,7 +244,10 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let clock = SystemClock::system();
     let now = clock.now();
     match command {
-        Command::Check { files, json } => check::run(&files, json, true, now, out, err),
+        Command::Check { files, config: None, json } => check::run(&files, json, true, now, out, err),
+        Command::Check { files, config: Some(config), json } => {
+            check::run_with_config(&files, json, config, now, out, err)
+        }
         Command::Next { file, job, n, from, tz, json } => {
             let options = next::NextOptions { job, n: n.into(), from: from.unwrap_or(now), tz, json };
             next::run(&file, &options, now, out, err)
@@ -256,7 +284,13 @@ fn carry_out(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::
             let width = args.width.unwrap_or_else(terminal::width);
             simulate::run(&args, width, now, out, err)
         }
+        Command::Monitoring(args) => monitoring::run(&args, out),
         Command::Remote(command) => remote::run(command, now, out, err),
+        Command::Context(args) => contexts::run(args, |name| std::env::var_os(name), out, err),
+        Command::Schema { openapi } => {
+            let text = if openapi { api::openapi() } else { jobfile::file_schema() };
+            writeln!(out, "{text}").map(|()| Exit::Ok)
+        }
         Command::Completions { shell } => manual::completions(shell, Cli::command(), out),
         Command::Man { command } => manual::man(&command, Cli::command(), out, err),
     }

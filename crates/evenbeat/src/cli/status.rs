@@ -15,7 +15,11 @@ use crate::views::model::{JobCounts, StatusView};
 
 /// Prints the state of the fleet. Exits with 1 if any job is in error.
 pub(crate) fn status(remote: &mut RemoteContext<'_>) -> CommandResult {
-    let status = remote.send_and_print(ApiRequest::get(&["status"]), print)?;
+    let status = remote.send_and_print(ApiRequest::get(&["status"]), |status: &StatusView, remote| {
+        // Distances are from the server's time, also when this is shown again and again.
+        remote.set_now(status.now.0);
+        print(status, remote)
+    })?;
     Ok(if status.condition == "error" { Exit::Failed } else { Exit::Ok })
 }
 
@@ -62,7 +66,7 @@ fn print(status: &StatusView, remote: &mut RemoteContext<'_>) -> Result<(), Comm
     if 0 < status.peak_count {
         let score = status.distribution_score;
         let peak = counted(status.peak_count.into(), "start");
-        let from = remote.clock.minute_at(status.peak_at.0);
+        let from = format!("{} {}", remote.clock.minute_at(status.peak_at.0), remote.clock.zone_name());
         let word = ScoreWord::of(score).as_str();
         lines.push(fact(
             "evenness",

@@ -204,11 +204,11 @@ impl SourceValues {
         if let Some(key) = table::find(written).filter(|key| !key.path.contains(NAME)) {
             return Some(ConfigPath::plain(key.path));
         }
-        let (table, rest) = written.split_once('.')?;
-        let (name, leaf) = rest.rsplit_once('.')?;
+        let in_table = |table: &&str| written.strip_prefix(*table).is_some_and(|rest| rest.starts_with('.'));
+        let table = table::named_tables().find(in_table)?;
+        let (name, leaf) = written.get(table.len() + 1..)?.rsplit_once('.')?;
         let name = name.trim_matches(['"', '\'']);
         let key = table::find(&format!("{table}.{NAME}.{leaf}"))?;
-        let table = table::named_tables().find(|it| *it == table)?;
         self.entry(table, name, source.location(0..0)).then(|| ConfigPath::named(key.path, name))
     }
 
@@ -358,7 +358,7 @@ impl SourceValues {
             }
             format!("did you mean `{near}`?")
         } else if let (Some(name), TomlNode::Table(_)) = (name, &entry.node) {
-            let group = pattern.split('.').next().unwrap_or_default();
+            let group = pattern.split(NAME).next().unwrap_or_default().trim_end_matches('.');
             format!("a name with dots needs quotes: `[{group}.\"{name}.{written}\"]`")
         } else if let Some(help) = elsewhere(&entry.name) {
             help
@@ -385,8 +385,16 @@ impl SourceValues {
         let location = source.location(span.clone());
         match key.kind.read(&path.to_string(), value) {
             Ok(_) if !key.has_effect => {
-                let message = format!("`{path}` has no effect in this version");
-                let error = ValueError::new(message, "not supported yet", Some("remove it".to_owned()));
+                let error = match key.retired {
+                    Some(instead) => {
+                        let message = format!("`{path}` was removed in this version");
+                        ValueError::new(message, "retired", Some(instead.to_owned()))
+                    }
+                    None => {
+                        let message = format!("`{path}` has no effect in this version");
+                        ValueError::new(message, "not supported yet", Some("remove it".to_owned()))
+                    }
+                };
                 self.refuse(path, location, error);
             }
             Ok(setting) => {

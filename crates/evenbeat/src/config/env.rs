@@ -24,7 +24,7 @@ const OF_RUNS: [&str; 11] = [
 ];
 
 /// Variables of the command line, which may also be set where a node is started.
-const OF_COMMANDS: &str = "EVENBEAT_SERVER";
+const OF_COMMANDS: [&str; 2] = ["EVENBEAT_SERVER", "EVENBEAT_CA"];
 
 /// Variables of tests and benchmarks, which developers may have set where a node is started.
 const OF_TESTS: [&str; 7] = [
@@ -67,7 +67,8 @@ pub(super) fn variable_of(path: &str) -> String {
 
 /// Whether a variable with our prefix is not configuration.
 pub(super) fn is_left_alone(name: &str) -> bool {
-    [CONFIG_VARIABLE, OF_COMMANDS].contains(&name)
+    name == CONFIG_VARIABLE
+        || OF_COMMANDS.contains(&name)
         || OF_RUNS.contains(&name)
         || OF_TESTS.iter().any(|prefix| name.starts_with(prefix))
 }

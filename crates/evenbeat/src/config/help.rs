@@ -20,7 +20,12 @@ pub(super) fn all_keys_help() -> String {
 
 pub(super) fn inline_help(table: &str) -> String {
     let key = table::children(&format!("{table}.{NAME}")).first().copied().unwrap_or_default();
-    let value = if key == "plan" { "\"free\"" } else { "8" };
+    let value = match key {
+        "plan" => "\"free\"",
+        "kind" => "\"slack\"",
+        "jobs" => "[\"shop*\"]",
+        _ => "8",
+    };
     format!("write it as `{{NAME = {{{key} = {value}}}}}`")
 }
 

@@ -4,19 +4,25 @@
 const SECRET_WORDS: [&str; 4] = ["token", "secret", "passw", "credential"];
 
 /// Replaces each byte of a possible secret with `*`, so that all positions stay the same.
-pub(super) fn masked(text: &str) -> String {
+pub fn masked(text: &str) -> String {
     text.split_inclusive('\n').map(masked_line).collect()
 }
 
 /// Whether a key of this name holds a secret, and not just the path of a file with one.
-pub(super) fn names_a_secret(key: &str) -> bool {
+pub fn names_a_secret(key: &str) -> bool {
     let key = key.to_lowercase();
     SECRET_WORDS.iter().any(|word| key.contains(word)) && !key.trim_end().ends_with("_file")
 }
 
+/// Whether a key holds an address that is as good as a password: webhooks have no other.
+fn is_url(key: &str) -> bool {
+    let leaf = key.trim().rsplit('.').next().unwrap_or_default();
+    ["url", "heartbeat_url", "ping"].contains(&leaf)
+}
+
 fn masked_line(line: &str) -> String {
     let mut shown = line.to_owned();
-    if let Some((key, value)) = line.split_once('=').filter(|(key, _)| names_a_secret(key)) {
+    if let Some((key, value)) = line.split_once('=').filter(|(key, _)| names_a_secret(key) || is_url(key)) {
         return format!("{key}={}", stars(value));
     }
     // A user name and a password may come between the scheme of an address and its host.
@@ -112,6 +118,7 @@ mod tests {
         check("token = 'abc'\nx = 1\n", "token =******\nx = 1\n");
         check("tokens_file = '/etc/t'\n", "tokens_file = '/etc/t'\n");
         check("a.Password=1", "a.Password=*");
+        check("url = 'https://x/y'\nurl_file = '/a'", "url =**************\nurl_file = '/a'");
     }
 
     #[test]

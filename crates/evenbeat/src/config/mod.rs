@@ -18,12 +18,16 @@
 //!           +--> docs/reference/configuration.md
 //! ```
 
+mod alert_rules;
+mod alerts;
 mod collect;
 mod env;
 mod error;
 mod help;
+mod http_endpoint;
 mod load;
 mod mask;
+mod network;
 mod path;
 mod read;
 mod reference;
@@ -39,11 +43,20 @@ mod toml_text;
 mod value_type;
 mod values;
 
+pub use alerts::{
+    AlertSettings, ChannelKind, ChannelSettings, EmailSettings, EmailTls, HttpSettings, SecretSource,
+};
 pub use error::{ConfigError, diagnostics};
+pub use http_endpoint::HttpEndpoint;
 pub(crate) use load::machine;
 pub use load::{ConfigErrors, ConfigFlags, LoadedConfig, load};
+pub use mask::{masked, names_a_secret};
+pub use network::Network;
 pub use reference::reference;
 pub use show::Origins;
 pub use sources::{Flag, Machine, Sources};
 pub use store_address::StoreAddress;
-pub use values::{AgendaSettings, Config, LogFormat, LogLevel, LogSettings, TRIM_MOST};
+pub use values::{
+    AgendaSettings, Config, LogFormat, LogLevel, LogSettings, MetricsJobs, MetricsSettings, TRIM_MOST,
+    TlsSettings,
+};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenbeat_core::ids::{NameError, Pool, Site, Tenant};
+use evenbeat_core::ids::{Channel, NameError, Pool, Site, Tenant};
 
 use super::table::{KEYS, Key, NAME};
 
@@ -67,13 +67,14 @@ pub(super) fn check_name(table: &str, name: &str) -> Result<(), NameError> {
         "pools" => Pool::from_str(name).map(drop),
         "sites" => Site::from_str(name).map(drop),
         "tenants" => Tenant::from_str(name).map(drop),
-        _ => Tenant::from_str(name).map(drop).map_err(as_plan),
+        "alerts.channels" => Channel::from_str(name).map(drop),
+        "alerts.routes" => Tenant::from_str(name).map(drop).map_err(|error| renamed(error, "route")),
+        _ => Tenant::from_str(name).map(drop).map_err(|error| renamed(error, "plan")),
     }
 }
 
-/// Plan names follow the same rules as all other names.
-fn as_plan(error: NameError) -> NameError {
-    let what = "plan";
+/// The names of plans and routes follow the same rules as all other names.
+fn renamed(error: NameError, what: &'static str) -> NameError {
     match error {
         NameError::Empty { .. } => NameError::Empty { what },
         NameError::TooLong { text, .. } => NameError::TooLong { what, text },

@@ -9,6 +9,7 @@ use evenbeat_core::slot::BalanceBy;
 use evenbeat_core::store::CounterLimit;
 use evenbeat_core::time::Duration;
 
+use super::alert_rules;
 use super::collect::collect;
 use super::error::ConfigError;
 use super::path::ConfigPath;
@@ -18,7 +19,8 @@ use super::show::Origins;
 use super::sources::Sources;
 use super::value_type::Setting;
 use super::values::{
-    AgendaSettings, Config, LogFormat, LogLevel, LogSettings, QuotaLimits, RetentionSettings, RunSettings,
+    AgendaSettings, AuthSettings, Config, LogFormat, LogLevel, LogSettings, MetricsJobs, MetricsSettings,
+    QuotaLimits, RetentionSettings, RunSettings, TlsSettings,
 };
 
 impl Config {
@@ -52,9 +54,21 @@ impl Values<'_> {
             },
             data_dir: self.text("data_dir").into(),
             listen: match self.plain("listen") {
-                Setting::Address(address) => *address,
+                Setting::Address(address) => Some(*address),
+                Setting::Nothing => None,
                 other => bug("listen", other),
             },
+            hosts: self.texts("hosts"),
+            auth: AuthSettings {
+                trusts_loopback: matches!(self.plain("auth.loopback"), Setting::Word("trust")),
+                trusted_proxies: self
+                    .texts("auth.trusted_proxies")
+                    .iter()
+                    .filter_map(|it| it.parse().ok())
+                    .collect(),
+                request_rate: self.maybe_count(&ConfigPath::plain("auth.request_rate")),
+            },
+            tls: self.tls(),
             socket: self.text("socket").into(),
             node: self.node_name("node.name"),
             instance: self.node_name("node.instance"),
@@ -86,13 +100,25 @@ impl Values<'_> {
                 scores: self.length("retention.scores"),
                 audit: self.length("retention.audit"),
             },
-            score_below: match self.plain("alerts.score_below") {
-                Setting::Share(share) => *share,
-                other => bug("alerts.score_below", other),
-            },
+            alerts: alert_rules::settings(self.0),
             topic: self.text("queue.topic"),
+            metrics: self.metrics(),
+            traces: match self.plain("traces.endpoint") {
+                Setting::Text(text) => text.parse().ok(),
+                Setting::Nothing => None,
+                other => bug("traces.endpoint", other),
+            },
             log: self.log(),
             jobs: self.texts("jobs").into_iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    fn tls(&self) -> Option<TlsSettings> {
+        match (self.plain("tls.cert"), self.plain("tls.key")) {
+            (Setting::Text(cert), Setting::Text(key)) => {
+                Some(TlsSettings { cert: cert.into(), key: key.into() })
+            }
+            _ => None,
         }
     }
 
@@ -172,6 +198,23 @@ impl Values<'_> {
             max_orphan: self.length("commands.max_orphan"),
             max_frozen: self.length("commands.max_frozen"),
             nofile: self.maybe_count(&ConfigPath::plain("commands.nofile")),
+        }
+    }
+
+    fn metrics(&self) -> MetricsSettings {
+        MetricsSettings {
+            listen: match self.plain("metrics.listen") {
+                Setting::Nothing => None,
+                Setting::Address(address) => Some(*address),
+                other => bug("metrics.listen", other),
+            },
+            jobs: match self.plain("metrics.jobs") {
+                Setting::Text(text) => text.parse().unwrap_or_default(),
+                Setting::Nothing => MetricsJobs::None,
+                other => bug("metrics.jobs", other),
+            },
+            jobs_max: usize::try_from(self.count(&ConfigPath::plain("metrics.jobs_max")))
+                .unwrap_or(usize::MAX),
         }
     }
 

@@ -18,8 +18,8 @@ optional. The file may be up to 1 MiB, and must be writable only by its owner.
 Every key can be set by a variable: `EVENBEAT_` and the key in capitals, with `_` for each dot (`dispatch.late_share` is
 `EVENBEAT_DISPATCH_LATE_SHARE`). Write a list with commas or as in TOML. A table with names that you choose is one variable
 with an inline table: `EVENBEAT_POOLS='{default = {capacity = 8}}'`. Unknown variables that start with `EVENBEAT_` are
-errors, except for those that runs receive, `EVENBEAT_SERVER`, which is for other commands, and those of Evenbeat's own
-tests.
+errors, except for those that runs receive, `EVENBEAT_SERVER` and `EVENBEAT_CA`, which are for other commands, and those of
+Evenbeat's own tests.
 
 On the command line, use `--store`, `--data-dir`, `--listen` and `--node` (`node.name`), or `--set KEY=VALUE` for any key:
 `--set log.level=debug`, `--set pools.browsers.capacity=8`.

@@ -98,7 +98,9 @@ impl Resolution {
 
     /// Whether the table of a path was set in a way that could not be read.
     pub(super) fn is_lost(&self, path: &str) -> bool {
-        path.split('.').next().is_some_and(|table| self.collected.lost_tables.contains(table))
+        self.collected.lost_tables.iter().any(|table| {
+            path.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 
     /// The names that a table has entries for.
@@ -197,7 +199,7 @@ impl Resolution {
                                 self.default(path, plan.clone());
                             }
                         }
-                        (KeyDefault::Computed(_), _) if name == "default" => {
+                        (KeyDefault::Computed(_), _) if table == "pools" && name == "default" => {
                             let units = sources.machine.n_cores.saturating_mul(UNITS_A_CORE);
                             self.default(path, Setting::Count(units.clamp(1, 1_000_000)));
                         }

@@ -7,10 +7,13 @@ use evenbeat_core::lease::{TimingFault, Timings, TimingsSpec};
 use evenbeat_core::nearest::{nearest, shortened};
 use evenbeat_core::time::Duration;
 
+use super::alert_rules;
 use super::error::{ConfigError, Location};
+use super::http_endpoint::HttpEndpoint;
 use super::path::ConfigPath;
 use super::resolve::Resolution;
 use super::value_type::{Setting, ValueError};
+use super::values::MetricsJobs;
 
 /// Longest file name of the socket. A socket address has room for 107 bytes, and some of them are needed for the way to
 /// its directory, which may be of any length (`socket_path.rs`), and for a temporary name while it is created.
@@ -18,7 +21,8 @@ const SOCKET_NAME_BYTES_MAX: usize = 64;
 
 /// Checks all rules, except those that depend on an invalid value.
 pub(super) fn check(resolved: &mut Resolution) {
-    only_this_machine(resolved);
+    trust_needs_a_closed_machine(resolved);
+    tls_needs_both_files(resolved);
     socket_name(resolved);
     for pool in resolved.names("pools") {
         pool_units(resolved, &pool);
@@ -28,24 +32,42 @@ pub(super) fn check(resolved: &mut Resolution) {
     lease_timings(resolved);
     plans_exist(resolved);
     unlimited_is(resolved);
+    jobs_with_metrics(resolved);
+    traces_endpoint(resolved);
+    alert_rules::check(resolved);
 }
 
-/// Without tokens, callers cannot be told apart.
-fn only_this_machine(resolved: &mut Resolution) {
-    let listen = ConfigPath::plain("listen");
-    if resolved.is_any_broken(std::slice::from_ref(&listen)) {
+/// A proxy on this machine comes from a loopback address, so trusting these would open the server to all of its users.
+fn trust_needs_a_closed_machine(resolved: &mut Resolution) {
+    let (loopback, proxies) = (ConfigPath::plain("auth.loopback"), ConfigPath::plain("auth.trusted_proxies"));
+    if resolved.is_any_broken(&[loopback.clone(), proxies.clone()]) {
         return;
     }
-    let Some(Setting::Address(address)) = resolved.get(&listen) else { return };
-    if address.ip().is_loopback() {
+    let is_trusted = matches!(resolved.get(&loopback), Some(Setting::Word("trust")));
+    let has_proxies = matches!(resolved.get(&proxies), Some(Setting::Texts(it)) if !it.is_empty());
+    if is_trusted && has_proxies {
+        let message = "`auth.loopback = \"trust\"` does not go with `auth.trusted_proxies`: every user of the proxy would have \
+                       all rights";
+        let help = Some("remove one of them".to_owned());
+        between(resolved, &loopback, &[&proxies], ValueError::new(message, "trusts everyone", help));
+    }
+}
+
+fn tls_needs_both_files(resolved: &mut Resolution) {
+    let (cert, key) = (ConfigPath::plain("tls.cert"), ConfigPath::plain("tls.key"));
+    if resolved.is_any_broken(&[cert.clone(), key.clone()]) {
         return;
     }
-    let message =
-        format!("`{address}` is reachable from other machines, but this version has no authentication");
-    let help =
-        format!("listen on `127.0.0.1:{}` and put an authenticating proxy in front of it", address.port());
-    let location = resolved.location(&listen);
-    resolved.report(location, &listen, ValueError::new(message, "reachable from outside", Some(help)));
+    let is_set = |path: &ConfigPath| matches!(resolved.get(path), Some(Setting::Text(_)));
+    let (set, missing) = match (is_set(&cert), is_set(&key)) {
+        (true, false) => (cert, "tls.key"),
+        (false, true) => (key, "tls.cert"),
+        _ => return,
+    };
+    let location = resolved.location(&set);
+    let message = format!("`{set}` works only with `{missing}`");
+    let help = Some(format!("set `{missing}` too, or remove both"));
+    resolved.report(location, &set, ValueError::new(message, "incomplete", help));
 }
 
 fn socket_name(resolved: &mut Resolution) {
@@ -201,6 +223,28 @@ fn plans_exist(resolved: &mut Resolution) {
         let location = resolved.location(&path);
         resolved.report(location, &path, ValueError::new(message, "no such plan", Some(help)));
     }
+}
+
+fn traces_endpoint(resolved: &mut Resolution) {
+    let endpoint = ConfigPath::plain("traces.endpoint");
+    let Some(Setting::Text(text)) = resolved.get(&endpoint) else { return };
+    let Err(why) = text.parse::<HttpEndpoint>() else { return };
+    let message = format!("`{}` is not the address of a collector: {why}", shortened(text));
+    let help = Some("write it as in `http://127.0.0.1:4318`".to_owned());
+    let location = resolved.location(&endpoint);
+    resolved.report(location, &endpoint, ValueError::new(message, "not an address", help));
+}
+
+fn jobs_with_metrics(resolved: &mut Resolution) {
+    let jobs = ConfigPath::plain("metrics.jobs");
+    let Some(Setting::Text(text)) = resolved.get(&jobs) else { return };
+    if resolved.is_any_broken(std::slice::from_ref(&jobs)) || text.parse::<MetricsJobs>().is_ok() {
+        return;
+    }
+    let message = format!("`{}` names no label", shortened(text));
+    let help = Some("write a label and its value, as in `alert=page`, or `*` for all jobs".to_owned());
+    let location = resolved.location(&jobs);
+    resolved.report(location, &jobs, ValueError::new(message, "not a label", help));
 }
 
 /// A plan of this name with a limit would mislead everyone who sees the name.

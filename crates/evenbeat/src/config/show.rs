@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::error::ConfigError;
 use super::path::ConfigPath;
-use super::table::KEYS;
+use super::table::{KEYS, NAME};
 use super::value_type::Setting;
 
 /// Where a value comes from.
@@ -97,8 +97,9 @@ impl Origins {
     pub fn json(&self) -> Json {
         let (mut values, mut origins) = (Map::new(), Map::new());
         for line in &self.lines {
-            let group = line.path.pattern.rsplit_once('.').and_then(|(group, _)| group.split('.').next());
-            let steps: Vec<&str> = group.into_iter().chain(line.path.name.as_deref()).collect();
+            let groups = line.path.pattern.rsplit_once('.').map_or("", |(groups, _)| groups);
+            let named = |step| if step == NAME { line.path.name.as_deref().unwrap_or(NAME) } else { step };
+            let steps: Vec<&str> = groups.split('.').filter(|it| !it.is_empty()).map(named).collect();
             insert(&mut values, &steps, line.path.leaf(), as_json(&line.setting));
             origins.insert(line.path.to_string(), Json::String(self.named(&line.origin)));
         }

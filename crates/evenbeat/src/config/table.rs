@@ -17,6 +17,8 @@ pub(super) struct Key {
     /// Whether this version uses the key. A key without effect is rejected and never shown, so that no one relies on a
     /// limit or an alert that does not exist.
     pub(super) has_effect: bool,
+    /// What to do instead, for a key that earlier versions had. Ignoring it could leave a door open.
+    pub(super) retired: Option<&'static str>,
 }
 
 /// The default of a key.
@@ -38,19 +40,28 @@ const ONE_OR_MORE: ValueType = ValueType::Count { min: 1, max: u32::MAX };
 const MAYBE_LENGTH: ValueType = ValueType::Optional(&ANY_LENGTH);
 const MAYBE_COUNT: ValueType = ValueType::Optional(&ONE_OR_MORE);
 const MAYBE_SIZE: ValueType = ValueType::Optional(&ValueType::Size { min: 1 });
+const MAYBE_ADDRESS: ValueType = ValueType::Optional(&ValueType::Address);
 const MAYBE_PATH: ValueType = ValueType::Optional(&ValueType::Path);
+const MAYBE_TEXT: ValueType = ValueType::Optional(&ValueType::Text);
+const MAYBE_URL: ValueType = ValueType::Optional(&ValueType::Url);
+const UP_TO_1000: ValueType = ValueType::Count { min: 1, max: 1_000 };
 
 const fn key(path: &'static str, kind: ValueType, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, kind, default: KeyDefault::Text(default), meaning, has_effect: true }
+    Key { path, kind, default: KeyDefault::Text(default), meaning, has_effect: true, retired: None }
 }
 
 const fn computed(path: &'static str, kind: ValueType, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, kind, default: KeyDefault::Computed(default), meaning, has_effect: true }
+    Key { path, kind, default: KeyDefault::Computed(default), meaning, has_effect: true, retired: None }
 }
 
 /// A key that this version does not support yet.
 const fn idle(path: &'static str, kind: ValueType, default: &'static str, meaning: &'static str) -> Key {
     Key { has_effect: false, ..key(path, kind, default, meaning) }
+}
+
+/// A key that earlier versions had.
+const fn retired(path: &'static str, kind: ValueType, instead: &'static str) -> Key {
+    Key { retired: Some(instead), ..idle(path, kind, "none", "") }
 }
 
 const fn timing(path: &'static str, meaning: &'static str) -> Key {
@@ -68,9 +79,17 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key(
         "listen",
-        ValueType::Address,
+        MAYBE_ADDRESS,
         "127.0.0.1:8060",
-        "address and port of the API; must be a loopback address, because this version has no authentication",
+        "address and port of the API and the pages; `none` serves the socket alone. An address that other machines can \
+         reach needs a token to exist",
+    ),
+    key(
+        "hosts",
+        ValueType::HostNames,
+        "",
+        "names and addresses by which clients reach this server, besides `localhost` and `listen`; requests for other \
+         names are refused",
     ),
     computed(
         "socket",
@@ -78,11 +97,16 @@ pub(super) static KEYS: &[Key] = &[
         "`<data_dir>/evenbeat.sock`",
         "Unix socket that the command line uses",
     ),
-    idle(
+    key(
+        "public_url",
+        MAYBE_URL,
+        "none",
+        "address under which people reach this server, for links in alerts: `https://beat.example`",
+    ),
+    retired(
         "tokens_file",
         MAYBE_PATH,
-        "none",
-        "file with the tokens that the API accepts; must be readable only by the node's own user",
+        "remove it; tokens are kept in the store, and `evenbeat token create` adds one",
     ),
     key(
         "scheduler_interval",
@@ -98,6 +122,39 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key("default_plan", ValueType::Text, "unlimited", "plan of tenants without a plan of their own"),
     key("jobs", ValueType::Paths, "", "job files or directories that `serve` applies when it starts"),
+    key(
+        "auth.loopback",
+        ValueType::Word(&["closed", "trust"]),
+        "closed",
+        "whether requests over the loopback interface need a token too; `trust` gives every user of this machine all \
+         rights, so it is only for machines with one user",
+    ),
+    key(
+        "auth.trusted_proxies",
+        ValueType::Networks,
+        "",
+        "addresses or networks of reverse proxies, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed and whose \
+         connections are not limited per address",
+    ),
+    key(
+        "auth.request_rate",
+        MAYBE_COUNT,
+        "200",
+        "maximum number of requests per second for each token, on average; twice as many may come at once",
+    ),
+    key(
+        "tls.cert",
+        MAYBE_PATH,
+        "none",
+        "certificate chain of the server in PEM format; `listen` then speaks HTTPS only",
+    ),
+    key(
+        "tls.key",
+        MAYBE_PATH,
+        "none",
+        "private key of the certificate in PEM format; must be readable only by the node's own user. Both files are read \
+         again when they change",
+    ),
     computed("node.name", ValueType::NodeName, "the host name", "name of this node"),
     key(
         "node.instance",
@@ -291,8 +348,187 @@ pub(super) static KEYS: &[Key] = &[
     key("retention.logs", AN_HOUR_OR_MORE, "14d", "how long the output of runs is kept"),
     key("retention.scores", AN_HOUR_OR_MORE, "30d", "how long the history of the distribution score is kept"),
     key("retention.audit", AN_HOUR_OR_MORE, "365d", "how long audit entries are kept"),
-    idle("alerts.score_below", ValueType::Share, "0.6", "distribution score below which an alert is sent"),
+    key(
+        "retention.alerts",
+        ValueType::Length { min: Duration::from_hours(1), max: Duration::LONGEST },
+        "30d",
+        "how long ended incidents, sent alerts and past mutes are kept",
+    ),
+    key(
+        "http.allow_private",
+        ValueType::Networks,
+        "",
+        "address ranges that are not public and may be called all the same by webhooks and pings: \
+         `[\"10.0.0.0/8\"]`",
+    ),
+    key(
+        "http.allow_metadata",
+        ValueType::Truth,
+        "false",
+        "whether `http.allow_private` may include the addresses at which clouds hand out credentials",
+    ),
+    key(
+        "alerts.default",
+        ValueType::Texts,
+        "",
+        "channels for everything that no route matches, and for alerts about the scheduler itself; required as soon as \
+         there is a channel",
+    ),
+    key(
+        "alerts.group_wait",
+        ValueType::Length { min: Duration::from_millis(1), max: Duration::from_hours(1) },
+        "10s",
+        "how long to wait for more alerts of the same cause, which then become one message",
+    ),
+    key(
+        "alerts.remind_every",
+        ValueType::Optional(&ValueType::Length { min: Duration::from_mins(1), max: Duration::LONGEST }),
+        "24h",
+        "how often an open incident is announced again",
+    ),
+    key(
+        "alerts.after_failures",
+        UP_TO_1000,
+        "3",
+        "failures in a row from which on a job alerts although it is still being retried; a job that will not be \
+         retried, and one past its deadline, alert at once",
+    ),
+    key("alerts.recover_after", UP_TO_1000, "1", "good runs in a row after which an incident is over"),
+    key(
+        "alerts.away_after",
+        A_SECOND_OR_MORE,
+        "5m",
+        "if no node was up for this long, late jobs become one alert about the scheduler",
+    ),
+    key(
+        "alerts.catch_up_for",
+        A_SECOND_OR_MORE,
+        "10m",
+        "how long jobs may take to catch up after that before they are announced on their own",
+    ),
+    key("alerts.score_below", ValueType::Share, "0.6", "distribution score below which an alert is sent"),
+    key(
+        "alerts.retry_for",
+        A_SECOND_OR_MORE,
+        "24h",
+        "how long a message that cannot be delivered is tried again, less and less often",
+    ),
+    key(
+        "alerts.heartbeat_url",
+        MAYBE_URL,
+        "none",
+        "address to call while the scheduler can write to its store; a service such as Healthchecks alerts when the \
+         calls stop",
+    ),
+    key(
+        "alerts.heartbeat_every",
+        ValueType::Length { min: Duration::from_secs(1), max: Duration::from_days(1) },
+        "1m",
+        "how often to call it",
+    ),
+    key(
+        "alerts.channels.<name>.kind",
+        ValueType::Word(&["email", "webhook", "slack", "command"]),
+        "email",
+        "how the channel is reached",
+    ),
+    key("alerts.channels.<name>.to", ValueType::Texts, "", "`email`: who gets the mail"),
+    key("alerts.channels.<name>.from", MAYBE_TEXT, "none", "`email`: who it is from"),
+    key("alerts.channels.<name>.smtp", MAYBE_TEXT, "none", "`email`: mail server, as `host:port`"),
+    key(
+        "alerts.channels.<name>.tls",
+        ValueType::Word(&["starttls", "implicit", "none"]),
+        "starttls",
+        "`email`: how the connection is encrypted; `none` only for a server on this machine",
+    ),
+    key("alerts.channels.<name>.user", MAYBE_TEXT, "none", "`email`: who logs in at the mail server"),
+    key(
+        "alerts.channels.<name>.password_file",
+        MAYBE_PATH,
+        "none",
+        "`email`: file with the password; read for each message",
+    ),
+    key(
+        "alerts.channels.<name>.password_env",
+        MAYBE_TEXT,
+        "none",
+        "`email`: name of an environment variable of the node with the password",
+    ),
+    key(
+        "alerts.channels.<name>.url",
+        MAYBE_URL,
+        "none",
+        "`webhook`, `slack`: address to post to; only its host is shown",
+    ),
+    key("alerts.channels.<name>.url_file", MAYBE_PATH, "none", "`webhook`, `slack`: file with the address"),
+    key(
+        "alerts.channels.<name>.secret_file",
+        MAYBE_PATH,
+        "none",
+        "`webhook`: file with the secret that messages are signed with",
+    ),
+    key("alerts.channels.<name>.command", ValueType::Texts, "", "`command`: program and its arguments"),
+    key(
+        "alerts.channels.<name>.env_pass",
+        ValueType::VariableNames,
+        "",
+        "`command`: environment variables that it inherits from the node",
+    ),
+    key(
+        "alerts.channels.<name>.time_limit",
+        ValueType::Length { min: Duration::from_millis(100), max: Duration::from_mins(5) },
+        "15s",
+        "how long one attempt may take",
+    ),
+    key(
+        "alerts.channels.<name>.per_hour",
+        ONE_OR_MORE,
+        "60",
+        "most messages within an hour; what exceeds it becomes one summary later",
+    ),
+    key(
+        "alerts.routes.<name>.jobs",
+        ValueType::Texts,
+        "",
+        "keys of jobs, with `*` for any text; any of them",
+    ),
+    key("alerts.routes.<name>.labels", ValueType::Texts, "", "labels as `name=value`; all of them"),
+    key("alerts.routes.<name>.sites", ValueType::Texts, "", "sites; any of them"),
+    key("alerts.routes.<name>.tenants", ValueType::Texts, "", "tenants; any of them"),
+    key("alerts.routes.<name>.pools", ValueType::Texts, "", "pools; any of them"),
+    key("alerts.routes.<name>.conditions", ValueType::Texts, "", "`warning`, `error`; any of them"),
+    key("alerts.routes.<name>.reasons", ValueType::Texts, "", "reason codes and events; any of them"),
+    key(
+        "alerts.routes.<name>.channels",
+        ValueType::Texts,
+        "",
+        "channels to send to; required. All routes that match apply",
+    ),
     idle("queue.topic", ValueType::Text, "job.start", "topic for start messages, unless a job sets its own"),
+    key(
+        "metrics.listen",
+        ValueType::Optional(&ValueType::Address),
+        "none",
+        "address and port that serve only `/metrics`, `/healthz` and `/readyz`, without a token",
+    ),
+    key(
+        "metrics.jobs",
+        ValueType::Optional(&ValueType::Text),
+        "none",
+        "jobs that have metrics of their own: those with a label, as in `alert=page`, or `*` for all",
+    ),
+    key(
+        "metrics.jobs_max",
+        ValueType::Count { min: 1, max: 10_000 },
+        "1000",
+        "maximum number of jobs that have metrics of their own",
+    ),
+    key(
+        "traces.endpoint",
+        ValueType::Optional(&ValueType::Text),
+        "none",
+        "OpenTelemetry collector that traces of runs are sent to, as in `http://127.0.0.1:4318` (OTLP over HTTP, as JSON)",
+    ),
     key(
         "log.level",
         ValueType::Word(&["error", "warn", "info", "debug", "trace"]),
@@ -340,7 +576,10 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
-/// The tables with user-chosen names: `pools`, `sites`.
+/// The tables with user-chosen names: `pools`, `sites`, `alerts.channels`.
 pub(super) fn named_tables() -> impl Iterator<Item = &'static str> {
-    children("").into_iter().filter(|table| children(table) == [NAME])
+    let tables = KEYS.iter().filter_map(|key| key.path.split_once(NAME)?.0.strip_suffix('.'));
+    let mut last = None;
+    // The keys of a table stand together.
+    tables.filter(move |table| last.replace(*table) != Some(*table))
 }

@@ -9,6 +9,7 @@ use evenbeat_core::spec::SpecError;
 use evenbeat_core::time::Duration;
 use evenbeat_core::value::Value;
 
+use super::network::{Network, NotANetwork};
 use super::size::ByteSize;
 use super::store_address::{StoreAddress, StoreAddressError};
 
@@ -44,8 +45,15 @@ pub(super) enum ValueType {
     SlotMinutes,
     Word(&'static [&'static str]),
     Paths,
+    /// An address of a web server. It may hold a secret, so only its host is shown.
+    Url,
+    /// A list of strings.
+    Texts,
     /// Names of environment variables.
     VariableNames,
+    /// Host names or addresses, as they stand in a URL.
+    HostNames,
+    Networks,
     /// A value of this type, or `"none"`.
     Optional(&'static ValueType),
 }
@@ -65,6 +73,7 @@ pub(super) enum Setting {
     Size(ByteSize),
     Slot(SlotWidth),
     Word(&'static str),
+    Url(String),
     Texts(Vec<String>),
 }
 
@@ -119,8 +128,14 @@ impl ValueType {
                     .map_err(|error| ValueError::new(error.to_string(), "does not divide an hour", None))
             }
             ValueType::Word(words) => word(field, value, words),
+            ValueType::Url => url(field, value),
             ValueType::Paths => Ok(Setting::Texts(list(field, value, path)?)),
+            ValueType::Texts => Ok(Setting::Texts(list(field, value, |field, value| {
+                text(field, "a string", value).map(str::to_owned)
+            })?)),
             ValueType::VariableNames => Ok(Setting::Texts(list(field, value, variable_name)?)),
+            ValueType::HostNames => Ok(Setting::Texts(list(field, value, host_name)?)),
+            ValueType::Networks => Ok(Setting::Texts(list(field, value, network)?)),
         }
     }
 
@@ -135,7 +150,7 @@ impl ValueType {
                 text.parse().map_or_else(|_| as_text(), Value::Int)
             }
             ValueType::Share => text.parse().map_or_else(|_| as_text(), Value::Float),
-            ValueType::Paths | ValueType::VariableNames => {
+            _ if self.is_list() => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
                 Value::List(parts.map(Value::from).collect())
             }
@@ -144,7 +159,14 @@ impl ValueType {
     }
 
     pub(super) fn is_list(self) -> bool {
-        matches!(self, ValueType::Paths | ValueType::VariableNames)
+        matches!(
+            self,
+            ValueType::Paths
+                | ValueType::Texts
+                | ValueType::VariableNames
+                | ValueType::HostNames
+                | ValueType::Networks
+        )
     }
 
     /// The type as shown in the reference.
@@ -170,8 +192,12 @@ impl ValueType {
             ValueType::Word(words) => {
                 words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
             }
+            ValueType::Url => "URL".to_owned(),
+            ValueType::Texts => "list of strings".to_owned(),
             ValueType::Paths => "list of paths".to_owned(),
             ValueType::VariableNames => "list of variable names".to_owned(),
+            ValueType::HostNames => "list of host names".to_owned(),
+            ValueType::Networks => "list of addresses or networks".to_owned(),
             ValueType::Optional(inner) => format!("{}, or `\"{NONE}\"`", inner.describe()),
         }
     }
@@ -187,6 +213,7 @@ impl Setting {
             Setting::Nothing => Value::from(NONE),
             Setting::Text(text) => Value::from(text.as_str()),
             Setting::Word(text) => Value::from(*text),
+            Setting::Url(url) => Value::Text(shown_url(url).0),
             Setting::Store(place) => Value::Text(shown_store(place).0),
             Setting::Address(address) => Value::Text(address.to_string()),
             Setting::NodeName(name) => Value::from(name.as_str()),
@@ -204,8 +231,22 @@ impl Setting {
 
     /// Whether the shown value hides something.
     pub(super) fn is_hidden(&self) -> bool {
-        matches!(self, Setting::Store(place) if shown_store(place).1)
+        match self {
+            Setting::Store(place) => shown_store(place).1,
+            Setting::Url(url) => shown_url(url).1,
+            _ => false,
+        }
     }
+}
+
+/// A URL without what may be a secret, which is all but its host, and whether something was hidden.
+fn shown_url(url: &str) -> (String, bool) {
+    let Some((scheme, rest)) = url.split_once("://") else { return ("***".to_owned(), true) };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let host_only = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let is_hidden = host_only != host || !["", "/"].contains(&path);
+    if is_hidden { (format!("{scheme}://{host_only}/***"), true) } else { (url.to_owned(), false) }
 }
 
 /// A store without secrets, and whether something was hidden.
@@ -249,6 +290,18 @@ fn path(field: &str, value: &Value) -> Result<String, ValueError> {
     Ok(text.to_owned())
 }
 
+fn url(field: &str, value: &Value) -> Result<Setting, ValueError> {
+    let written = text(field, "a URL", value)?;
+    let host = written.strip_prefix("https://").or_else(|| written.strip_prefix("http://"));
+    let is_host = host.is_some_and(|rest| !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty());
+    if is_host && !written.contains(char::is_whitespace) {
+        return Ok(Setting::Url(written.to_owned()));
+    }
+    // The text may be a secret with a typo.
+    let help = Some("write `https://host/path`".to_owned());
+    Err(ValueError::new(format!("`{field}` is not a URL of a web server"), "not a URL", help))
+}
+
 fn variable_name(field: &str, value: &Value) -> Result<String, ValueError> {
     let name = text(field, "the name of a variable", value)?;
     if name.contains(['=', ' ']) {
@@ -257,6 +310,30 @@ fn variable_name(field: &str, value: &Value) -> Result<String, ValueError> {
         return Err(ValueError::new(message, "not a name", Some(help)));
     }
     Ok(name.to_owned())
+}
+
+fn host_name(field: &str, value: &Value) -> Result<String, ValueError> {
+    let name = text(field, "a host name", value)?;
+    let is_name = name.bytes().all(|it| it.is_ascii_alphanumeric() || b"-.:[]_".contains(&it));
+    if !is_name {
+        let message = format!("`{}` is not a host name", shortened(name));
+        let help =
+            "write only the name, such as `evenbeat.example.com`, without `https://` and path".to_owned();
+        return Err(ValueError::new(message, "not a host name", Some(help)));
+    }
+    Ok(name.to_owned())
+}
+
+fn network(field: &str, value: &Value) -> Result<String, ValueError> {
+    let written = text(field, "a network", value)?;
+    match written.parse::<Network>() {
+        Ok(_) => Ok(written.to_owned()),
+        Err(NotANetwork) => {
+            let message = format!("`{}` is not an address or a network", shortened(written));
+            let help = "write an IP address, or a network such as `10.0.0.0/8`".to_owned();
+            Err(ValueError::new(message, "not a network", Some(help)))
+        }
+    }
 }
 
 fn store(field: &str, value: &Value) -> Result<Setting, ValueError> {

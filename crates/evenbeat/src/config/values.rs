@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use evenbeat_core::engine::{DispatchSettings, PoolSettings, RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, Site, Tenant};
@@ -12,6 +13,9 @@ use evenbeat_core::rules::Rules;
 use evenbeat_core::store::{CounterLimit, Retention};
 use evenbeat_core::time::Duration;
 
+use super::alerts::AlertSettings;
+use super::http_endpoint::HttpEndpoint;
+use super::network::Network;
 use super::store_address::StoreAddress;
 
 /// Rows to delete at once when history is trimmed. Small enough that other requests do not have to wait.
@@ -24,8 +28,14 @@ pub struct Config {
     pub store: StoreAddress,
     /// Directory for the node's own files.
     pub data_dir: PathBuf,
-    /// Address of the API and the web pages.
-    pub listen: SocketAddr,
+    /// Address of the API and the web pages, if they are served over TCP at all.
+    pub listen: Option<SocketAddr>,
+    /// Names of this server besides its address and `localhost`.
+    pub hosts: Vec<String>,
+    /// Who may come in.
+    pub auth: AuthSettings,
+    /// The certificate and the key, if TCP is encrypted.
+    pub tls: Option<TlsSettings>,
     /// The Unix socket that the command line uses.
     pub socket: PathBuf,
     /// Name of this node.
@@ -62,14 +72,38 @@ pub struct Config {
     pub commands: RunSettings,
     /// How long history is kept.
     pub retention: RetentionSettings,
-    /// The distribution score below which an alert is sent.
-    pub score_below: f64,
+    /// Channels, routes and everything else about alerts.
+    pub alerts: AlertSettings,
     /// Topic for start messages.
     pub topic: String,
+    /// What metrics show, and where.
+    pub metrics: MetricsSettings,
+    /// Where traces of runs go.
+    pub traces: Option<HttpEndpoint>,
     /// Logging.
     pub log: LogSettings,
     /// Job files and directories that `serve` applies when it starts.
     pub jobs: Vec<PathBuf>,
+}
+
+/// Who may come in (G5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthSettings {
+    /// Whether every user of this machine is trusted.
+    pub trusts_loopback: bool,
+    /// Reverse proxies.
+    pub trusted_proxies: Vec<Network>,
+    /// Requests a second and token.
+    pub request_rate: Option<u32>,
+}
+
+/// Files for TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The certificate chain.
+    pub cert: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
 }
 
 /// The agenda of coming occurrences (D1).
@@ -135,6 +169,43 @@ pub struct RetentionSettings {
     pub scores: Duration,
     /// Audit entries.
     pub audit: Duration,
+}
+
+/// What metrics show, and where.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetricsSettings {
+    /// An address of their own, without tokens.
+    pub listen: Option<SocketAddr>,
+    /// The jobs that have gauges of their own.
+    pub jobs: MetricsJobs,
+    /// Maximum number of them.
+    pub jobs_max: usize,
+}
+
+/// Jobs that have gauges of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MetricsJobs {
+    /// None of them.
+    #[default]
+    None,
+    /// All, up to the maximum.
+    All,
+    /// Those with this label and value.
+    Label(String, String),
+}
+
+impl FromStr for MetricsJobs {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<MetricsJobs, ()> {
+        match text.split_once('=') {
+            _ if text == "*" => Ok(MetricsJobs::All),
+            Some((name, value)) if !name.is_empty() => {
+                Ok(MetricsJobs::Label(name.to_owned(), value.to_owned()))
+            }
+            _ => Err(()),
+        }
+    }
 }
 
 /// Logging.

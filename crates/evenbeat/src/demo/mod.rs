@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration as Length;
 
+use evenbeat_core::rights::Role;
 use evenbeat_core::store::RunFilter;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -24,6 +25,9 @@ use crate::serve::{ServeError, Server, Signals};
 
 /// Time between two frames.
 const FRAME: Length = Length::from_millis(500);
+
+/// How often there is a new login link: the one on the screen works for at least half a minute.
+const LINK_EVERY: Length = Length::from_secs(30);
 
 /// Number of open runs to cancel at once.
 const OPEN_MAX: usize = 1_000;
@@ -110,6 +114,8 @@ pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, S
 /// What to show next.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
+    /// A login link for the browser, in place of the one before.
+    Link(&'a str),
     /// The current fleet.
     Fleet(&'a View),
     /// The demo is stopping, which takes a moment.
@@ -150,12 +156,21 @@ pub async fn run(
     let jobs = crate::serve::jobs_of("demo.toml", job_file(now), now)?;
     app.intake.apply(&Actor("demo".to_owned()), jobs, ApplyOptions::default()).await?;
     let until = show_for.map(|it| Instant::now() + it);
+    let mut link_at: Option<Instant> = None;
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             () = ends.next() => break,
             _ = frames.tick() => {
+                if link_at.is_none_or(|at| LINK_EVERY <= at.elapsed())
+                    && let Some(link) = login_link(&server).await
+                {
+                    link_at = Some(Instant::now());
+                    if draw(Frame::Link(&link)).is_err() {
+                        break;
+                    }
+                }
                 // If the store is slow, the last frame stays for longer. Jobs are counted a moment after they were added.
                 if let Ok(view) = View::of(&app).await
                     && 0 < view.n_jobs
@@ -172,6 +187,13 @@ pub async fn run(
     // The terminal may be gone, but everything must be stopped anyway.
     let _ = draw(Frame::Ending);
     end(server).await
+}
+
+/// A new login link, if there are pages and the store answers.
+async fn login_link(server: &Server) -> Option<String> {
+    let url = server.doors.url.as_ref()?;
+    let code = server.auth.create_login_link(&Actor("demo".to_owned()), Role::Admin).await.ok()?;
+    Some(format!("{url}/login?code={code}"))
 }
 
 /// Stops all runs. A second signal does not interrupt this, because it would leave runs behind that no one knows of.

@@ -58,7 +58,7 @@ impl View {
         let ended = runs(false).await?.items.into_iter().filter_map(ended).collect();
         let window = TimeWindow::new(at, at + NEXT_WITHIN);
         let next = views::upcoming::of_fleet(app, window, None, NEXT_MAX).await?.items;
-        let day = app.fleet.distribution_async(at, 24).await;
+        let day = app.fleet.distribution(at, 24).await;
         Ok(View {
             at,
             since: app.started_at,
@@ -69,7 +69,7 @@ impl View {
             ended,
             next: next.into_iter().map(|it| (it.at.0, it.job)).collect(),
             score: status.distribution_score,
-            minutes: day.as_ref().map(by_minute).unwrap_or_default(),
+            minutes: day.as_deref().map(by_minute).unwrap_or_default(),
         })
     }
 }

@@ -5,28 +5,35 @@
 
 use std::sync::Arc;
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::ArcSwap;
 use evenbeat_core::agenda::Agenda;
+use evenbeat_core::time::Timestamp;
+
+/// An agenda, and as of when it is.
+#[derive(Debug)]
+pub(super) struct CurrentAgenda {
+    pub(super) agenda: Agenda,
+    pub(super) built_at: Timestamp,
+}
 
 /// The current agenda, shared by its readers and the task that replaces it.
 #[derive(Debug)]
-pub(super) struct AgendaCell(ArcSwap<Agenda>);
+pub(super) struct AgendaCell(ArcSwap<CurrentAgenda>);
 
 impl AgendaCell {
     /// With this agenda to begin with.
-    pub(super) fn new(agenda: Agenda) -> AgendaCell {
+    pub(super) fn new(agenda: CurrentAgenda) -> AgendaCell {
         AgendaCell(ArcSwap::from_pointee(agenda))
     }
 
-    /// The agenda as it is now. For one look: ask again for the next, and clone the `Arc` inside to
-    /// keep it for longer.
-    pub(super) fn load(&self) -> Guard<Arc<Agenda>> {
-        self.0.load()
+    /// The agenda as it is now.
+    pub(super) fn load_full(&self) -> Arc<CurrentAgenda> {
+        self.0.load_full()
     }
 
     /// Puts another agenda in place of the current one. Who still reads the old one goes on doing so,
     /// and the last to let go of it frees it.
-    pub(super) fn replace(&self, agenda: Agenda) {
+    pub(super) fn replace(&self, agenda: CurrentAgenda) {
         self.0.store(Arc::new(agenda));
     }
 }
@@ -38,7 +45,7 @@ mod tests {
 
     use evenbeat_core::agenda::Source;
     use evenbeat_core::ids::JobKey;
-    use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+    use evenbeat_core::time::{Duration, TimeWindow};
 
     use super::*;
 
@@ -49,18 +56,19 @@ mod tests {
 
     /// An agenda whose every occurrence shows its generation: it is the millisecond of the instant
     /// and the name of the job.
-    fn generation(number: i64) -> Agenda {
+    fn generation(number: i64) -> CurrentAgenda {
         let keys: Vec<JobKey> =
             (0..N_JOBS).map(|n| format!("{number}@{n}").parse().expect("a good key")).collect();
         let instants: Vec<Timestamp> =
             (0..50).map(|second| EPOCH + Duration::from_millis(second * 1_000 + number % 1_000)).collect();
         let sources: Vec<Source> = keys.iter().map(|key| Source::from_occurrences(key, &instants)).collect();
-        Agenda::build(&sources, TimeWindow::starting_at(EPOCH, Duration::from_mins(1)))
-            .expect("a small agenda")
+        let minute = TimeWindow::starting_at(EPOCH, Duration::from_mins(1));
+        CurrentAgenda { agenda: Agenda::build(&sources, minute).expect("a small agenda"), built_at: EPOCH }
     }
 
     /// The generation of an agenda, if all of it is of one.
-    fn generation_of(agenda: &Agenda) -> i64 {
+    fn generation_of(current: &CurrentAgenda) -> i64 {
+        let agenda = &current.agenda;
         let first = agenda.peek(EPOCH).expect("an occurrence");
         let number: i64 = first.job.name().parse().expect("a number");
         let asked = agenda.between(EPOCH, EPOCH + Duration::from_mins(1));
@@ -84,7 +92,7 @@ mod tests {
                     // Once more after the last swap, so that every reader ends with the last one.
                     loop {
                         let was_over = is_over.load(Ordering::Acquire);
-                        let seen = generation_of(&cell.load());
+                        let seen = generation_of(&cell.load_full());
                         assert!(newest <= seen, "{seen} after {newest}");
                         if newest < seen {
                             n_seen.fetch_add(1, Ordering::Relaxed);
@@ -109,9 +117,9 @@ mod tests {
     #[test]
     fn who_holds_an_agenda_keeps_it() {
         let cell = AgendaCell::new(generation(1));
-        let held = Arc::clone(&cell.load());
+        let held = cell.load_full();
         cell.replace(generation(2));
         assert_eq!(generation_of(&held), 1);
-        assert_eq!(generation_of(&cell.load()), 2);
+        assert_eq!(generation_of(&cell.load_full()), 2);
     }
 }

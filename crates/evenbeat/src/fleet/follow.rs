@@ -5,14 +5,15 @@ use std::time::Duration as Length;
 
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::PausedBy;
+use evenbeat_core::key_search::KeySearch;
 use evenbeat_core::notice::Notice;
 use evenbeat_core::placement::Ledger;
 use evenbeat_core::store::JobNews;
-use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::time::{Duration, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::Fleet;
+use super::{DAY_HOURS, Fleet};
 use crate::node::FleetNews;
 use crate::node::telemetry::Telemetry;
 
@@ -23,9 +24,6 @@ const DEBOUNCE_TIMES: u32 = 20;
 
 /// How often the ledger's window moves on, past what is over.
 const LEDGER_EVERY: Duration = Duration::from_hours(1);
-
-/// People are told how even the next day is.
-const DAY_HOURS: u32 = 24;
 
 /// Follows until the node is gone.
 pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry: Telemetry) {
@@ -43,6 +41,8 @@ pub async fn follow(fleet: Fleet, mut news: mpsc::Receiver<FleetNews>, telemetry
                 Some(FleetNews::Reset) => {
                     let balance = fleet.ledger().balance();
                     *fleet.ledger() = Ledger::new(balance, fleet.inner.clock.now());
+                    *fleet.keys() = KeySearch::default();
+                    fleet.paused_mut().clear();
                     fleet.inner.faults.forget_all();
                     fleet.inner.is_read.send_replace(false);
                 }
@@ -103,11 +103,31 @@ impl Fleet {
     fn learn(&self, rows: &[JobNews], now: Timestamp) {
         self.inner.faults.learn(rows, now);
         let mut ledger = self.ledger();
+        ledger.advance(now);
         for row in rows {
             if row.is_deleted {
                 ledger.remove(&row.key);
             } else {
                 ledger.put(&row.key, &row.terms, &row.state);
+            }
+        }
+        drop(ledger);
+        let mut paused = self.paused_mut();
+        for row in rows {
+            let by = row.state.pause.as_ref().map(|it| it.by);
+            if by == Some(PausedBy::Operator) && !row.is_deleted {
+                paused.insert(row.key.clone());
+            } else if !paused.is_empty() {
+                paused.remove(&row.key);
+            }
+        }
+        drop(paused);
+        let mut keys = self.keys();
+        for row in rows {
+            if row.is_deleted {
+                keys.remove(&row.key);
+            } else {
+                keys.insert(&row.key);
             }
         }
     }
@@ -116,11 +136,7 @@ impl Fleet {
     /// one of them. Says how long that took.
     async fn rebuild_agenda(&self, since: Timestamp) -> Length {
         let (fleet, began) = (self.clone(), Instant::now());
-        let rebuilt = tokio::task::spawn_blocking(move || {
-            let now = fleet.inner.clock.now();
-            let window = TimeWindow::new(since, now + fleet.inner.agenda_settings.lookahead);
-            fleet.agenda_of(window, now).map(|agenda| fleet.inner.agenda.replace(agenda))
-        });
+        let rebuilt = tokio::task::spawn_blocking(move || fleet.rebuild_agenda_now(since));
         match rebuilt.await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "rebuilding the agenda failed, keeping the old one"),
@@ -142,7 +158,7 @@ impl Fleet {
     }
 
     async fn tell(&self, telemetry: &Telemetry) {
-        let Ok(day) = self.distribution_async(self.inner.clock.now(), DAY_HOURS).await else { return };
+        let Ok(day) = self.distribution(self.inner.clock.store_now(), DAY_HOURS).await else { return };
         let n_jobs = self.ledger().n_jobs();
         telemetry.tell(Notice::LedgerRebuilt { n_jobs, score: day.score() });
     }

@@ -106,7 +106,7 @@ impl Intake {
                 unwritten.add(&job.key, seen);
                 let mut put = self.work_out_put(job.clone(), seen).await?;
                 let action = if change == JobChange::Created { "create" } else { "edit" };
-                put.audit = Some(audit(actor, action, &job.key, ""));
+                put.audit = Some(audit::of_job(actor, action, "", seen, &put));
                 puts.push(put);
             }
             applied.push(ApplyResult { key: job.key.clone(), change, before, after: Some(job.clone()) });

@@ -1,6 +1,6 @@
 //! What cannot be done, for people to read.
 
-use evenbeat_core::edit::Refusal;
+use evenbeat_core::edit::{BackfillRefusal, Refusal};
 use evenbeat_core::ids::{JobKey, NodeName};
 use evenbeat_core::store::{PlanId, Revision, RunRequest, StoreDown};
 use evenbeat_core::time::Duration;
@@ -47,6 +47,18 @@ pub enum IntakeError {
     NoSuchPlan {
         /// Which.
         plan: PlanId,
+    },
+    /// Too many callers wait for their plans.
+    #[error("several rebalance plans are being made already; try again in a few seconds")]
+    PreviewsBusy,
+    /// A plan would take too much time and memory.
+    #[error(
+        "a rebalance plan covers {most} jobs at most, and the fleet has more; split the fleet, or leave new jobs to their \
+         placement, which levels the load as they come"
+    )]
+    FleetTooLarge {
+        /// How many it may have.
+        most: usize,
     },
     /// A shell is not allowed.
     #[error(
@@ -97,6 +109,14 @@ pub enum IntakeError {
     TooBusy {
         /// Which job.
         key: JobKey,
+    },
+    /// There is nothing to backfill, or too much.
+    #[error("`{key}`: {refusal}")]
+    NoBackfill {
+        /// Which job.
+        key: JobKey,
+        /// Why.
+        refusal: BackfillRefusal,
     },
     /// The store is away.
     #[error(transparent)]

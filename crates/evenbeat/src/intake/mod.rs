@@ -6,6 +6,9 @@
 
 mod allowed;
 mod apply;
+mod audit;
+mod backfill;
+mod bulk;
 mod error;
 mod in_flight;
 mod plan_text;
@@ -23,15 +26,19 @@ use evenbeat_core::occurrence::Due;
 use evenbeat_core::repair::{self, Fault};
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{
-    AuditEntry, Cancelled, Idempotency, JobRow, PutAnswer, PutJob, Revision, RunFilter, RunPhase, RunRequest,
+    Cancelled, Idempotency, JobRow, PutAnswer, PutJob, Revision, RunFilter, RunPhase, RunRequest,
     SessionKind, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::value::Value;
+use tokio::time::Instant;
 
 pub use allowed::{JobPolicy, Quota};
 pub use apply::{ApplyOptions, ApplyResult, JobChange};
+pub use audit::AuditChange;
+pub use bulk::{BulkAction, BulkOutcome};
 pub use error::IntakeError;
+use rebalance::Previews;
 pub use rebalance::{RebalanceResult, StoredPlan};
 
 use crate::clock::Clock;
@@ -74,6 +81,7 @@ struct IntakeState {
     allowed: JobPolicy,
     clock: Clock,
     in_flight: KeysInFlight,
+    previews: Previews,
 }
 
 /// What a door needs.
@@ -110,7 +118,9 @@ impl Intake {
     pub fn new(parts: IntakeParts) -> Intake {
         let IntakeParts { store, fleet, node, telemetry, allowed, clock } = parts;
         let in_flight = KeysInFlight::default();
-        Intake { inner: Arc::new(IntakeState { store, fleet, node, telemetry, allowed, clock, in_flight }) }
+        let previews = Previews::default();
+        let state = IntakeState { store, fleet, node, telemetry, allowed, clock, in_flight, previews };
+        Intake { inner: Arc::new(state) }
     }
 
     /// Creates a job, or gives it another definition.
@@ -123,7 +133,8 @@ impl Intake {
             unwritten.add(&job.key, seen.as_ref());
             let put = self.work_out_put(job.clone(), seen.as_ref()).await?;
             let action = if seen.as_ref().is_some_and(|row| !row.is_deleted) { "edit" } else { "create" };
-            match self.write(actor, action, "", put, unwritten).await? {
+            let put = PutJob { audit: Some(audit::of_job(actor, action, "", seen.as_ref(), &put)), ..put };
+            match self.write(put, unwritten).await? {
                 Ok(row) => return Ok(row),
                 Err(newer) => seen = newer,
             }
@@ -131,22 +142,63 @@ impl Intake {
         Err(IntakeError::TooBusy { key: job.key.clone() })
     }
 
-    /// Starts nothing more of a job.
+    /// Starts nothing more of a job, until an instant if one is given.
     pub async fn pause(
         &self,
         actor: &Actor,
         key: &JobKey,
         reason: Option<String>,
+        until: Option<Timestamp>,
     ) -> Result<JobRow, IntakeError> {
-        let detail = reason.clone().unwrap_or_default();
-        self.change(actor, "pause", &detail, key, |row, _, _| {
+        // First the end of an earlier pause goes: whatever happens then, no pause ends too early.
+        self.inner.store.clear_pause_end(key.clone(), Timestamp::MAX).await?;
+        let detail = pause_detail(reason.as_deref(), until);
+        let row = self.change(actor, "pause", &detail, key, |row, _, _| {
             edit::pause(row, PausedBy::Operator, reason.clone()).map_err(|it| refused(key, it))
-        })
-        .await
+        });
+        let row = row.await?;
+        self.note_pause_end(&row, until).await?;
+        Ok(row)
+    }
+
+    /// Notes when the pause of a job ends automatically. Fails if someone else has changed the job since.
+    async fn note_pause_end(&self, row: &JobRow, until: Option<Timestamp>) -> Result<(), IntakeError> {
+        let Some(until) = until else { return Ok(()) };
+        let key = row.job.key.clone();
+        if self.inner.store.set_pause_end(key.clone(), row.revision, until).await? {
+            return Ok(());
+        }
+        Err(IntakeError::TooBusy { key })
+    }
+
+    /// Resumes a job whose pause has ended.
+    pub async fn end_pause(&self, key: &JobKey) -> Result<(), IntakeError> {
+        let system = Actor("system".to_owned());
+        let row = self.inner.store.job(key).await?.filter(|row| !row.is_deleted);
+        let is_paused = row.is_some_and(|row| {
+            row.state.pause.as_deref().is_some_and(|pause| pause.by == PausedBy::Operator)
+        });
+        if is_paused {
+            match self.resume_paused(&system, key).await {
+                Ok(_)
+                | Err(
+                    IntakeError::NoSuchJob { .. }
+                    | IntakeError::Refused { refusal: edit::Refusal::NotPaused, .. },
+                ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // Only now: a process that dies in between leaves it to the next one. A pause that began meanwhile ends later.
+        Ok(self.inner.store.clear_pause_end(key.clone(), self.now()).await?)
     }
 
     /// Resumes a paused job, with a new placement.
     pub async fn resume(&self, actor: &Actor, key: &JobKey) -> Result<JobRow, IntakeError> {
+        self.inner.store.clear_pause_end(key.clone(), Timestamp::MAX).await?;
+        self.resume_paused(actor, key).await
+    }
+
+    async fn resume_paused(&self, actor: &Actor, key: &JobKey) -> Result<JobRow, IntakeError> {
         self.change(actor, "resume", "", key, |row, open, now| {
             let placement = self.place(&row.job, &row.state, now);
             let resumed = match edit::resume(row, open, placement.clone(), now) {
@@ -195,7 +247,7 @@ impl Intake {
             };
             let Ok(mut put) = edit::set_right(row, now) else { continue };
             let detail = format!("the clock was ahead, by what was stored up to {at}");
-            put.audit = Some(audit(&system, "mend", &row.job.key, &detail));
+            put.audit = Some(audit::of_job(&system, "mend", &detail, Some(row), &put));
             puts.push(put);
         }
         if puts.is_empty() {
@@ -266,9 +318,11 @@ impl Intake {
         let cancelled = self.inner.store.cancel(vec![run]).await?;
         let cancelled = cancelled.first().copied().unwrap_or(Cancelled::Unknown);
         if cancelled == Cancelled::Asked {
-            let job =
-                self.inner.store.run(run).await?.map(|row| format!("{}: ", row.key)).unwrap_or_default();
-            self.append_audit(actor, "cancel", format!("{job}run {run}")).await?;
+            let job = self.inner.store.run(run).await?.map(|row| row.key.to_string());
+            let after = Some(serde_json::json!({ "run": run.to_string() }));
+            let (subject, detail) = (job.unwrap_or_default(), format!("run {run}"));
+            self.append_audit(actor, AuditChange { action: "cancel", subject, detail, after, before: None })
+                .await?;
             self.inner.telemetry.tell(Notice::CancelRequested { run, actor: actor.0.clone() });
             self.inner.node.nudge();
         }
@@ -295,7 +349,14 @@ impl Intake {
             return Err(IntakeError::NoSuchNode { node: node.clone() });
         }
         let action = if is_draining { "drain" } else { "undrain" };
-        self.append_audit(actor, action, node.to_string()).await?;
+        let change = AuditChange {
+            action,
+            subject: format!("node {node}"),
+            before: Some(serde_json::json!({ "draining": !is_draining })),
+            after: Some(serde_json::json!({ "draining": is_draining })),
+            ..AuditChange::default()
+        };
+        self.append_audit(actor, change).await?;
         let actor = actor.0.clone();
         self.inner.telemetry.tell(Notice::DrainChanged { node: node.clone(), is_draining, actor });
         self.inner.node.nudge();
@@ -305,9 +366,9 @@ impl Intake {
         Ok(n_told)
     }
 
-    async fn append_audit(&self, actor: &Actor, action: &str, detail: String) -> Result<(), StoreDown> {
-        let entry = AuditEntry { actor: actor.0.clone(), action: action.to_owned(), detail };
-        self.inner.store.append_audit(entry).await
+    /// Records a change of something that is not a job.
+    pub async fn append_audit(&self, actor: &Actor, change: AuditChange) -> Result<(), StoreDown> {
+        self.inner.store.append_audit(change.by(actor)).await
     }
 
     /// Waits until what these sessions had claimed has started or was given back, so that nothing starts after a
@@ -322,6 +383,11 @@ impl Intake {
             tokio::time::sleep(STARTS_LOOK_EVERY).await;
         }
         Ok(())
+    }
+
+    /// What jobs may ask for here.
+    pub fn policy(&self) -> &JobPolicy {
+        &self.inner.allowed
     }
 
     /// What time it is for the fleet.
@@ -349,7 +415,8 @@ impl Intake {
             let mut unwritten = self.unwritten();
             unwritten.add(key, Some(&row));
             let put = work_out(&row, &open, now)?;
-            match self.write(actor, action, detail, put, unwritten).await? {
+            let put = PutJob { audit: Some(audit::of_job(actor, action, detail, Some(&row), &put)), ..put };
+            match self.write(put, unwritten).await? {
                 Ok(row) => return Ok(row),
                 Err(newer) => seen = newer,
             }
@@ -360,13 +427,9 @@ impl Intake {
     /// Writes one job. The inner error is the row that is there instead.
     async fn write(
         &self,
-        actor: &Actor,
-        action: &'static str,
-        detail: &str,
-        mut put: PutJob,
+        put: PutJob,
         unwritten: LedgerRollback,
     ) -> Result<Result<JobRow, Option<JobRow>>, IntakeError> {
-        put.audit = Some(audit(actor, action, &put.job.key, detail));
         let key = put.job.key.clone();
         let told = Notice::of_records(&key, &put.records);
         // If the store does not answer, the job may or may not have been written. The ledger goes back to what it was
@@ -393,11 +456,7 @@ impl Intake {
 
     /// What the ledger believes of a job from now on.
     fn note(&self, key: &JobKey, row: Option<&JobRow>) {
-        let mut ledger = self.inner.fleet.ledger();
-        match row.filter(|row| !row.is_deleted) {
-            Some(row) => ledger.put(key, &row.job, &row.state),
-            None => ledger.remove(key),
-        }
+        self.inner.fleet.note(key, row);
     }
 
     async fn work_out_put(&self, job: Arc<Job>, seen: Option<&JobRow>) -> Result<PutJob, IntakeError> {
@@ -423,6 +482,7 @@ impl Intake {
         if !job.enabled {
             return None;
         }
+        let began = Instant::now();
         let mut ledger = self.inner.fleet.ledger();
         ledger.remove(&job.key);
         let (placement, spot) = ledger.place(&self.inner.allowed.placed_as(job), state, now)?;
@@ -432,6 +492,7 @@ impl Intake {
         ledger.put(&job.key, job, &placed);
         let width = ledger.balance().width;
         drop(ledger);
+        self.inner.telemetry.metrics().placed_within(began.elapsed());
         self.inner.telemetry.tell(Notice::placed(&job.key, &spot, width));
         Some(placement)
     }
@@ -495,11 +556,12 @@ fn repeated(asked: Idempotency, earlier: &RunRequest) -> Result<ExtraId, IntakeE
     }
 }
 
-fn refused(key: &JobKey, refusal: edit::Refusal) -> IntakeError {
-    IntakeError::Refused { key: key.clone(), refusal }
+/// Why, and for how long, for people.
+fn pause_detail(reason: Option<&str>, until: Option<Timestamp>) -> String {
+    let until = until.map(|until| format!("until {until}"));
+    [reason.map(str::to_owned), until].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn audit(actor: &Actor, action: &str, key: &JobKey, detail: &str) -> AuditEntry {
-    let detail = if detail.is_empty() { key.to_string() } else { format!("{key}: {detail}") };
-    AuditEntry { actor: actor.0.clone(), action: action.to_owned(), detail }
+fn refused(key: &JobKey, refusal: edit::Refusal) -> IntakeError {
+    IntakeError::Refused { key: key.clone(), refusal }
 }

@@ -3,14 +3,14 @@
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::placement::{Kept, KeptReason, Move, RebalancePlan};
 use evenbeat_core::schedule::Placement;
-use evenbeat_core::store::JobRow;
+use evenbeat_core::store::Revision;
 use evenbeat_core::time::{Duration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A plan that was read back.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ParsedPlan {
-    /// What the fleet was when the plan was made; see [`fleet_of`].
+    /// What the fleet was when the plan was made; see [`FleetHash`].
     pub(super) fleet: String,
     /// By key.
     pub(super) moves: Vec<Move>,
@@ -40,15 +40,20 @@ struct MoveText {
 }
 
 /// Stands for every definition, pause and phase of a fleet: another one as soon as a person changes any of them, the same
-/// whatever runs. The rows are in the order of their keys.
-pub(super) fn fleet_of(rows: &[JobRow]) -> String {
-    let mut hash = blake3::Hasher::new();
-    for row in rows {
-        hash.update(row.job.key.as_str().as_bytes());
-        hash.update(&[0]);
-        hash.update(&row.revision.0.to_le_bytes());
+/// whatever runs. Jobs are added in the order of their keys.
+#[derive(Debug, Default)]
+pub(super) struct FleetHash(blake3::Hasher);
+
+impl FleetHash {
+    pub(super) fn add(&mut self, key: &JobKey, revision: Revision) {
+        self.0.update(key.as_str().as_bytes());
+        self.0.update(&[0]);
+        self.0.update(&revision.0.to_le_bytes());
     }
-    hash.finalize().to_hex().to_string()
+
+    pub(super) fn finish(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
 }
 
 /// The plan for a fleet as text.
@@ -101,8 +106,6 @@ pub(super) fn read(text: &str) -> Option<ParsedPlan> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use evenbeat_core::job::{CommandTarget, Job, JobState, Target};
     use evenbeat_core::placement::{Balance, plan_rebalance};
     use evenbeat_core::schedule::Schedule;
@@ -139,20 +142,16 @@ mod tests {
 
     #[test]
     fn a_fleet_is_another_when_a_revision_or_a_job_is() {
-        use evenbeat_core::ids::Fence;
-        use evenbeat_core::store::{Revision, Version};
-        let row = |key: &str, revision: u64, version: u64| JobRow {
-            job: Arc::new(job(key, 1)),
-            state: JobState::new(Timestamp::UNIX_EPOCH),
-            revision: Revision(revision),
-            version: Version(version),
-            fence: Fence(0),
-            n_open: 0,
-            is_deleted: false,
+        let fleet_of = |jobs: &[(&str, u64)]| {
+            let mut hash = FleetHash::default();
+            for (key, revision) in jobs {
+                hash.add(&key.parse().unwrap(), Revision(*revision));
+            }
+            hash.finish()
         };
-        let fleet = fleet_of(&[row("a", 1, 1), row("b", 1, 1)]);
-        assert_eq!(fleet_of(&[row("a", 1, 9), row("b", 1, 7)]), fleet, "runs change versions");
-        assert_ne!(fleet_of(&[row("a", 1, 1), row("b", 2, 1)]), fleet);
-        assert_ne!(fleet_of(&[row("a", 1, 1)]), fleet);
+        let fleet = fleet_of(&[("a", 1), ("b", 1)]);
+        assert_eq!(fleet_of(&[("a", 1), ("b", 1)]), fleet);
+        assert_ne!(fleet_of(&[("a", 1), ("b", 2)]), fleet);
+        assert_ne!(fleet_of(&[("a", 1)]), fleet);
     }
 }

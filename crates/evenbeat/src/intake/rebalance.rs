@@ -7,18 +7,46 @@ use std::sync::Arc;
 
 use evenbeat_core::edit::{self, Refusal};
 use evenbeat_core::notice::Notice;
-use evenbeat_core::placement::{Kept, Move, RebalancePlan, plan_rebalance};
+use evenbeat_core::placement::{Kept, Move, RebalancePlan, RebalancePlanner};
 use evenbeat_core::store::{
     ApplyPlan, BATCH_MAX, JobRow, NewPlan, PlanAnswer, PlanId, PutJob, Revision, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
 
-use super::plan_text::{self, ParsedPlan};
+use super::plan_text::{self, FleetHash, ParsedPlan};
 use super::{Actor, Intake, IntakeError, N_TRIES, audit};
+use crate::fleet::DAY_HOURS;
 use crate::mint::mint;
+use crate::single_flight::SingleFlight;
+use crate::store::query::PlacedRow;
 
 /// How often a plan that is applied at once is remade because a job changed meanwhile.
 const N_PLANS: u32 = 3;
+
+/// Most jobs of a plan. On a busy machine, a plan of this size takes half a gigabyte and longer than a request may take.
+const PLAN_JOBS_MAX: usize = 1_000_000;
+
+/// Number of callers whose plans may wait for their turn.
+const PREVIEWS_WAITING_MAX: usize = 4;
+
+/// Jobs that are read at a time: enough that a million of them need few questions.
+const PLAN_PAGE: usize = 5_000;
+
+/// Why there is no plan.
+#[derive(Clone, Debug)]
+pub(super) enum PlanFault {
+    Down(StoreDown),
+    FleetTooLarge,
+}
+
+impl From<StoreDown> for PlanFault {
+    fn from(down: StoreDown) -> PlanFault {
+        PlanFault::Down(down)
+    }
+}
+
+/// Plans that are being made, by caller.
+pub(super) type Previews = SingleFlight<String, Result<StoredPlan, PlanFault>>;
 
 /// A plan, and under which name it can be applied.
 #[derive(Clone, Debug)]
@@ -54,13 +82,40 @@ struct PendingMove {
 
 impl Intake {
     /// What a rebalance would do now. Changes nothing but the list of plans.
+    ///
+    /// One plan is made at a time. Requests of one caller that wait for their turn share a plan, and only a few callers may
+    /// wait.
     pub async fn plan_rebalance(&self, actor: &Actor) -> Result<StoredPlan, IntakeError> {
-        let rows = self.all_rows().await?;
+        let previews = &self.inner.previews;
+        if PREVIEWS_WAITING_MAX <= previews.n_others_waiting(&actor.0) {
+            return Err(IntakeError::PreviewsBusy);
+        }
+        let planned = previews.run(actor.0.clone(), async || self.make_plan(actor).await).await;
+        planned.map_err(|fault| match fault {
+            PlanFault::Down(down) => down.into(),
+            PlanFault::FleetTooLarge => IntakeError::FleetTooLarge { most: PLAN_JOBS_MAX },
+        })
+    }
+
+    async fn make_plan(&self, actor: &Actor) -> Result<StoredPlan, PlanFault> {
         let (now, balance) = (self.now(), self.inner.fleet.ledger().balance());
+        let (mut planner, mut fleet) = (RebalancePlanner::new(balance, now), FleetHash::default());
+        let mut n_jobs = 0;
+        self.for_each_page(|page| {
+            n_jobs += page.len();
+            for row in page {
+                fleet.add(&row.key, row.revision);
+                planner.add(&row.key, row.terms, row.hours, &row.state);
+            }
+            n_jobs <= PLAN_JOBS_MAX
+        })
+        .await?;
+        if PLAN_JOBS_MAX < n_jobs {
+            return Err(PlanFault::FleetTooLarge);
+        }
         let (plan, text) = beside(move || {
-            let jobs: Vec<_> = rows.iter().map(|row| (&*row.job, &row.state)).collect();
-            let plan = plan_rebalance(balance, now, &jobs);
-            let text = plan_text::write(&plan, plan_text::fleet_of(&rows));
+            let plan = planner.plan();
+            let text = plan_text::write(&plan, fleet.finish());
             (plan, text)
         })
         .await?;
@@ -89,7 +144,18 @@ impl Intake {
         let plan = stored.and_then(|it| plan_text::read(&it.text));
         let plan = plan.ok_or(IntakeError::NoSuchPlan { plan: id })?;
         let old = || IntakeError::PlanIsOld { plan: id };
-        let (rows, now) = (self.all_rows().await?, self.now());
+        let mut fleet = FleetHash::default();
+        self.for_each_page(|page| {
+            for row in page {
+                fleet.add(&row.key, row.revision);
+            }
+            true
+        })
+        .await?;
+        if fleet.finish() != plan.fleet {
+            return Err(old());
+        }
+        let (rows, now) = (self.rows_of(&plan.moves).await?, self.now());
         let mut skipped = plan.kept.clone();
         let (by, scores) = (actor.clone(), (plan.old_score, plan.new_score));
         let worked_out = beside(move || work_out(plan, &rows, &by, now)).await?;
@@ -128,7 +194,7 @@ impl Intake {
         skipped: Vec<Kept>,
     ) -> RebalanceResult {
         let (old_score, planned_score) = scores;
-        let day = self.inner.fleet.distribution_async(self.inner.clock.now(), 24).await;
+        let day = self.inner.fleet.distribution(self.now(), DAY_HOURS).await;
         let new_score = day.map_or(planned_score, |day| day.score());
         for kept in &skipped {
             let notice = Notice::SkippedByRebalance { key: kept.key.clone(), reason: kept.reason };
@@ -139,30 +205,37 @@ impl Intake {
         RebalanceResult { moved, skipped, old_score, new_score }
     }
 
-    async fn all_rows(&self) -> Result<Vec<JobRow>, IntakeError> {
-        let mut rows: Vec<JobRow> = Vec::new();
+    /// Reads all jobs, page by page, until the visitor has enough.
+    async fn for_each_page(&self, mut visit: impl FnMut(Vec<PlacedRow>) -> bool) -> Result<(), StoreDown> {
+        let mut after = None;
         loop {
-            let after = rows.last().map(|row| row.job.key.clone());
-            let page = self.inner.store.jobs(after, BATCH_MAX).await?;
-            if page.is_empty() {
-                return Ok(rows);
+            let page = self.inner.store.placed_jobs(after, PLAN_PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.key.clone());
+            if !visit(page) {
+                return Ok(());
             }
-            rows.extend(page);
         }
+    }
+
+    /// The jobs that are to be moved, by key.
+    async fn rows_of(&self, moves: &[Move]) -> Result<Vec<JobRow>, StoreDown> {
+        let mut rows = Vec::with_capacity(moves.len());
+        for some in moves.chunks(BATCH_MAX) {
+            rows.extend(self.inner.store.jobs_of(some.iter().map(|it| it.key.clone()).collect()).await?);
+        }
+        rows.sort_by(|one, other| one.job.key.cmp(&other.job.key));
+        Ok(rows)
     }
 }
 
-/// What is to be written for a plan, and which of its jobs cannot be moved now; none if the fleet is another than the
-/// plan was made for. Rows and moves are in the order of their keys.
+/// What is to be written for a plan, and which of its jobs cannot be moved now; none if one of them is gone. Rows and moves are in the order of their keys.
 fn work_out(
     plan: ParsedPlan,
     rows: &[JobRow],
     actor: &Actor,
     now: Timestamp,
 ) -> Option<(Vec<PendingMove>, Vec<Kept>)> {
-    if plan_text::fleet_of(rows) != plan.fleet {
-        return None;
-    }
     let (mut pending, mut kept) = (Vec::with_capacity(plan.moves.len()), Vec::new());
     for planned in plan.moves {
         let idx = rows.binary_search_by(|row| row.job.key.cmp(&planned.key)).ok()?;
@@ -183,7 +256,7 @@ fn pend(row: &JobRow, planned: Move, actor: &Actor, now: Timestamp) -> Option<Re
             let gap = new_time - last_start;
             let made = Move { old_time, new_time, gap, ..planned.clone() };
             let detail = format!("{old_time} to {new_time}");
-            put.audit = Some(audit(actor, "rebalance", &row.job.key, &detail));
+            put.audit = Some(audit::of_job(actor, "rebalance", &detail, Some(row), &put));
             Some(Ok(PendingMove { planned, made, revision: row.revision, put }))
         }
         Err(Refusal::Kept(reason)) => Some(Err(Kept { key: row.job.key.clone(), reason })),

@@ -21,13 +21,17 @@ mod diagnostic;
 mod fault;
 mod layout;
 mod load;
+mod reference;
 mod render;
+pub(crate) mod schema;
 mod source;
 mod spans;
 pub(crate) mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity};
 pub use load::{LoadedFiles, load};
+pub use reference::filled as filled_reference;
+pub use schema::file_schema;
 pub(crate) use source::LineIndex;
 pub use source::{FILE_BYTES_MAX, SourceText};
 pub(crate) use spans::Spans;

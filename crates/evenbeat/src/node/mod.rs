@@ -3,15 +3,19 @@
 //! The engine is owned by one task. Questions about its state are answered between two events.
 
 mod doubts;
+pub mod events;
 mod start_writer;
 pub mod metrics;
+mod open_runs;
 mod outcomes;
 mod feed_reader;
 mod perform;
 mod reports;
 mod roster_keeper;
 pub mod telemetry;
+mod traces;
 mod trouble;
+pub mod turns;
 pub mod write_probe;
 
 use std::collections::BTreeMap;
@@ -29,15 +33,20 @@ use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use self::doubts::Doubts;
+use self::events::FleetEvent;
 use self::feed_reader::FeedReader;
+use self::metrics::Metrics;
+use self::open_runs::OpenRuns;
 use self::perform::Performer;
 use self::reports::Reports;
 use self::roster_keeper::{RosterKeeper, changed_by};
 use self::start_writer::StartWriter;
 use self::telemetry::Telemetry;
 use self::trouble::Troubles;
+use self::turns::LateTurns;
 use crate::clock::{Clock, Timer, WallSteps};
 use crate::exec::Router;
+use crate::outbound::Pings;
 use crate::point::point;
 use crate::store::any::AnyStore;
 use crate::target::RunNews;
@@ -141,9 +150,15 @@ impl FleetBacklog {
 pub struct NodeHandle {
     inbox: mpsc::Sender<Message>,
     nudge: Arc<Notify>,
+    turns: LateTurns,
 }
 
 impl NodeHandle {
+    /// The jobs that turned late or well again, for the one who records that.
+    pub fn late_turns(&self) -> &LateTurns {
+        &self.turns
+    }
+
     /// Says that the store has news.
     pub fn nudge(&self) {
         self.nudge.notify_one();
@@ -171,7 +186,8 @@ impl NodeHandle {
         self.ask_both(|_, roster, _| question(roster)).await
     }
 
-    async fn ask_both<T: Send + 'static>(
+    /// Asks both; in the same way.
+    pub async fn ask_both<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Engine, &Roster, Now) -> T + Send + 'static,
     ) -> Option<T> {
@@ -200,6 +216,8 @@ pub struct NodeParts {
     pub news: mpsc::Receiver<RunNews>,
     /// Logs, metrics and events.
     pub telemetry: Telemetry,
+    /// Calls to the addresses of jobs.
+    pub pings: Pings,
     /// What time it is.
     pub clock: Clock,
 }
@@ -227,6 +245,7 @@ pub struct Node {
     /// Whether a session is about to begin. Until then the engine does not know the runs that are taken over with it,
     /// and would not understand what is heard of them.
     is_joining: bool,
+    turns: LateTurns,
 }
 
 impl std::fmt::Debug for Node {
@@ -238,21 +257,24 @@ impl std::fmt::Debug for Node {
 impl Node {
     /// A node that has not begun, a way to reach it, and what it hears of the fleet. Must be called within the runtime.
     pub fn new(parts: NodeParts) -> Result<(Node, NodeHandle, mpsc::Receiver<FleetNews>), NodeError> {
-        let NodeParts { identity, settings, store, exec, news, telemetry, clock } = parts;
+        let NodeParts { identity, settings, store, exec, news, telemetry, pings, clock } = parts;
+        telemetry.metrics().know_pools(settings.pools.keys());
         let (to_inbox, inbox) = mpsc::channel(MESSAGES_MAX);
         let (to_fleet, fleet) = mpsc::channel(PAGES_MAX);
         let nudge = Arc::new(Notify::new());
-        let handle = NodeHandle { inbox: to_inbox.clone(), nudge: Arc::clone(&nudge) };
+        let turns = LateTurns::default();
+        let handle = NodeHandle { inbox: to_inbox.clone(), nudge: Arc::clone(&nudge), turns: turns.clone() };
         let (timings, is_leased) = (settings.lease.unwrap_or_default(), settings.lease.is_some());
         let node = Node {
             engine: Engine::new(settings),
             standings: RosterKeeper::new(clock.now()),
             performer: Performer {
-                marks: StartWriter::to(store.clone()),
+                marks: StartWriter::to(store.clone(), telemetry.metrics().clone()),
                 pages: FeedReader::of(store.clone()),
                 store,
                 exec,
                 telemetry,
+                pings,
                 identity,
                 timings,
                 is_leased,
@@ -260,6 +282,7 @@ impl Node {
                 session: None,
                 is_drained: false,
                 reports: Reports::default(),
+                open_runs: OpenRuns::default(),
                 doubts: Doubts::default(),
                 clock: clock.clone(),
             },
@@ -275,6 +298,7 @@ impl Node {
             clock,
             troubles: Troubles::default(),
             is_joining: false,
+            turns,
         };
         Ok((node, handle, fleet))
     }
@@ -300,6 +324,9 @@ impl Node {
                 () = self.nudge.notified() => self.feed(Event::Nudged),
                 alarm = self.timer.until(wake_at) => {
                     alarm.map_err(NodeError::Timer)?;
+                    if let Some(at) = wake_at {
+                        self.metrics().woke_late_by(self.clock.boot() - at);
+                    }
                     self.feed(Event::Woke);
                 }
                 step = self.steps.next() => {
@@ -335,12 +362,16 @@ impl Node {
     /// of a load only when it is over, so that runs need not wait for it.
     async fn hear(&mut self, event: Event) {
         self.look_for_trouble(&event);
+        if let Event::Changed(Ok(Changes::Rows { is_last: true, .. })) = &event {
+            self.metrics().feed_was_read(self.clock.boot());
+        }
         match &event {
             Event::Joined { session, .. } => {
                 self.performer.session = Some(*session);
                 self.is_joining = false;
             }
             Event::Changed(Ok(Changes::Rows { rows, .. })) if self.was_loaded && !rows.is_empty() => {
+                self.tell_of_changes(rows);
                 let now = self.engine.time(self.clock.both());
                 self.pass_on(FleetNews::Rows(rows.clone(), now)).await;
             }
@@ -372,6 +403,8 @@ impl Node {
     fn feed(&mut self, event: Event) {
         let now = self.clock.both();
         self.look_for_steps();
+        self.metrics().ticked(now.wall);
+        let nodes_version = self.engine.nodes_version();
         let changed = changed_by(&event, &self.engine);
         for command in self.engine.handle(now, event) {
             if matches!(command, Command::Join) {
@@ -381,11 +414,14 @@ impl Node {
             self.performer.perform(command);
         }
         self.clock.set_store_offset(self.engine.store_offset());
-        for Turned { key, at, from, to } in
-            self.standings.follow(&self.engine, self.engine.time(now), &changed)
-        {
+        if nodes_version != self.engine.nodes_version() {
+            self.performer.telemetry.events().tell(FleetEvent::NodesChanged);
+        }
+        let turned = self.standings.follow(&self.engine, self.engine.time(now), &changed);
+        for Turned { key, at, from, to, .. } in turned.iter().cloned() {
             self.tell(Notice::ConditionChanged { key, at, from, to });
         }
+        self.turns.add(turned);
     }
 
     /// When something is due of itself.
@@ -406,6 +442,12 @@ impl Node {
         match news {
             RunNews::Started { run, at } => {
                 point("news.started");
+                self.performer.pings.started(run);
+                if let Some(known) = self.performer.open_runs.of(run) {
+                    let now = self.clock.both();
+                    let started_at = self.engine.time(now) - (now.boot - at);
+                    self.performer.telemetry.run_started(run, &known, started_at);
+                }
                 Some(Event::Started { run, at })
             }
             RunNews::NotStarted { run, why } => {
@@ -414,6 +456,7 @@ impl Node {
             }
             RunNews::Ended { run, over, told } => {
                 point("news.ended");
+                self.performer.pings.ended(run, over.outcome);
                 self.performer.reports.keep(run, over.outcome, *told);
                 self.performer.marks.keep_for_end(run);
                 Some(Event::Ended { run, over })
@@ -441,6 +484,26 @@ impl Node {
                 None
             }
         }
+    }
+
+    /// Tells readers of events which jobs have changed, unless this node did it.
+    fn tell_of_changes(&self, rows: &[JobNews]) {
+        let events = self.performer.telemetry.events();
+        if !events.is_open() {
+            return;
+        }
+        for row in rows.iter().filter(|row| !self.engine.has_heard(row)) {
+            let key = row.key.clone();
+            events.tell(if row.is_deleted {
+                FleetEvent::JobRemoved(key)
+            } else {
+                FleetEvent::JobChanged(key)
+            });
+        }
+    }
+
+    fn metrics(&self) -> &Metrics {
+        self.performer.telemetry.metrics()
     }
 
     fn look_for_trouble(&mut self, event: &Event) {

@@ -16,17 +16,21 @@ use evenbeat_core::store::{
 use evenbeat_core::time::{BootTime, Duration};
 use evenbeat_core::zone::Zone;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::doubts::Doubts;
 use super::feed_reader::FeedReader;
+use super::open_runs::{EndingRun, OpenRuns};
 use super::outcomes;
 use super::reports::Reports;
 use super::start_writer::StartWriter;
 use super::telemetry::Telemetry;
+use super::trouble;
 use super::{Message, NodeIdentity};
 use crate::clock::Clock;
 use crate::exec::Router;
 use crate::mint::mint;
+use crate::outbound::Pings;
 use crate::point::point;
 use crate::store::any::AnyStore;
 
@@ -46,6 +50,8 @@ pub(super) struct Performer {
     pub(super) store: AnyStore,
     pub(super) exec: Router,
     pub(super) telemetry: Telemetry,
+    /// Calls to the addresses of jobs.
+    pub(super) pings: Pings,
     pub(super) identity: NodeIdentity,
     pub(super) timings: Timings,
     /// Whether the store has leases, and is not one process's own.
@@ -59,6 +65,8 @@ pub(super) struct Performer {
     pub(super) pages: FeedReader,
     /// What runs reported and how they came to their end, until that is on record.
     pub(super) reports: Reports,
+    /// What runs are for, until their end is on record.
+    pub(super) open_runs: OpenRuns,
     /// Sessions that have been silent.
     pub(super) doubts: Doubts,
     /// What time it is.
@@ -70,42 +78,56 @@ impl Performer {
     pub(super) fn perform(&self, command: Command) {
         match command {
             Command::Join => self.join(),
-            Command::Start(start) => self.exec.start(&start),
+            Command::Start(start) => {
+                self.pings.follow(start.run, &start.job);
+                self.open_runs.ordered(&start, self.clock.store_now());
+                self.exec.start(&start);
+            }
             Command::Extend { until } => self.exec.extend(until),
             Command::Stop { run, outcome, limit } => {
                 self.reports.stopped(run, limit);
                 self.exec.stop(run, outcome);
             }
-            Command::Revoke { run } => self.exec.revoke(run),
+            Command::Revoke { run } => {
+                self.open_runs.forget(run);
+                self.exec.revoke(run);
+            }
             Command::Notice(notice) => self.telemetry.tell(notice),
             Command::Watch => self.watch(),
-            Command::Fence { epoch, silent } => self.ask(|store| async move {
+            Command::Fence { epoch, silent } => self.ask("fence", |store| async move {
                 let answer = store.fence(epoch, silent.clone()).await;
                 Event::Fenced { silent, answer }
             }),
             Command::OpenEpoch(epoch) => {
-                self.ask(|store| async move { Event::EpochOpened(store.open_epoch(epoch).await) });
+                self.ask(
+                    "open_epoch",
+                    |store| async move { Event::EpochOpened(store.open_epoch(epoch).await) },
+                );
             }
             Command::Changes(since) => {
                 let pages = self.pages.clone();
-                self.ask(|_| async move { Event::Changed(pages.read(since).await) });
+                self.ask("changes", |_| async move { Event::Changed(pages.read(since).await) });
             }
             Command::End { epoch, mut ends } => {
-                let (exec, reports) = (self.exec.clone(), self.reports.clone());
+                let (exec, reports, open_runs) =
+                    (self.exec.clone(), self.reports.clone(), self.open_runs.clone());
                 for end in &mut ends {
                     end.report = reports.of(end.run);
                 }
                 let runs: Vec<RunId> = ends.iter().map(|it| it.run).collect();
                 let marks = self.marks.take(runs.iter().copied());
                 let (telemetry, told) = (self.telemetry.clone(), outcomes::of_ends(&ends));
-                self.ask(|store| async move {
+                let ending = self.open_runs.ending(&ends);
+                self.ask("end", |store| async move {
                     point("end.asked");
                     let answer = store.end(epoch, marks, ends).await;
                     point("end.answered");
                     telemetry.tell_all(outcomes::ended(told, &answer));
+                    tell_of_ends(&telemetry, &ending, &answer);
                     for run in on_record(&runs, &answer) {
                         exec.forget(run);
                         reports.forget(run);
+                        open_runs.forget(run);
                     }
                     point("end.forgotten");
                     Event::EndAnswered { runs, answer }
@@ -126,7 +148,10 @@ impl Performer {
             Command::Beat => {
                 // Counted from before anything is sent.
                 let began_at = self.clock.boot();
-                self.ask(|store| async move { Event::Beaten { began_at, answer: store.beat(me).await } });
+                self.ask(
+                    "beat",
+                    |store| async move { Event::Beaten { began_at, answer: store.beat(me).await } },
+                );
             }
             Command::Claim { epoch, bids } => {
                 let now = self.clock.now();
@@ -135,7 +160,7 @@ impl Performer {
                     .map(|bid| Claim { run: bid.run.unwrap_or_else(|| RunId(mint(now))), bid })
                     .collect();
                 let (telemetry, told) = (self.telemetry.clone(), outcomes::of_claims(&claims));
-                self.ask(|store| async move {
+                self.ask("claim", |store| async move {
                     let named = claims.iter().map(|it| (it.bid.key.clone(), it.run)).collect();
                     point("claim.asked");
                     let answer = store.claim(me, epoch, claims).await;
@@ -146,7 +171,7 @@ impl Performer {
             }
             Command::Settle { epoch, settles } => {
                 let (telemetry, told) = (self.telemetry.clone(), outcomes::of_settles(&settles));
-                self.ask(|store| async move {
+                self.ask("settle", |store| async move {
                     let keys = settles.iter().map(|it| it.key.clone()).collect();
                     point("settle.asked");
                     let answer = store.settle(me, epoch, settles).await;
@@ -172,7 +197,7 @@ impl Performer {
     fn watch(&self) {
         let (doubts, is_leased, clock) = (self.doubts.clone(), self.is_leased, self.clock.clone());
         let self_fence = self.timings.spec().self_fence;
-        self.ask(|store| async move {
+        self.ask("watch", |store| async move {
             let answer = store.watch(ORPHANS_MAX).await;
             if let (Ok(watch), true) = (&answer, is_leased) {
                 let silent = doubts.look(&watch.sessions, clock.boot(), self_fence);
@@ -209,13 +234,17 @@ impl Performer {
     }
 
     /// Asks the store, and sends on what the answer means.
-    fn ask<A>(&self, question: impl FnOnce(AnyStore) -> A)
+    fn ask<A>(&self, duty: &'static str, question: impl FnOnce(AnyStore) -> A)
     where
         A: Future<Output = Event> + Send + 'static,
     {
         let (answer, inbox) = (question(self.store.clone()), self.inbox.clone());
+        let metrics = self.telemetry.metrics().clone();
         tokio::spawn(async move {
+            let began = Instant::now();
             let event = answer.await;
+            let is_done = trouble::answer(&event).is_none_or(|(_, done)| done.is_ok());
+            metrics.store_answered(duty, began.elapsed(), is_done);
             // A node that is gone wants to hear nothing.
             let _ = inbox.send(Message::Event(event)).await;
         });
@@ -225,27 +254,33 @@ impl Performer {
     /// taken over with the rest.
     fn join(&self) {
         let (store, exec, inbox) = (self.store.clone(), self.exec.clone(), self.inbox.clone());
-        let (identity, telemetry) = (self.identity.clone(), self.telemetry.clone());
-        let clock = self.clock.clone();
+        let (identity, telemetry, pings) =
+            (self.identity.clone(), self.telemetry.clone(), self.pings.clone());
+        let (clock, open_runs) = (self.clock.clone(), self.open_runs.clone());
         let (timings, is_leased, is_drained) = (self.timings, self.is_leased, self.is_drained);
         tokio::spawn(async move {
             let cap = Length::from_millis(timings.spec().backoff_cap.as_millis().unsigned_abs());
             let mut backoff = BACKOFF_MIN;
             loop {
                 let spec = identity.session(SessionId(mint(clock.now())));
-                let began_at = clock.boot();
-                let word =
-                    match join_once(&store, &exec, spec, began_at, timings, is_leased, is_drained).await {
-                        Ok(word) => word,
-                        Err(StoreDown(why)) => {
-                            let again_in =
-                                Duration::from_millis(i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX));
-                            telemetry.tell(Notice::StoreUnreachable { why, again_in });
-                            tokio::time::sleep(backoff).await;
-                            backoff = (backoff * 2).min(cap);
-                            continue;
-                        }
-                    };
+                let (began_at, began) = (clock.boot(), Instant::now());
+                let joined =
+                    join_once(&store, (&exec, &pings), spec, began_at, timings, is_leased, is_drained).await;
+                telemetry.metrics().store_answered("join", began.elapsed(), joined.is_ok());
+                let word = match joined {
+                    Ok(word) => word,
+                    Err(StoreDown(why)) => {
+                        let again_in =
+                            Duration::from_millis(i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX));
+                        telemetry.tell(Notice::StoreUnreachable { why, again_in });
+                        tokio::time::sleep(backoff).await;
+                        backoff = (backoff * 2).min(cap);
+                        continue;
+                    }
+                };
+                if let Message::Event(Event::Joined { adopted, .. }) = &word {
+                    open_runs.adopted(adopted);
+                }
                 if let Message::Event(Event::Joined { adopted, .. }) = &word
                     && !adopted.is_empty()
                 {
@@ -260,7 +295,7 @@ impl Performer {
 
 async fn join_once(
     store: &AnyStore,
-    exec: &Router,
+    (exec, pings): (&Router, &Pings),
     spec: SessionSpec,
     began_at: BootTime,
     timings: Timings,
@@ -282,6 +317,11 @@ async fn join_once(
             let ours: Vec<_> = adopted.iter().filter(|it| it.phase != RunPhase::Published).cloned().collect();
             let keys: BTreeSet<JobKey> = ours.iter().map(|it| it.key.clone()).collect();
             let jobs = store.jobs_of(keys.into_iter().collect()).await?;
+            for run in &ours {
+                if let Some(row) = jobs.iter().find(|it| it.job.key == run.key) {
+                    pings.follow(run.run, &row.job);
+                }
+            }
             exec.adopt(&ours, &jobs, is_leased).await;
             point("adopt.done");
             Ok(Message::Event(Event::Joined { session, began_at, epoch, is_open, store_now: now, adopted }))
@@ -325,6 +365,20 @@ async fn keep_late_result(
     match store.end(Epoch(0), Vec::new(), vec![late]).await {
         Ok(_) => LateResult::Kept(row.key),
         Err(_) => LateResult::TryAgain,
+    }
+}
+
+/// Tells of the runs whose end was written.
+fn tell_of_ends(
+    telemetry: &Telemetry,
+    ending: &[Option<EndingRun>],
+    answer: &Result<Vec<EndAnswer>, StoreDown>,
+) {
+    let answers = answer.as_deref().unwrap_or_default();
+    for (ending, answer) in ending.iter().zip(answers) {
+        if let (Some(ending), EndAnswer::Ended(row)) = (ending, answer) {
+            telemetry.run_ended(ending, &row.job.terms.place.pool);
+        }
     }
 }
 

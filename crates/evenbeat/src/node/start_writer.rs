@@ -9,7 +9,9 @@ use evenbeat_core::ids::RunId;
 use evenbeat_core::store::{BATCH_MAX, Mark};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use super::metrics::Metrics;
 use crate::store::any::AnyStore;
 
 /// How long the first start of a batch waits for others.
@@ -37,9 +39,9 @@ struct StartBatch {
 
 impl StartWriter {
     /// Writes to this store, for as long as this is there. Must be called within the runtime.
-    pub(super) fn to(store: AnyStore) -> StartWriter {
+    pub(super) fn to(store: AnyStore, metrics: Metrics) -> StartWriter {
         let waiting = Arc::new(StartQueue::default());
-        let writer = tokio::spawn(write(store, Arc::clone(&waiting)));
+        let writer = tokio::spawn(write(store, Arc::clone(&waiting), metrics));
         StartWriter { waiting, writer }
     }
 
@@ -93,7 +95,7 @@ impl StartQueue {
     }
 }
 
-async fn write(store: AnyStore, waiting: Arc<StartQueue>) {
+async fn write(store: AnyStore, waiting: Arc<StartQueue>, metrics: Metrics) {
     loop {
         waiting.news.notified().await;
         tokio::time::sleep(LINGER).await;
@@ -102,7 +104,9 @@ async fn write(store: AnyStore, waiting: Arc<StartQueue>) {
             if batch.is_empty() {
                 break;
             }
-            let _ = store.mark(batch).await;
+            let began = Instant::now();
+            let is_done = store.mark(batch).await.is_ok();
+            metrics.store_answered("mark", began.elapsed(), is_done);
         }
     }
 }

@@ -3,37 +3,68 @@
 use std::sync::Arc;
 
 use evenbeat_core::condition::{Condition, Reason};
+use evenbeat_core::ids::{Pool, RunId};
+use evenbeat_core::job::RunEnd;
 use evenbeat_core::notice::Notice;
 use evenbeat_core::occurrence::RecordKind;
-use evenbeat_core::time::Duration;
+use evenbeat_core::time::{Duration, Timestamp};
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, warn};
 
+use super::events::{EventLog, FleetEvent};
 use super::metrics::Metrics;
+use super::open_runs::{EndingRun, OpenRunFacts};
+use super::traces::TraceSink;
+use crate::config::HttpEndpoint;
 
 /// The log target of everything about placement and balance (A14), so that it can be filtered.
 const PLACEMENT: &str = "evenbeat::placement";
 
-/// Events that wait for a slow listener; after that it misses the oldest.
-const EVENTS_MAX: usize = 1_024;
+/// Notices that wait for a slow listener; after that it misses the oldest.
+const NOTICES_MAX: usize = 1_024;
 
 /// Tells people what happened. Copies share everything.
 #[derive(Clone, Debug)]
 pub struct Telemetry {
-    events: broadcast::Sender<Arc<Notice>>,
+    notices: broadcast::Sender<Arc<Notice>>,
+    events: EventLog,
     metrics: Metrics,
-}
-
-impl Default for Telemetry {
-    fn default() -> Telemetry {
-        Telemetry { events: broadcast::channel(EVENTS_MAX).0, metrics: Metrics::default() }
-    }
+    traces: Option<TraceSink>,
 }
 
 impl Telemetry {
-    /// Every event from now on.
+    /// Of a process that began then.
+    pub fn since(started_at: Timestamp) -> Telemetry {
+        Telemetry {
+            notices: broadcast::channel(NOTICES_MAX).0,
+            events: EventLog::new(started_at.as_millis().unsigned_abs()),
+            metrics: Metrics::default(),
+            traces: None,
+        }
+    }
+
+    /// Also sends traces of runs to a collector. Must be called within the runtime.
+    #[must_use]
+    pub fn with_traces(self, collector: Option<HttpEndpoint>, node: String) -> Telemetry {
+        let traces = collector.map(|endpoint| TraceSink::to(endpoint, node, self.metrics.clone()));
+        Telemetry { traces, ..self }
+    }
+
+    /// Waits until what was traced so far is sent or given up.
+    pub(crate) async fn flush_traces(&self) {
+        if let Some(traces) = &self.traces {
+            traces.flush().await;
+        }
+    }
+
+    /// Every notice from now on.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Notice>> {
-        self.events.subscribe()
+        self.notices.subscribe()
+    }
+
+    /// What readers of events hear.
+    pub fn events(&self) -> &EventLog {
+        &self.events
     }
 
     /// The numbers.
@@ -52,8 +83,40 @@ impl Telemetry {
     pub fn tell(&self, notice: Notice) {
         self.metrics.count(&notice);
         log_and_measure(&notice, &self.metrics);
+        let notice = Arc::new(notice);
+        if self.events.is_open()
+            && let Some(event) = FleetEvent::of_notice(&notice)
+        {
+            self.events.tell(event);
+        }
         // Without a listener nothing is sent, and that is fine.
-        let _ = self.events.send(Arc::new(notice));
+        let _ = self.notices.send(notice);
+    }
+}
+
+impl Telemetry {
+    /// A run began to execute. Good runs have no log line (K4).
+    pub(super) fn run_started(&self, run: RunId, known: &OpenRunFacts, at: Timestamp) {
+        if let Some(pool) = &known.pool {
+            self.metrics.run_started(pool, known.trigger, at - known.due_at);
+        }
+        if self.events.is_open() {
+            let OpenRunFacts { key, due_at, trigger, .. } = known.clone();
+            self.events.tell(FleetEvent::RunStarted { key, run, due_at, trigger, at });
+        }
+    }
+
+    /// The end of a run is on record.
+    pub(super) fn run_ended(&self, ending: &EndingRun, pool: &Pool) {
+        let RunEnd { run, outcome, exit_code, started_at, ended_at: at, .. } = ending.end;
+        self.metrics.run_ended(pool, outcome, ending.is_final);
+        if let Some(traces) = &self.traces {
+            traces.ended(ending, pool);
+        }
+        if self.events.is_open() {
+            let key = ending.key.clone();
+            self.events.tell(FleetEvent::RunEnded { key, run, outcome, exit_code, started_at, at });
+        }
     }
 }
 
@@ -84,15 +147,20 @@ fn log_and_measure(notice: &Notice, metrics: &Metrics) {
         }
         Notice::SessionLost { n_runs } => error!(runs = n_runs, "{said}"),
         Notice::SessionFenced { session, node } => {
+            metrics.took_over();
             warn!(node = node.as_ref().map(tracing::field::display), %session, "{said}");
         }
-        Notice::RunsAdopted { n_runs } => info!(count = n_runs, "{said}"),
+        Notice::RunsAdopted { n_runs } => {
+            metrics.adopted(*n_runs);
+            info!(count = n_runs, "{said}");
+        }
         Notice::DrainChanged { node, actor, .. } => info!(%node, actor, "{said}"),
         Notice::RunFailed { key, run, outcome, exit_code, took, error } => {
             let took = rounded(*took);
             warn!(job = %key, %run, %outcome, exit_code, took, error, "{said}");
         }
         Notice::NotRun { key, record } => {
+            metrics.not_run(record);
             let (reason, range) = (record.what.reason(), record.range);
             let (count, first, last) = (range.count, range.first, range.last);
             match record.what {
@@ -163,13 +231,12 @@ fn rounded(length: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use evenbeat_core::ids::JobKey;
-    use evenbeat_core::time::Timestamp;
 
     use super::*;
 
     #[test]
     fn a_notice_is_counted_and_heard() {
-        let telemetry = Telemetry::default();
+        let telemetry = Telemetry::since(Timestamp::UNIX_EPOCH);
         let mut events = telemetry.listen();
         let key: JobKey = "shop".parse().unwrap();
         let (slot, at) = (Timestamp::from_millis(0), Timestamp::from_millis(60_000));

@@ -27,7 +27,7 @@ impl Troubles {
 }
 
 /// Which duty an event answers, and whether it was done; none if the event is not an answer.
-fn answer(event: &Event) -> Option<(StoreDuty, Result<(), &StoreDown>)> {
+pub(super) fn answer(event: &Event) -> Option<(StoreDuty, Result<(), &StoreDown>)> {
     fn done<T>(answer: &Result<T, StoreDown>) -> Result<(), &StoreDown> {
         answer.as_ref().map(drop)
     }

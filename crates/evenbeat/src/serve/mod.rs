@@ -21,8 +21,10 @@ pub use logging::start_logging;
 pub use open::ServeError;
 pub use signals::{Hangups, Signals};
 
+use crate::api::ServerTls;
 use crate::app::housekeeping::HousekeepingRules;
 use crate::app::{App, AppParts, AppTasks, StopResult};
+use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::exec::Router;
@@ -41,6 +43,9 @@ pub struct Server {
     pub app: App,
     /// Where people reach it.
     pub doors: Doors,
+    /// Who knows callers.
+    pub auth: Auth,
+    tls: Option<ServerTls>,
     running: AppTasks,
     listening: OpenDoors,
     job_files: JobFiles,
@@ -59,8 +64,9 @@ impl Server {
         let home = Home::open(&places, &places.root().join(open::NODE_LOCK))?;
         let store = open::store(config, &home, clock).await?;
         point("serve.opened");
-        let token_key = open::token_key(&places)?;
-        let (settings, shims) = open::commands(config, &places, token_key);
+        let run_key = open::run_key(config, &store).await?;
+        let auth = open::auth(config, &store, clock, run_key.clone()).await?;
+        let (settings, shims) = open::commands(config, &places, run_key, unopened.api_url());
         let identity = open::identity(config, &home, &store).await?;
         let (to_news, news) = news_channel();
         let commands = Commands::new(shims, settings, to_news.clone()).map_err(ServeError::Launcher)?;
@@ -72,6 +78,9 @@ impl Server {
             balance: config.balance(),
             agenda: config.agenda,
             allowed: open::allowed(config),
+            metrics: config.metrics.clone(),
+            traces: config.traces.clone(),
+            alerts: config.alerts.clone(),
             clock: clock.clone(),
             exec,
             news,
@@ -86,19 +95,26 @@ impl Server {
         let mut job_files = JobFiles::new(&config.jobs);
         job_files.apply(&app, jobs).await?;
         point("serve.applied");
-        let (doors, listening) = unopened.open(&app, &places);
-        tracing::info!(address = %doors.address, socket = %doors.socket.display(), "serving");
-        Ok(Server { app, doors, running, listening, job_files, _node_lock: node_lock })
+        let tls = unopened.tls.clone();
+        let (doors, listening) = unopened.open(&app, &auth, &places);
+        let address = doors.address.map_or("none".to_owned(), |it| it.to_string());
+        let metrics = doors.metrics.map(tracing::field::display);
+        tracing::info!(address, socket = %doors.socket.display(), metrics, "serving");
+        Ok(Server { app, doors, auth, tls, running, listening, job_files, _node_lock: node_lock })
     }
 
     /// Waits until it is asked to stop, or cannot go on; then stops in good order. A second signal lets go at once.
-    /// Meanwhile job files are reloaded on SIGHUP.
+    /// Meanwhile job files and the certificate are reloaded on SIGHUP.
     pub async fn run(mut self, mut signals: Signals, mut hangups: Hangups) -> Result<StopResult, ServeError> {
         let (app, mut job_files) = (self.app.clone(), std::mem::take(&mut self.job_files));
+        let tls = self.tls.clone();
         // In a task of its own, so that a stop does not wait for it. Signals during a reload count as one.
         let reloading = tokio::spawn(async move {
             loop {
                 hangups.next().await;
+                if let Some(tls) = tls.clone() {
+                    let _ = tokio::task::spawn_blocking(move || tls.reload()).await;
+                }
                 job_files.reload(&app).await;
             }
         });

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as Length;
@@ -17,12 +17,14 @@ use rustix::process::geteuid;
 use uuid::Uuid;
 
 use super::home::Home;
-use crate::api::SocketError;
+use crate::api::{SocketError, TlsFileError};
+use crate::auth::{Auth, AuthRules};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::StoreAddress;
 use crate::intake::{IntakeError, JobPolicy, Quota};
 use crate::jobfile::{LoadedFiles, SourceText, load};
+use crate::mint::secret;
 use crate::node::{NodeError, NodeIdentity};
 use crate::store::any::AnyStore;
 use crate::store::postgres::{PgConfig, PgStore};
@@ -58,25 +60,6 @@ pub enum ServeError {
         /// What the system says.
         #[source]
         source: io::Error,
-    },
-    /// Others can read the key from which tokens are made.
-    #[error(
-        "`{}` belongs to another user or is open to others (mode {mode:04o}), and anyone who reads it can impersonate a \
-         run; run `chmod 600 {}`, or remove it to have a new one created",
-        path.display(),
-        path.display()
-    )]
-    OpenKey {
-        /// Which.
-        path: PathBuf,
-        /// Who may do what.
-        mode: u32,
-    },
-    /// A file holds what it should not.
-    #[error("`{}` is not a 32-byte key; remove it to have a new one created", path.display())]
-    BadKey {
-        /// Which.
-        path: PathBuf,
     },
     /// The file that says which data directory this is holds something else.
     #[error("`{}` does not contain a data directory id; remove it to have a new one created", path.display())]
@@ -135,6 +118,30 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
+    /// The address of metrics cannot be bound.
+    #[error(
+        "`{address}` is not available for metrics; stop the server that uses it, or set `metrics.listen` to another address"
+    )]
+    MetricsListen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// Other machines could reach it, and none of them has a token.
+    #[error(
+        "`{address}` can be reached from other machines, and there is no token that they could show; start with `--listen \
+         127.0.0.1:{port}`, run `evenbeat token create --role admin`, and start again",
+        port = address.port()
+    )]
+    NoTokens {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsFileError),
     /// The socket cannot be made.
     #[error(transparent)]
     Socket(#[from] SocketError),
@@ -208,25 +215,41 @@ pub(super) async fn store(config: &Config, home: &Home, clock: &Clock) -> Result
     }
 }
 
-/// The key that tokens of runs are made from: drawn once, and kept.
-pub(super) fn token_key(places: &Places) -> Result<TokenKey, ServeError> {
-    let path = places.root().join("token.key");
-    let failed = |source| ServeError::File { path: path.clone(), source };
-    let mut file = open_own_file(&path).map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    let mode = about.mode() & 0o777;
-    if mode & 0o077 != 0 || about.uid() != geteuid().as_raw() {
-        return Err(ServeError::OpenKey { path: path.clone(), mode });
+/// Who knows callers. A server that other machines can reach must have at least one token that they can show: without
+/// any, the only way in would be a door left open.
+pub(super) async fn auth(
+    config: &Config,
+    store: &AnyStore,
+    clock: &Clock,
+    run_key: TokenKey,
+) -> Result<Auth, ServeError> {
+    let rules = AuthRules {
+        trusts_loopback: config.auth.trusts_loopback,
+        request_rate: config.auth.request_rate,
+        ..AuthRules::new(geteuid().as_raw())
+    };
+    let auth = Auth::new(store.clone(), clock.clone(), run_key, rules);
+    if config.auth.trusts_loopback {
+        tracing::warn!("loopback trusted; every user of this machine has all rights (`auth.loopback`)");
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.is_empty() {
-        bytes = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
-        bytes = blake3::hash(&bytes).as_bytes().to_vec();
-        file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(failed)?;
+    if let Some(address) = config.listen.filter(|it| !it.ip().to_canonical().is_loopback()) {
+        let has_tokens = auth.has_tokens().await;
+        let has_tokens =
+            has_tokens.map_err(|source| ServeError::Store { place: config.store.clone(), source })?;
+        if !has_tokens {
+            return Err(ServeError::NoTokens { address });
+        }
+        if config.tls.is_none() && config.auth.trusted_proxies.is_empty() {
+            tracing::warn!(%address, "API not encrypted; tokens cross the network in clear text (set `tls.cert`)");
+        }
     }
-    let bytes: [u8; 32] = bytes.try_into().map_err(|_| ServeError::BadKey { path: path.clone() })?;
-    Ok(TokenKey::new(bytes))
+    Ok(auth)
+}
+
+/// The key that tokens of runs are made from: drawn once for all nodes, and kept in the store.
+pub(super) async fn run_key(config: &Config, store: &AnyStore) -> Result<TokenKey, ServeError> {
+    let key = store.run_token_key(secret()).await;
+    key.map(TokenKey::new).map_err(|source| ServeError::Store { place: config.store.clone(), source })
 }
 
 /// Who the node is. An instance whose name a living node of another data directory has already is called something else:
@@ -283,6 +306,7 @@ pub(super) fn commands(
     config: &Config,
     places: &Places,
     token_key: TokenKey,
+    api: Option<String>,
 ) -> (CommandSettings, ShimOptions) {
     let timings = config.lease.spec();
     let inherited: BTreeMap<String, String> = std::env::vars().collect();
@@ -292,7 +316,8 @@ pub(super) fn commands(
         env_pass: config.commands.env_pass.clone(),
         workdir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         is_shell_allowed: config.commands.allow_shell,
-        api: Some(format!("http://{}/api/v1", config.listen)),
+        is_traced: config.traces.is_some(),
+        api,
         grace: config.commands.grace,
         limits: ResourceLimits {
             n_files: config.commands.nofile.map(u64::from),

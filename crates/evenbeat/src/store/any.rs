@@ -8,13 +8,17 @@ use evenbeat_core::lease::{Epoch, Silent, Timings};
 use evenbeat_core::store::{
     ApplyPlan, AuditEntry, Beat, Cancelled, Changes, Claim, Claims, CounterRow, Cursor, End, EndAnswer,
     Fencing, JobRow, Joined, Lives, Mark, NewPlan, OwnerPing, PlanAnswer, PlanId, PlanRow, PutAnswer, PutJob,
-    RecordRow, Retention, RunFilter, RunRequest, RunRow, SessionRow, SessionSpec, Settle, SettleAnswer,
-    Store, StoreDown, Trimmed, Views, Watch,
+    RecordRow, Retention, Revision, RunFilter, RunRequest, RunRow, SessionRow, SessionSpec, Settle,
+    SettleAnswer, Store, StoreDown, Trimmed, Views, Watch,
 };
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{TimeWindow, Timestamp};
 
 use super::postgres::PgStore;
-use super::query::{JobFilter, JobPage, RequestRow, RunName, RunPage, RunQuery, ScorePoint};
+use super::query::{
+    AuditChainPage, AuditFilter, AuditPage, Count, CounterUse, JobFilter, JobPage, PlacedRow, RequestRow,
+    RunName, RunPage, RunQuery, ScorePoint, SharedKind,
+};
+use super::spans::{GroupBy, GroupSpan, GroupTotal, JobSpan, SpanCursor};
 use super::sqlite::SqliteStore;
 
 /// A handle to a store. Clones share it.
@@ -46,6 +50,8 @@ macro_rules! look {
         }
     };
 }
+
+pub(super) use {look, write};
 
 /// The duties. [`Store`] says what each promises.
 impl AnyStore {
@@ -166,6 +172,11 @@ impl AnyStore {
         write!(self, |tx| tx.append_audit(&entry), |server| server.append_audit(&entry))
     }
 
+    /// Chains audit entries that are not chained yet, some at a time. Returns how many.
+    pub async fn chain_audit(&self) -> Result<usize, StoreDown> {
+        write!(self, |tx| tx.chain_audit(), |server| server.chain_audit())
+    }
+
     /// Checks that the store accepts writes.
     pub async fn probe(&self) -> Result<(), StoreDown> {
         write!(self, |tx| tx.probe(), |server| server.probe())
@@ -259,9 +270,36 @@ impl AnyStore {
         look!(self, |tx| tx.plan(id), |server| server.plan(id))
     }
 
+    /// What a rebalance needs of jobs, by key, after one of them.
+    pub async fn placed_jobs(&self, after: Option<JobKey>, most: usize) -> Result<Vec<PlacedRow>, StoreDown> {
+        look!(self, |tx| tx.placed_jobs(after.as_ref(), most), |server| server
+            .placed_jobs(after.as_ref(), most))
+    }
+
     /// The audit entries.
     pub async fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
         look!(self, |tx| tx.audit(most), |server| server.audit(most))
+    }
+
+    /// A page of the audit entries that match a filter, the latest first.
+    pub async fn list_audit(
+        &self,
+        filter: AuditFilter,
+        before: Option<u64>,
+        most: usize,
+    ) -> Result<AuditPage, StoreDown> {
+        look!(self, |tx| tx.list_audit(&filter, before, most), |server| server
+            .list_audit(&filter, before, most))
+    }
+
+    /// The chain of audit entries after one of its links.
+    pub async fn audit_chain(&self, after: u64, most: usize) -> Result<AuditChainPage, StoreDown> {
+        look!(self, |tx| tx.audit_chain(after, most), |server| server.audit_chain(after, most))
+    }
+
+    /// The number of jobs that match a filter, as far as that is quickly counted.
+    pub async fn count_jobs(&self, filter: JobFilter) -> Result<Count, StoreDown> {
+        look!(self, |tx| tx.count_jobs(&filter), |server| server.count_jobs(&filter))
     }
 
     /// A page of the jobs that match a filter.
@@ -325,8 +363,100 @@ impl AnyStore {
         Ok(found)
     }
 
+    /// Adds spans, and ends those that are there without an end.
+    pub async fn put_spans(&self, spans: Vec<JobSpan>) -> Result<(), StoreDown> {
+        write!(self, |tx| tx.put_spans(&spans), |server| server.put_spans(&spans))
+    }
+
+    /// Removes spans that ended before an instant.
+    pub async fn trim_spans(&self, before: Timestamp) -> Result<(), StoreDown> {
+        write!(self, |tx| tx.trim_spans(before), |server| server.trim_spans(before))
+    }
+
+    /// All spans that go on.
+    pub async fn open_spans(&self) -> Result<Vec<JobSpan>, StoreDown> {
+        look!(self, |tx| tx.open_spans(), |server| server.open_spans())
+    }
+
+    /// The spans of a job that go on or ended after an instant.
+    pub async fn spans_of(&self, key: JobKey, since: Timestamp) -> Result<Vec<JobSpan>, StoreDown> {
+        look!(self, |tx| tx.spans_of(&key, since), |server| server.spans_of(&key, since))
+    }
+
+    pub(super) async fn group_totals(
+        &self,
+        by: GroupBy,
+        window: TimeWindow,
+    ) -> Result<Vec<GroupTotal>, StoreDown> {
+        look!(self, |tx| tx.group_totals(&by, window), |server| server.group_totals(&by, window))
+    }
+
+    pub(super) async fn labelled_jobs(&self, name: String) -> Result<Vec<(i64, Arc<str>)>, StoreDown> {
+        look!(self, |tx| tx.labelled_jobs(&name), |server| server.labelled_jobs(&name))
+    }
+
+    pub(super) async fn group_spans(
+        &self,
+        window: TimeWindow,
+        after: Option<SpanCursor>,
+        most: usize,
+    ) -> Result<Vec<GroupSpan>, StoreDown> {
+        look!(self, |tx| tx.group_spans(window, after, most), |server| server
+            .group_spans(window, after, most))
+    }
+
     /// The samples of the score since an instant.
     pub async fn scores(&self, since: Timestamp, most: usize) -> Result<Vec<ScorePoint>, StoreDown> {
         look!(self, |tx| tx.scores(since, most), |server| server.scores(since, most))
+    }
+
+    /// The sites, tenants or pools that jobs name, at most `most`.
+    pub async fn shared_names(&self, kind: SharedKind, most: usize) -> Result<Vec<String>, StoreDown> {
+        look!(self, |tx| tx.shared_names(kind, most), |server| server.shared_names(kind, most))
+    }
+
+    /// The number of open runs by site, tenant or pool.
+    pub async fn open_runs_by(&self, kind: SharedKind) -> Result<BTreeMap<String, u64>, StoreDown> {
+        look!(self, |tx| tx.open_runs_by(kind), |server| server.open_runs_by(kind))
+    }
+
+    /// How much the counters of sites or tenants were used.
+    pub async fn counter_uses(
+        &self,
+        kind: SharedKind,
+        names: Vec<String>,
+    ) -> Result<BTreeMap<String, CounterUse>, StoreDown> {
+        look!(self, |tx| tx.counter_uses(kind, &names), |server| server.counter_uses(kind, &names))
+    }
+
+    /// When the store last heard of each session.
+    pub async fn sessions_seen(&self) -> Result<BTreeMap<SessionId, Timestamp>, StoreDown> {
+        look!(self, |tx| tx.sessions_seen(), |server| server.sessions_seen())
+    }
+
+    /// Sets when the pause of a job ends, if the job is still the one with this revision.
+    pub async fn set_pause_end(
+        &self,
+        key: JobKey,
+        revision: Revision,
+        ends_at: Timestamp,
+    ) -> Result<bool, StoreDown> {
+        write!(self, |tx| tx.set_pause_end(&key, revision, ends_at), |server| server
+            .set_pause_end(&key, revision, ends_at))
+    }
+
+    /// Forgets when the pause of a job ends, if it ends then or earlier.
+    pub async fn clear_pause_end(&self, key: JobKey, up_to: Timestamp) -> Result<(), StoreDown> {
+        write!(self, |tx| tx.clear_pause_end(&key, up_to), |server| server.clear_pause_end(&key, up_to))
+    }
+
+    /// Jobs whose pause has ended, the earliest first.
+    pub async fn ended_pauses(&self, most: usize) -> Result<Vec<JobKey>, StoreDown> {
+        look!(self, |tx| tx.ended_pauses(most), |server| server.ended_pauses(most))
+    }
+
+    /// When the pauses of these jobs end, where they do.
+    pub async fn pause_ends(&self, keys: Vec<JobKey>) -> Result<BTreeMap<JobKey, Timestamp>, StoreDown> {
+        look!(self, |tx| tx.pause_ends(&keys), |server| server.pause_ends(&keys))
     }
 }

@@ -4,7 +4,11 @@
 //! Both have the same tables with the same columns. This module has what they share: how a definition, a job state
 //! and a run become plain values and are read back ([`definition`], [`similar`], [`columns`], [`keyword`]).
 
+pub mod access;
+pub mod alert_rows;
 pub mod any;
+pub mod audit_chain;
+mod any_alerts;
 pub mod check;
 pub mod columns;
 mod counter_room;
@@ -16,5 +20,6 @@ pub mod migrations;
 pub mod postgres;
 pub mod query;
 pub mod similar;
+pub mod spans;
 pub mod sqlite;
 mod walk;

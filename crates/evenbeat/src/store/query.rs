@@ -8,10 +8,17 @@
 //! how far it got. Callers that want a full page continue from there. A list has ended when `next` is `None`, not
 //! when a page is short.
 
+use std::sync::Arc;
+
 use evenbeat_core::ids::{ExtraId, JobKey, Pool, RunId, Site, Tenant};
+use evenbeat_core::job::{JobState, Terms};
+use evenbeat_core::placement::WishedHours;
 use evenbeat_core::run::Outcome;
-use evenbeat_core::store::{JobRow, RunRow};
+use evenbeat_core::store::{AuditEntry, JobNews, JobRow, Revision, RunRow};
 use evenbeat_core::time::Timestamp;
+
+use super::audit_chain::ChainLink;
+use super::definition;
 
 /// Most rows of a page.
 pub const PAGE_MAX: usize = 1_000;
@@ -112,6 +119,26 @@ pub(super) fn earliest_attempt(id: ExtraId) -> RunId {
     RunId(id.0.saturating_sub(CLOCKS_APART_MAX_MS << 80))
 }
 
+/// What a rebalance needs of a job: its definition is not read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedRow {
+    pub key: JobKey,
+    pub terms: Arc<Terms>,
+    pub hours: WishedHours,
+    pub state: JobState,
+    pub revision: Revision,
+}
+
+impl PlacedRow {
+    /// `definition` is that of a job that says something about hours, else none.
+    pub(super) fn of(news: JobNews, revision: Revision, definition: Option<&str>) -> PlacedRow {
+        let JobNews { key, terms, state, .. } = news;
+        let job = definition.and_then(|text| definition::job(text).ok());
+        let hours = job.as_ref().map(WishedHours::of).unwrap_or_default();
+        PlacedRow { key, terms, hours, state, revision }
+    }
+}
+
 /// A sample of the score: how evenly the fleet is spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScorePoint {
@@ -123,4 +150,96 @@ pub struct ScorePoint {
     pub peak: u64,
     /// The number of jobs.
     pub n_jobs: u64,
+}
+
+/// Most audit entries examined for one page if no index matches the filter.
+pub const AUDIT_ROWS_MAX: usize = 10_000;
+
+/// Which audit entries to list. Fields without a value match all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Who did it.
+    pub actor: Option<String>,
+    /// What was done.
+    pub action: Option<String>,
+    /// To which job, node or other thing.
+    pub subject: Option<String>,
+    /// Then or later.
+    pub since: Option<Timestamp>,
+    /// Before.
+    pub until: Option<Timestamp>,
+}
+
+/// An audit entry as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRow {
+    /// Its number. Later entries have greater ones; there may be gaps.
+    pub no: u64,
+    /// When it was written, by the store's clock.
+    pub at: Timestamp,
+    /// What it says.
+    pub entry: AuditEntry,
+    /// Its place in the chain; none until it is chained.
+    pub link: Option<ChainLink>,
+}
+
+/// A page of audit entries, the latest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditPage {
+    /// The matching entries down to `next`.
+    pub rows: Vec<AuditRow>,
+    /// The next page starts before this number. `None` for the last page.
+    pub next: Option<u64>,
+}
+
+impl AuditPage {
+    /// A page from one entry more than fits, if there are so many. What lies before `horizon` was not looked at.
+    pub(super) fn of(mut rows: Vec<AuditRow>, most: usize, horizon: Option<u64>) -> AuditPage {
+        let is_more = most < rows.len();
+        rows.truncate(most);
+        let next = if is_more { rows.last().map(|row| row.no) } else { horizon };
+        AuditPage { rows, next }
+    }
+}
+
+/// A part of the chain of audit entries, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditChainPage {
+    /// The last link that was trimmed; the chain goes on from there.
+    pub anchor: ChainLink,
+    /// Entries with their links.
+    pub rows: Vec<AuditRow>,
+    /// How many entries are not chained yet.
+    pub n_unchained: u64,
+}
+
+/// What jobs share with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedKind {
+    /// Sites.
+    Site,
+    /// Tenants.
+    Tenant,
+    /// Pools.
+    Pool,
+}
+
+impl SharedKind {
+    /// `site`, `tenant` or `pool`: also the kind of a counter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SharedKind::Site => "site",
+            SharedKind::Tenant => "tenant",
+            SharedKind::Pool => "pool",
+        }
+    }
+}
+
+/// How much a counter was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterUse {
+    /// When a run last took it.
+    pub last_start_at: Option<Timestamp>,
+    /// How many runs took it in the last hour.
+    pub starts_last_hour: u64,
 }

@@ -11,14 +11,13 @@ use evenbeat_core::condition::Condition;
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::job::{Job, Status};
 use evenbeat_core::roster::{Jobs as _, Roster, Which};
-use evenbeat_core::run::Outcome;
-use evenbeat_core::store::{JobRow, OwnerPing, RunFilter, RunPhase, RunRow};
+use evenbeat_core::store::{JobRow, OwnerPing};
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
-use evenbeat_core::why;
 
 use super::ViewError;
 use super::model::{ConditionCounts, JobCounts, JobView, StatusCounts};
+use crate::alerts;
 use crate::app::App;
 use crate::store::query::{JobFilter, PAGE_MAX};
 
@@ -53,9 +52,11 @@ pub(crate) async fn list(
     let mut found = JobListing { rows: Vec::new(), next: after };
     for _ in 0..N_PAGES_MAX {
         let after = found.next.take();
-        let page = match wanted.condition {
-            Some(condition) => of_node(app, condition, wanted, after, most).await?,
-            None => of_store(app, wanted, after, most - found.rows.len()).await?,
+        let n_left = most - found.rows.len();
+        let page = match (wanted.condition, wanted.text()) {
+            (Some(condition), _) => of_node(app, condition, wanted, after, most).await?,
+            (None, Some(text)) => of_keys(app, text, wanted, after, n_left).await?,
+            (None, None) => of_store(app, wanted, after, n_left).await?,
         };
         if found.take(page, wanted, most) {
             break;
@@ -94,6 +95,27 @@ async fn of_store(
     let most = if wanted.is_for_store() { most } else { PAGE_MAX };
     let page = app.store.list_jobs(wanted.filter.clone(), after, most).await?;
     Ok(JobListing { rows: page.rows, next: page.next })
+}
+
+/// Jobs whose key has a text, found among the keys in memory.
+async fn of_keys(
+    app: &App,
+    text: &str,
+    wanted: &JobSelection,
+    after: Option<JobKey>,
+    most: usize,
+) -> Result<JobListing, ViewError> {
+    let prefix = wanted.filter.key_prefix.clone();
+    // One more than wanted tells whether there are more.
+    let n_keys = if wanted.is_for_store() { most + 1 } else { N_KEYS_MAX };
+    let keys = app.fleet.find_keys(text.to_owned(), prefix, after.clone(), n_keys).await;
+    let Some(mut keys) = keys else { return of_store(app, wanted, after, most).await };
+    let is_more = keys.len() == n_keys;
+    keys.truncate(if wanted.is_for_store() { most } else { n_keys });
+    let next = keys.last().filter(|_| is_more).cloned();
+    let mut rows = app.store.jobs_of(keys.into()).await?;
+    rows.sort_by(|one, other| one.job.key.cmp(&other.job.key));
+    Ok(JobListing { rows, next })
 }
 
 async fn of_node(
@@ -142,9 +164,11 @@ async fn ask<T: Send + 'static>(
 pub(crate) async fn views(app: &App, rows: &[JobRow], now: Timestamp) -> Vec<JobView> {
     let outlooks = outlooks(app, rows).await;
     let pings = owner_pings(app, rows).await;
+    let ends = pause_ends(app, rows).await;
     let view = |(row, outlook): (&JobRow, &Outlook)| {
         let owner = row.state.owner.as_ref();
-        JobView::of(row, now, outlook).with_ping(owner.and_then(|owner| pings.get(&owner.tag)))
+        let view = JobView::of(row, now, outlook).with_ping(owner.and_then(|owner| pings.get(&owner.tag)));
+        view.paused_until(ends.get(&row.job.key).copied())
     };
     rows.iter().zip(&outlooks).map(view).collect()
 }
@@ -154,7 +178,19 @@ pub(crate) async fn view(app: &App, row: &JobRow, now: Timestamp) -> JobView {
     let rows = std::slice::from_ref(row);
     let outlook = outlooks(app, rows).await.first().copied().unwrap_or_default();
     let pings = owner_pings(app, rows).await;
-    JobView::of(row, now, &outlook).with_ping(pings.values().next())
+    let ends = pause_ends(app, rows).await;
+    let view = JobView::of(row, now, &outlook).with_ping(pings.values().next());
+    view.paused_until(ends.get(&row.job.key).copied())
+}
+
+/// When the pauses of jobs end. What the store cannot tell now is left out.
+async fn pause_ends(app: &App, rows: &[JobRow]) -> BTreeMap<JobKey, Timestamp> {
+    let paused = rows.iter().filter(|row| row.state.pause.is_some());
+    let paused: Vec<JobKey> = paused.map(|row| row.job.key.clone()).collect();
+    if paused.is_empty() {
+        return BTreeMap::new();
+    }
+    app.store.pause_ends(paused).await.unwrap_or_default()
 }
 
 async fn owner_pings(app: &App, rows: &[JobRow]) -> BTreeMap<RunId, OwnerPing> {
@@ -162,21 +198,9 @@ async fn owner_pings(app: &App, rows: &[JobRow]) -> BTreeMap<RunId, OwnerPing> {
     app.owner_pings(owners.map(|owner| owner.tag).collect()).await
 }
 
-/// Number of latest runs among which the one that ended last is looked for.
-const N_RUNS: usize = 4;
-
 /// Why the last run of a job did not succeed, in a sentence; none if it did, or if its record is gone.
 pub(crate) async fn last_run(app: &App, row: &JobRow) -> Result<Option<String>, ViewError> {
-    let Some(outcome) = row.state.last_outcome.filter(|it| *it != Outcome::Succeeded) else {
-        return Ok(None);
-    };
-    let filter = RunFilter { key: Some(row.job.key.clone()), is_open: false };
-    let runs = app.store.runs(filter, None, N_RUNS).await?;
-    let is_it = |run: &&RunRow| run.phase == RunPhase::Ended(outcome);
-    Ok(runs.iter().find(is_it).and_then(|run| {
-        let exit_code = run.ended.and_then(|it| it.exit_code);
-        why::sentence("The last run", outcome, exit_code, run.report.as_deref())
-    }))
+    Ok(alerts::last_run(&app.store, row).await?)
 }
 
 /// What a node that has left, or has not read the fleet yet, does not know is not held against any job.
@@ -214,14 +238,108 @@ fn counts_of(roster: &Roster) -> JobCounts {
     }
 }
 
+/// How many jobs match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JobTotal {
+    pub(crate) n: u64,
+    /// Whether exactly so many match, or more.
+    pub(crate) is_exact: bool,
+}
+
+/// Counting by looking at each job stops here.
+const N_COUNTED_MAX: u64 = 10_000;
+
+/// How many jobs match, as far as that is quickly known: from the counts that the node keeps, from an index of the store,
+/// or by looking at each job up to a limit.
+pub(crate) async fn total(app: &App, wanted: &JobSelection) -> Result<JobTotal, ViewError> {
+    if let Some(n) = counted(app, wanted).await? {
+        return Ok(JobTotal { n: n.into(), is_exact: true });
+    }
+    if wanted.is_for_store() {
+        let count = app.store.count_jobs(wanted.filter.clone()).await?;
+        return Ok(JobTotal { n: count.n, is_exact: !count.is_more });
+    }
+    count_up_to(app, wanted, N_COUNTED_MAX).await
+}
+
+/// Counts jobs one by one, and stops when there are more than `most`.
+pub(crate) async fn count_up_to(app: &App, wanted: &JobSelection, most: u64) -> Result<JobTotal, ViewError> {
+    let (mut n, mut after) = (0, None);
+    loop {
+        let page = list(app, wanted, after, N_KEYS_MAX).await?;
+        n += page.rows.len() as u64;
+        after = page.next;
+        if after.is_none() || most < n {
+            return Ok(JobTotal { n: n.min(most), is_exact: after.is_none() && n <= most });
+        }
+    }
+}
+
+/// The count that the node keeps, if it keeps one for this selection.
+async fn counted(app: &App, wanted: &JobSelection) -> Result<Option<u32>, ViewError> {
+    let plain = JobSelection::new(JobFilter::default(), wanted.condition, wanted.status);
+    if plain.filter != wanted.filter || wanted.condition.is_some() && wanted.status.is_some() {
+        return Ok(None);
+    }
+    let (condition, status) = (wanted.condition, wanted.status);
+    let count = ask(app, move |roster| {
+        let counts = roster.counts();
+        match (condition, status) {
+            (Some(condition), _) => counts.in_condition(condition),
+            (None, Some(status)) => counts.in_status(status),
+            (None, None) => counts.n_jobs(),
+        }
+    });
+    count.await.map(Some)
+}
+
 impl JobSelection {
+    /// A selection. What the store can leave out by itself need not be judged.
+    pub(crate) fn new(
+        mut filter: JobFilter,
+        condition: Option<Condition>,
+        status: Option<Status>,
+    ) -> JobSelection {
+        match status {
+            Some(Status::Running) => filter.is_running = filter.is_running.or(Some(true)),
+            Some(Status::Disabled) => filter.is_enabled = filter.is_enabled.or(Some(false)),
+            Some(Status::Paused) => filter.is_paused = filter.is_paused.or(Some(true)),
+            Some(Status::Pending | Status::Scheduled | Status::Done) | None => {}
+        }
+        JobSelection { filter, condition, status }
+    }
+
     /// Whether the store alone finds what is wanted.
     fn is_for_store(&self) -> bool {
         self.condition.is_none() && self.status.is_none()
     }
 
+    /// The text of keys, where looking for it in memory is the quickest way: no index of the store leads to fewer jobs.
+    fn text(&self) -> Option<&str> {
+        let JobFilter {
+            key_prefix: _,
+            key_text,
+            labels,
+            pool: _,
+            site,
+            tenant,
+            is_paused,
+            is_enabled,
+            is_running,
+        } = &self.filter;
+        let has_way = !labels.is_empty()
+            || site.is_some()
+            || tenant.is_some()
+            || *is_paused == Some(true)
+            || *is_running == Some(true)
+            || *is_enabled == Some(false);
+        key_text.as_deref().filter(|text| !has_way && !text.is_empty())
+    }
+
     fn is(&self, row: &JobRow) -> bool {
-        let fits = self.condition.is_none() || fits(&self.filter, row);
+        // Only the store knows the whole filter.
+        let is_filtered = self.condition.is_none() && self.text().is_none();
+        let fits = is_filtered || fits(&self.filter, row);
         fits && !row.is_deleted && self.status.is_none_or(|it| it == row.state.status(&row.job))
     }
 }

@@ -4,12 +4,16 @@
 
 pub mod model;
 
+pub(crate) mod alerts;
 mod error;
+pub(crate) mod events;
+pub(crate) mod attainment;
 pub(crate) mod explanation;
 pub(crate) mod find_run;
 pub(crate) mod jobs;
 pub(crate) mod nodes;
 pub(crate) mod runs;
+pub(crate) mod sharing;
 pub(crate) mod status;
 pub(crate) mod upcoming;
 

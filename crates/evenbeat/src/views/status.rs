@@ -5,12 +5,11 @@ use evenbeat_core::store::SessionKind;
 use super::model::{StatusView, rounded};
 use super::{ViewError, jobs};
 use crate::app::App;
+use crate::fleet::DAY_HOURS;
 use crate::store::any::AnyStore;
 
 /// How many jobs that need attention are shown.
 const N_WORST: usize = 10;
-
-const DAY_HOURS: u32 = 24;
 
 /// The state of the fleet now.
 pub(crate) async fn status(app: &App) -> Result<StatusView, ViewError> {
@@ -19,7 +18,7 @@ pub(crate) async fn status(app: &App) -> Result<StatusView, ViewError> {
     let open_runs = app.store.open_runs_by_session().await?.values().sum();
     let sessions = app.store.sessions().await?;
     let nodes = sessions.iter().filter(|it| !it.is_dead && it.spec.kind == SessionKind::Node).count();
-    let day = app.fleet.distribution_async(now, DAY_HOURS).await;
+    let day = app.fleet.distribution(now, DAY_HOURS).await;
     let day = day.map_err(|error| ViewError::Bug(error.to_string()))?;
     let (peak_hour, peak_count) = day.peak_hour();
     let condition = match (counts.by_condition.error, counts.by_condition.warning) {

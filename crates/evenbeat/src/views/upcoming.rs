@@ -1,21 +1,18 @@
 //! What comes: of the whole fleet from the agenda, of one job from the engine that will start it (D, K6).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use evenbeat_core::agenda::{Agenda, AgendaError, Occurrence};
 use evenbeat_core::condition::Reason;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::schedule::Schedule;
 use evenbeat_core::store::JobRow;
 use evenbeat_core::time::{TimeWindow, Timestamp};
-use evenbeat_core::upcoming::{self, UpcomingRun};
+use evenbeat_core::upcoming;
 use evenbeat_core::urgency::Outlook;
 
 use super::ViewError;
 use super::model::{OccurrenceView, Page, UpcomingPage};
 use crate::app::App;
-use crate::fleet::Fleet;
 
 /// An occurrence, as a cursor knows it.
 pub(crate) type Cursor = (Timestamp, JobKey);
@@ -27,12 +24,14 @@ pub(crate) async fn of_fleet(
     after: Option<Cursor>,
     limit: usize,
 ) -> Result<UpcomingPage, ViewError> {
-    let (fleet, now) = (app.fleet.clone(), app.intake.now());
-    // A month of a large fleet is worth a thread of its own.
-    let page = tokio::task::spawn_blocking(move || page(&fleet, window, after.as_ref(), limit, now));
-    let mut page = page.await.unwrap_or_else(|fault| std::panic::resume_unwind(fault.into_panic()))?;
-    mark_without_node(app, &mut page.items).await?;
-    Ok(page)
+    let found = app.fleet.upcoming(window, after, limit, app.intake.now()).await?;
+    let next = found.starts.last().filter(|_| found.is_more);
+    let next = next.map(|last| format!("{}~{}", last.run.at.as_millis(), last.job));
+    let mut items: Vec<OccurrenceView> =
+        found.starts.iter().map(|it| OccurrenceView::of(&it.job, it.run, it.is_estimate)).collect();
+    mark_without_node(app, &mut items).await?;
+    let (from, to) = (window.start().into(), window.end().into());
+    Ok(UpcomingPage { from, to, total: found.total, items, next })
 }
 
 /// What one job does after an instant.
@@ -75,42 +74,4 @@ async fn mark_without_node(app: &App, items: &mut [OccurrenceView]) -> Result<()
         it.held_up_by = Some(Reason::NoNode.as_str().to_owned());
     }
     Ok(())
-}
-
-fn page(
-    fleet: &Fleet,
-    window: TimeWindow,
-    after: Option<&Cursor>,
-    limit: usize,
-    now: Timestamp,
-) -> Result<UpcomingPage, AgendaError> {
-    let agenda = agenda_of(fleet, window, now)?;
-    let all = agenda.between(window.start(), window.end());
-    let mut rest = all.iter().skip_while(|it| after.is_some_and(|(at, key)| (it.at, it.job) <= (*at, key)));
-    let page: Vec<Occurrence<'_>> = rest.by_ref().take(limit).collect();
-    let jobs: BTreeSet<&JobKey> = page.iter().map(|it| it.job).collect();
-    let held_up: BTreeMap<&JobKey, Vec<UpcomingRun>> =
-        jobs.into_iter().filter_map(|job| Some((job, fleet.held_up(job, window, now)?))).collect();
-    let view = |it: &Occurrence<'_>| {
-        let starts = held_up.get(it.job).into_iter().flatten();
-        let start = starts.copied().find(|start| start.at == it.at);
-        start.map_or_else(
-            || OccurrenceView::on_time(*it),
-            |start| OccurrenceView::of(it.job, start, it.is_estimate),
-        )
-    };
-    let items: Vec<OccurrenceView> = page.iter().map(view).collect();
-    let next = rest.next().and(items.last()).map(|last| format!("{}~{}", last.at.0.as_millis(), last.job));
-    let (from, to) = (window.start().into(), window.end().into());
-    Ok(UpcomingPage { from, to, total: all.len(), items, next })
-}
-
-/// The current agenda if it covers the window, else a new one.
-fn agenda_of(fleet: &Fleet, window: TimeWindow, now: Timestamp) -> Result<Arc<Agenda>, AgendaError> {
-    let current = Arc::clone(&fleet.agenda());
-    let known = current.window();
-    if known.start() <= window.start() && window.end() <= known.end() {
-        return Ok(current);
-    }
-    fleet.agenda_of(window, now).map(Arc::new)
 }

@@ -1,8 +1,11 @@
 //! Every integration test of the program, in one binary: linking it once is cheaper than linking twenty.
 
+mod access_store;
+mod alerts;
 mod analyze;
 mod any_file;
 mod api;
+mod audit_chain;
 mod bad_files;
 mod chaos;
 mod check;
@@ -16,6 +19,7 @@ mod fuzz;
 mod live_cli;
 mod node;
 mod postgres_store;
+mod schema;
 mod serve;
 mod simulate;
 mod sqlite_store;

@@ -11,7 +11,7 @@ use crate::support::wait;
 use evenbeat::testing::app::housekeeping::HousekeepingRules;
 use evenbeat::testing::app::{App, AppParts, AppTasks, StopResult};
 use evenbeat::testing::clock::Clock;
-use evenbeat::testing::config::AgendaSettings;
+use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
 use evenbeat::testing::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
 use evenbeat::testing::jobfile::{SourceText, load};
@@ -68,6 +68,9 @@ fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        metrics: MetricsSettings::default(),
+        traces: None,
+        alerts: AlertSettings::default(),
         keep: HousekeepingRules::default(),
     };
     App::start(parts).expect("the node starts")
@@ -211,11 +214,11 @@ async fn a_paused_job_rests_and_is_placed_afresh() {
     app.intake.put(&people(), Arc::new(job("tick", r#"every = "1s""#)), Expect::Any).await.unwrap();
     ended(&app, "tick", 1).await;
     let reason = Some("the site is down".to_owned());
-    let paused = app.intake.pause(&people(), &key("tick"), reason).await.unwrap();
+    let paused = app.intake.pause(&people(), &key("tick"), reason, None).await.unwrap();
     let pause = paused.state.pause.clone().expect("it is paused");
     assert_eq!((pause.by, pause.reason.as_deref()), (PausedBy::Operator, Some("the site is down")));
     assert_eq!(app.fleet.ledger().n_jobs(), 0);
-    let twice = app.intake.pause(&people(), &key("tick"), None).await.unwrap();
+    let twice = app.intake.pause(&people(), &key("tick"), None, None).await.unwrap();
     assert_eq!(twice.state.pause, Some(pause));
     let n_before = runs(&app, "tick").await.len();
     let resumed = app.intake.resume(&people(), &key("tick")).await.unwrap();

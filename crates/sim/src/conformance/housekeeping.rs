@@ -75,7 +75,7 @@ pub(super) fn old_audit_entries_go<B: Backend>(backend: &B) {
 }
 
 fn entry(action: &str) -> AuditEntry {
-    AuditEntry { actor: "ann".to_owned(), action: action.to_owned(), detail: String::new() }
+    AuditEntry { actor: "ann".to_owned(), action: action.to_owned(), ..AuditEntry::default() }
 }
 
 pub(super) fn a_dead_session_goes_with_its_last_run<B: Backend>(backend: &B) {

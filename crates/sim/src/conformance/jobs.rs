@@ -141,7 +141,14 @@ pub(super) fn who_changed_what_is_written_with_the_change<B: Backend>(backend: &
     let mut fixture = Fixture::at(backend);
     let entry = |action: &str| {
         let detail = "every 1h".to_owned();
-        Some(AuditEntry { actor: "ann".to_owned(), action: action.to_owned(), detail })
+        Some(AuditEntry {
+            actor: "ann".to_owned(),
+            action: action.to_owned(),
+            subject: "a".to_owned(),
+            detail,
+            before: (action == "pause").then(|| "{\"paused_by\":null}".to_owned()),
+            after: Some("{\"paused_by\":\"operator\"}".to_owned()),
+        })
     };
     let row = fixture.put(PutJob { audit: entry("put"), ..new_job("a", fixture.now) });
     let refused = PutJob { audit: entry("refused"), ..new_job("a", fixture.now) };

@@ -370,7 +370,10 @@ impl Story {
         let audit = self.dice.chance(30).then(|| AuditEntry {
             actor: "ann".to_owned(),
             action: "put".to_owned(),
+            subject: format!("job{no}"),
             detail: format!("job {no}"),
+            before: self.dice.chance(50).then(|| "{\"cost\":1}".to_owned()),
+            after: Some("{\"cost\":\"\u{e4}\"}".to_owned()),
         });
         PutJob {
             job: Arc::new(self.job(key)),

@@ -307,7 +307,9 @@ impl Store for ReferenceStore {
             .collect();
         self.over.retain(|run, _| !old_runs.contains(run));
         let n_records = drop_first(&mut self.records, most, |it| is_old(it.recorded_at, records));
-        let n_audit = drop_first(&mut self.audit, most, |(at, _)| is_old(*at, audit));
+        // Only from the beginning on: the entries that are kept stay one unbroken chain.
+        let n_audit = self.audit.iter().take(most).take_while(|(at, _)| is_old(*at, audit)).count();
+        self.audit.drain(..n_audit);
         let n_tombstones = self.trim_tombstones(now - tombstones, most);
 
         let named: BTreeSet<SessionId> =

@@ -146,6 +146,17 @@ fn the_condition_of_a_job_that_no_node_can_take_is_a_warning_with_the_same_cause
 }
 
 #[test]
+fn no_start_is_foreseen_for_a_job_that_no_node_can_take() {
+    let mut job = named("browser", "cron 30 10 * * *", "1m");
+    job.place.pool = "chrome".parse().unwrap();
+    let harness = Harness::with(node(4, 0), &[job.clone()], "10:00");
+    let found = harness.engine.explain(harness.now(), &job.key).unwrap();
+    assert_eq!((found.binding.reason(), found.starts_at), (Reason::NeverRun, None));
+    let later = harness.engine.explain_at(&job.key, instant("10:10")).unwrap();
+    assert_eq!((later.binding.reason(), later.starts_at), (Reason::NeverRun, None));
+}
+
+#[test]
 fn a_job_that_is_done_says_so() {
     let mut harness = Harness::with(node(4, 0), &[named("it", "once 10:00", "30m")], "10:00");
     assert_eq!(harness.starts(), "it");

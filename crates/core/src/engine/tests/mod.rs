@@ -2,6 +2,7 @@ mod bursts;
 mod harness;
 mod dispatch;
 mod explain;
+mod gauges;
 mod lease;
 #[cfg(feature = "mutants")]
 mod mutants;

@@ -3,6 +3,7 @@
 mod defaults;
 mod fields;
 mod schedules;
+mod table;
 mod warnings;
 mod write;
 

@@ -15,9 +15,10 @@ use evenbeat_core::zone::Zones;
 
 use super::definition;
 use crate::api::caller::{Caller, Editor, Peer, Viewer};
-use crate::api::extract::{BodyText, NoParams, Params, Query, UrlQuery};
+use crate::api::extract::{BodyText, UrlQuery};
 use crate::api::fields;
 use crate::api::json::{self, Stopping};
+use crate::api::params::{NoParams, Params, Query};
 use crate::api::problem::Problem;
 use crate::api::router::Api;
 use crate::intake::{ApplyOptions, ApplyResult, JobChange};
@@ -38,7 +39,7 @@ pub(in crate::api) async fn apply(
     State(api): State<Api>,
     UrlQuery(NoParams): UrlQuery<NoParams>,
     Extension(peer): Extension<Peer>,
-    BodyText(text): BodyText,
+    body: BodyText<ApplyRequest>,
 ) -> Result<Json<ApplyAnswer>, Problem> {
     let now = api.app.intake.now();
     let turn = api.fleet_turn(peer).await?;
@@ -47,7 +48,7 @@ pub(in crate::api) async fn apply(
     let read = tokio::task::spawn_blocking(move || {
         // Held until the work is over, even if the client is gone.
         let _turn = turn;
-        read_fleet(&text, now, &is_given_up)
+        read_fleet(&body.bytes, now, &is_given_up)
     });
     let FleetRequest { jobs, mut warnings, prune, dry_run } = match read.await {
         Ok(read) => read?,
@@ -194,7 +195,7 @@ pub(in crate::api) struct ExportQuery {
 
 impl Query for ExportQuery {
     fn read(params: &mut Params) -> ExportQuery {
-        ExportQuery { limit: params.limit(), after: params.parsed("after") }
+        ExportQuery { limit: params.limit(), after: params.after_key() }
     }
 }
 

@@ -4,21 +4,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use evenbeat_core::condition::Condition;
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::job::Status;
+use evenbeat_core::job::{Overlap, Pause, Status};
+use evenbeat_core::nearest::shortened;
 use evenbeat_core::store::JobRow;
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zones;
 
-use super::trigger::idempotency;
+use super::trigger::IdempotencyKey;
 use super::{definition, row_of};
+use crate::api::answer::{AcceptedAt, CreatedOrChanged, NoContent, Tagged};
 use crate::api::caller::{Caller, Editor, Operator, Viewer};
-use crate::api::extract::{
-    Body, KeyPath, MaybeBody, NoParams, Params, Precondition, Query, Segment, UrlQuery,
-};
+use crate::api::extract::{Body, KeyPath, KeyText, MaybeBody, Precondition, UrlQuery};
+use crate::api::params::{NoParams, ParamKind, Params, Query};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::intake::Expect;
@@ -27,8 +26,8 @@ use crate::value_json::from_json;
 use crate::views::explanation::explanation;
 use crate::views::jobs::{self as views, JobSelection};
 use crate::views::model::{
-    ExplanationView, FieldError, JobDefinition, JobPut, JobView, Page, PauseRequest, TriggerAnswer,
-    TriggerRequest,
+    CountedJobs, ExplanationView, FieldError, Instant, JobDefinition, JobPut, JobView, PauseRequest,
+    TriggerAnswer, TriggerRequest,
 };
 
 /// Which jobs.
@@ -40,52 +39,42 @@ pub(in crate::api) struct JobsQuery {
     limit: usize,
     /// After this key.
     after: Option<JobKey>,
+    /// Whether to say how many there are in all.
+    count: bool,
 }
 
 impl Query for JobsQuery {
     fn read(params: &mut Params) -> JobsQuery {
-        const CONDITIONS: [Condition; 3] = [Condition::Ok, Condition::Warning, Condition::Error];
-        const STATUSES: [Status; 6] = [
-            Status::Pending,
-            Status::Scheduled,
-            Status::Running,
-            Status::Paused,
-            Status::Disabled,
-            Status::Done,
-        ];
-        let mut filter = JobFilter {
-            key_prefix: params.text("prefix"),
-            key_text: params.text("q"),
+        let filter = JobFilter {
+            key_prefix: params.text("prefix", "Only jobs whose key begins with this."),
+            key_text: params.text("q", "Only jobs whose key contains this, in any case."),
             labels: labels(params),
-            pool: params.parsed("pool"),
-            site: params.parsed("site"),
-            tenant: params.parsed("tenant"),
-            is_paused: params.truth("paused"),
-            is_enabled: params.truth("enabled"),
-            is_running: params.truth("running"),
+            pool: params.parsed("pool", "Only jobs of this pool."),
+            site: params.parsed("site", "Only jobs of this site."),
+            tenant: params.parsed("tenant", "Only jobs of this tenant."),
+            is_paused: params.truth("paused", "Only jobs that are paused, or are not."),
+            is_enabled: params.truth("enabled", "Only jobs that are enabled, or are not."),
+            is_running: params.truth("running", "Only jobs that are running, or are not."),
         };
-        let condition = params.word("condition", &CONDITIONS, Condition::as_str);
-        let status = params.word("status", &STATUSES, Status::as_str);
-        // What the store can leave out by itself need not be judged.
-        match status {
-            Some(Status::Running) => filter.is_running = filter.is_running.or(Some(true)),
-            Some(Status::Disabled) => filter.is_enabled = filter.is_enabled.or(Some(false)),
-            Some(Status::Paused) => filter.is_paused = filter.is_paused.or(Some(true)),
-            Some(Status::Pending | Status::Scheduled | Status::Done) | None => {}
-        }
-        let wanted = JobSelection { filter, condition, status };
-        JobsQuery { wanted, limit: params.limit(), after: params.parsed("after") }
+        let condition =
+            params.word("condition", &Condition::ALL, Condition::as_str, "Only jobs with this condition.");
+        let status = params.word("status", &Status::ALL, Status::as_str, "Only jobs with this status.");
+        let wanted = JobSelection::new(filter, condition, status);
+        let count = params.truth_or("count", false, "Whether to say how many jobs match in all.");
+        JobsQuery { wanted, limit: params.limit(), after: params.after_key(), count }
     }
 }
 
 /// `label=team=news`, as often as needed.
 fn labels(params: &mut Params) -> Vec<(String, String)> {
     let mut labels = Vec::new();
-    for text in params.texts("label") {
+    let form = ParamKind::Pattern("=");
+    let meaning = "Only jobs with this label, written `team=news`. May be given several times.";
+    for text in params.texts("label", form, meaning) {
         match text.split_once('=') {
             Some((name, value)) => labels.push((name.to_owned(), value.to_owned())),
             None => {
-                let text = evenbeat_core::nearest::shortened(&text);
+                let text = shortened(&text);
                 params
                     .fault("label", format!("`{text}` is not a name and a value (write `label=team=news`)"));
             }
@@ -98,11 +87,17 @@ pub(in crate::api) async fn list(
     _caller: Caller<Viewer>,
     State(api): State<Api>,
     UrlQuery(query): UrlQuery<JobsQuery>,
-) -> Result<Json<Page<JobView>>, Problem> {
+) -> Result<Json<CountedJobs>, Problem> {
     let now = api.app.intake.now();
     let found = views::list(&api.app, &query.wanted, query.after, query.limit).await?;
     let items = views::views(&api.app, &found.rows, now).await;
-    Ok(Json(Page { items, next: found.next.map(|key| key.to_string()) }))
+    let total = if query.count { Some(views::total(&api.app, &query.wanted).await?) } else { None };
+    Ok(Json(CountedJobs {
+        items,
+        next: found.next.map(|key| key.to_string()),
+        total: total.map(|it| it.n),
+        total_is_exact: total.map(|it| it.is_exact),
+    }))
 }
 
 pub(in crate::api) async fn get(
@@ -110,22 +105,22 @@ pub(in crate::api) async fn get(
     State(api): State<Api>,
     KeyPath(key): KeyPath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
-) -> Result<Response, Problem> {
+) -> Result<Tagged<JobView>, Problem> {
     let row = row_of(&api, &key).await?;
     let now = api.app.intake.now();
     let mut view = views::view(&api.app, &row, now).await;
     view.say_last_run(views::last_run(&api.app, &row).await?);
-    Ok(tagged(StatusCode::OK, &row, view))
+    Ok(Tagged { revision: row.revision, body: view })
 }
 
 pub(in crate::api) async fn put(
     caller: Caller<Editor>,
     State(api): State<Api>,
-    Segment(key): Segment,
+    KeyText(key): KeyText,
     precondition: Precondition,
     UrlQuery(NoParams): UrlQuery<NoParams>,
     Body(definition): Body<JobDefinition>,
-) -> Result<Response, Problem> {
+) -> Result<CreatedOrChanged<JobPut>, Problem> {
     let key: JobKey = key.parse().map_err(|error| {
         let detail = format!("{error}");
         definition::invalid(vec![FieldError { pointer: "/name".to_owned(), detail }])
@@ -137,9 +132,10 @@ pub(in crate::api) async fn put(
     let before = api.app.store.job(&key).await?.filter(|row| !row.is_deleted);
     let expect = expected(precondition, &key, before.as_ref())?;
     let row = api.app.intake.put(&caller.actor, Arc::new(read.job), expect).await?;
-    let status = if before.is_some() { StatusCode::OK } else { StatusCode::CREATED };
     let job = views::view(&api.app, &row, now).await;
-    Ok(tagged(status, &row, JobPut { job, warnings: read.warnings }))
+    let body = JobPut { job, warnings: read.warnings };
+    let tagged = Tagged { revision: row.revision, body };
+    Ok(CreatedOrChanged { is_new: before.is_none(), tagged })
 }
 
 pub(in crate::api) async fn delete(
@@ -148,11 +144,11 @@ pub(in crate::api) async fn delete(
     KeyPath(key): KeyPath,
     precondition: Precondition,
     UrlQuery(NoParams): UrlQuery<NoParams>,
-) -> Result<StatusCode, Problem> {
+) -> Result<NoContent, Problem> {
     let row = row_of(&api, &key).await?;
     let expect = expected(precondition, &key, Some(&row))?;
     api.app.intake.remove(&caller.actor, &key, expect).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub(in crate::api) async fn pause(
@@ -161,8 +157,10 @@ pub(in crate::api) async fn pause(
     KeyPath(key): KeyPath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
     MaybeBody(request): MaybeBody<PauseRequest>,
-) -> Result<Response, Problem> {
-    let row = api.app.intake.pause(&caller.actor, &key, request.reason).await?;
+) -> Result<Tagged<JobView>, Problem> {
+    let until = pause_end(request.until, "/until", api.app.intake.now())?;
+    let reason = pause_reason(request.reason, "/reason")?;
+    let row = api.app.intake.pause(&caller.actor, &key, reason, until).await?;
     Ok(as_it_is(&api, &row).await)
 }
 
@@ -171,7 +169,7 @@ pub(in crate::api) async fn resume(
     State(api): State<Api>,
     KeyPath(key): KeyPath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
-) -> Result<Response, Problem> {
+) -> Result<Tagged<JobView>, Problem> {
     let row = api.app.intake.resume(&caller.actor, &key).await?;
     Ok(as_it_is(&api, &row).await)
 }
@@ -181,11 +179,14 @@ pub(in crate::api) async fn trigger(
     State(api): State<Api>,
     KeyPath(key): KeyPath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
-    headers: HeaderMap,
+    idempotency: IdempotencyKey,
     MaybeBody(request): MaybeBody<TriggerRequest>,
-) -> Result<Response, Problem> {
-    row_of(&api, &key).await?;
-    let idempotency = idempotency(&headers, &key, &request)?;
+) -> Result<AcceptedAt<TriggerAnswer>, Problem> {
+    let row = row_of(&api, &key).await?;
+    if let Some(pause) = row.state.pause.as_deref().filter(|_| row.job.enabled) {
+        return Err(paused(&key, pause));
+    }
+    let idempotency = idempotency.of(&key, &request);
     let params = request.params.map(|params| {
         params
             .into_iter()
@@ -193,9 +194,61 @@ pub(in crate::api) async fn trigger(
             .collect::<std::collections::BTreeMap<_, _>>()
     });
     let id = api.app.intake.trigger(&caller.actor, &key, idempotency, params).await?;
-    let triggered = TriggerAnswer { id: id.to_string(), job: key.to_string() };
-    let location = [(header::LOCATION, format!("/api/v1/runs/{id}"))];
-    Ok((StatusCode::ACCEPTED, location, Json(triggered)).into_response())
+    // The same for a request that is repeated, however the job stands by then.
+    let sentence = if matches!(row.job.overlap, Overlap::Allow { .. }) {
+        "The run starts as soon as there is room for it."
+    } else {
+        "The run starts when there is room for it and no other run of the job is open."
+    };
+    let body = TriggerAnswer { id: id.to_string(), job: key.to_string(), sentence: sentence.to_owned() };
+    Ok(AcceptedAt { location: format!("/api/v1/runs/{id}"), body })
+}
+
+/// The longest reason of a pause, in characters.
+const REASON_MAX: usize = 1_000;
+
+/// A reason that can be stored and shown.
+pub(super) fn pause_reason(reason: Option<String>, pointer: &str) -> Result<Option<String>, Problem> {
+    let Some(text) = &reason else { return Ok(None) };
+    let detail = if text.contains('\0') {
+        "the reason contains a NUL character; leave it out".to_owned()
+    } else if REASON_MAX < text.chars().count() {
+        format!("the reason has more than {REASON_MAX} characters; shorten it")
+    } else {
+        return Ok(reason);
+    };
+    let errors = vec![FieldError { pointer: pointer.to_owned(), detail: detail.clone() }];
+    Err(Problem::new(Code::InvalidBody, detail).with(errors))
+}
+
+/// The longest pause that ends automatically.
+const PAUSE_MAX: Duration = Duration::from_days(366);
+
+/// When a pause ends, if that can be.
+pub(super) fn pause_end(
+    until: Option<Instant>,
+    pointer: &str,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Problem> {
+    let Some(Instant(until)) = until else { return Ok(None) };
+    let detail = if until <= now {
+        format!("{until} is not in the future")
+    } else if now + PAUSE_MAX < until {
+        "a pause ends within 366 days; leave `until` out for a pause without an end".to_owned()
+    } else {
+        return Ok(Some(until));
+    };
+    let errors = vec![FieldError { pointer: pointer.to_owned(), detail: detail.clone() }];
+    Err(Problem::new(Code::InvalidBody, detail).with(errors))
+}
+
+/// What becomes of a trigger of a paused job: nothing, and nothing waits until it is resumed.
+fn paused(key: &JobKey, pause: &Pause) -> Problem {
+    let reason = pause.reason.as_ref().map_or(String::new(), |reason| format!(" ({})", shortened(reason)));
+    let by = pause.by.as_str();
+    let detail =
+        format!("`{key}` is paused by {by}{reason}, so nothing starts and no run is queued; resume it first");
+    Problem::new(Code::JobPaused, detail)
 }
 
 /// As of which instant.
@@ -206,7 +259,7 @@ pub(in crate::api) struct ExplainQuery {
 
 impl Query for ExplainQuery {
     fn read(params: &mut Params) -> ExplainQuery {
-        ExplainQuery { at: params.parsed("at") }
+        ExplainQuery { at: params.parsed("at", "Explains this instant instead of now.") }
     }
 }
 
@@ -221,7 +274,11 @@ pub(in crate::api) async fn explain(
 }
 
 /// What the intake is to expect.
-fn expected(precondition: Precondition, key: &JobKey, row: Option<&JobRow>) -> Result<Expect, Problem> {
+pub(super) fn expected(
+    precondition: Precondition,
+    key: &JobKey,
+    row: Option<&JobRow>,
+) -> Result<Expect, Problem> {
     let other = |detail: String| Err(Problem::new(Code::OtherRevision, detail));
     match (precondition, row) {
         (Precondition::None, _) => Ok(Expect::Any),
@@ -238,13 +295,7 @@ fn expected(precondition: Precondition, key: &JobKey, row: Option<&JobRow>) -> R
     }
 }
 
-async fn as_it_is(api: &Api, row: &JobRow) -> Response {
+async fn as_it_is(api: &Api, row: &JobRow) -> Tagged<JobView> {
     let now = api.app.intake.now();
-    tagged(StatusCode::OK, row, views::view(&api.app, row, now).await)
-}
-
-/// An answer about one job, with its revision.
-fn tagged(status: StatusCode, row: &JobRow, body: impl serde::Serialize) -> Response {
-    let tag = format!("\"{}\"", row.revision.0);
-    (status, [(header::ETAG, tag)], Json(body)).into_response()
+    Tagged { revision: row.revision, body: views::view(&api.app, row, now).await }
 }

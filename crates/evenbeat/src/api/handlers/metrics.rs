@@ -2,27 +2,55 @@
 
 use axum::extract::State;
 use axum::http::header;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::Content;
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::api::caller::{Caller, Viewer};
-use crate::api::extract::{NoParams, UrlQuery};
+use crate::api::caller::{Caller, MetricsReader};
+use crate::api::extract::UrlQuery;
+use crate::api::operation::{DescribeAnswer, Operation};
+use crate::api::params::NoParams;
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
 use crate::node::metrics::METRICS_TYPE;
 
-const DAY_HOURS: u32 = 24;
+/// Metrics as text.
+#[derive(Debug)]
+pub(in crate::api) struct MetricsText(String);
+
+impl IntoResponse for MetricsText {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, METRICS_TYPE)], self.0).into_response()
+    }
+}
+
+impl DescribeAnswer for MetricsText {
+    fn describe(operation: &mut Operation) {
+        let text = ObjectBuilder::new().schema_type(Type::String).build();
+        let answer = ResponseBuilder::new().description("The metrics, in the text format of OpenMetrics.");
+        operation.answer(200, answer.content(METRICS_TYPE, Content::new(Some(text))));
+    }
+}
 
 pub(in crate::api) async fn metrics(
-    _caller: Caller<Viewer>,
+    _caller: Caller<MetricsReader>,
     State(api): State<Api>,
     UrlQuery(NoParams): UrlQuery<NoParams>,
-) -> Result<impl IntoResponse, Problem> {
-    let metrics = api.app.telemetry.metrics();
-    // Jobs come and go between two notices: the score is that of now.
-    if let Ok(day) = api.app.fleet.distribution_async(api.app.intake.now(), DAY_HOURS).await {
-        metrics.scored(day.score());
-    }
-    let text = metrics.to_text();
+) -> Result<MetricsText, Problem> {
+    scraped(&api).await
+}
+
+/// The same at an address that serves nothing else, where no one is asked who they are.
+pub(in crate::api) async fn open_metrics(
+    State(api): State<Api>,
+    UrlQuery(NoParams): UrlQuery<NoParams>,
+) -> Result<MetricsText, Problem> {
+    scraped(&api).await
+}
+
+async fn scraped(api: &Api) -> Result<MetricsText, Problem> {
+    let text = api.app.scrape().await;
     let text = text.map_err(|_| Problem::new(Code::Internal, "the metrics could not be written"))?;
-    Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text))
+    Ok(MetricsText(text))
 }

@@ -1,14 +1,26 @@
 //! What each route does: read what was asked, ask the store, the intake or the node, and say it in words of the model.
 
+pub(super) mod alerts;
 pub(super) mod apply;
+pub(super) mod audit;
+pub(super) mod backfill;
+pub(super) mod bulk;
+pub(super) mod attainment;
 mod definition;
+pub(super) mod document;
+pub(super) mod events;
+mod follow_log;
 pub(super) mod health;
 pub(super) mod jobs;
+pub(super) mod login;
 pub(super) mod metrics;
 pub(super) mod nodes;
+pub(super) mod patch;
 pub(super) mod runs;
 pub(super) mod scheduler;
+pub(super) mod sharing;
 pub(super) mod status;
+pub(super) mod tokens;
 mod trigger;
 pub(super) mod upcoming;
 

@@ -7,16 +7,17 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::store::PlanId;
 
 use crate::api::caller::{Caller, Operator, Viewer};
-use crate::api::extract::{MaybeBody, NoParams, Params, Query, UrlQuery};
+use crate::api::extract::{MaybeBody, UrlQuery};
+use crate::api::params::{NoParams, Params, Query};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
+use crate::fleet::DAY_HOURS;
 use crate::store::query::JobFilter;
 use crate::views::ViewError;
 use crate::views::model::{
-    DistributionView, FleetJob, LimitsView, Page, RebalanceAnswer, RebalancePreview, RebalanceRequest,
+    DistributionView, FleetJob, LimitsView, Page, PreviewRequest, RebalanceAnswer, RebalancePreview,
+    RebalanceRequest,
 };
-
-const DAY_HOURS: u32 = 24;
 
 /// How far is looked.
 #[derive(Debug)]
@@ -26,9 +27,9 @@ pub(in crate::api) struct DistributionQuery {
 
 impl Query for DistributionQuery {
     fn read(params: &mut Params) -> DistributionQuery {
-        let asked = params.number("window_hours", 1..=u64::from(WINDOW_HOURS_MAX));
-        let window_hours = asked.and_then(|hours| u32::try_from(hours).ok()).unwrap_or(DAY_HOURS);
-        DistributionQuery { window_hours }
+        let (limits, default) = (1..=u64::from(WINDOW_HOURS_MAX), u64::from(DAY_HOURS));
+        let hours = params.number_or("window_hours", limits, default, "How many hours to look ahead.");
+        DistributionQuery { window_hours: u32::try_from(hours).unwrap_or(DAY_HOURS) }
     }
 }
 
@@ -38,7 +39,7 @@ pub(in crate::api) async fn distribution(
     UrlQuery(query): UrlQuery<DistributionQuery>,
 ) -> Result<Json<DistributionView>, Problem> {
     let (now, hours) = (api.app.intake.now(), query.window_hours);
-    let found = api.app.fleet.distribution_async(now, hours).await;
+    let found = api.app.fleet.distribution(now, hours).await;
     let found = found.map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
     Ok(Json(DistributionView::of(&found, hours)))
 }
@@ -54,7 +55,7 @@ pub(in crate::api) struct FleetQuery {
 
 impl Query for FleetQuery {
     fn read(params: &mut Params) -> FleetQuery {
-        FleetQuery { limit: params.limit(), after: params.parsed("after") }
+        FleetQuery { limit: params.limit(), after: params.after_key() }
     }
 }
 
@@ -81,7 +82,7 @@ pub(in crate::api) async fn preview(
     caller: Caller<Viewer>,
     State(api): State<Api>,
     UrlQuery(NoParams): UrlQuery<NoParams>,
-    MaybeBody(_): MaybeBody<serde_json::Map<String, serde_json::Value>>,
+    MaybeBody(PreviewRequest {}): MaybeBody<PreviewRequest>,
 ) -> Result<Json<RebalancePreview>, Problem> {
     let plan = api.app.intake.plan_rebalance(&caller.actor).await?;
     Ok(Json((&plan).into()))

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 
 use crate::api::caller::{Caller, Viewer};
-use crate::api::extract::{NoParams, UrlQuery};
+use crate::api::extract::UrlQuery;
+use crate::api::params::NoParams;
 use crate::api::problem::Problem;
 use crate::api::router::Api;
 use crate::views;

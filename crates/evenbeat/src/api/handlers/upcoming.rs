@@ -3,18 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use evenbeat_core::agenda::WINDOW_MAX;
-use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::time::{TimeWindow, Timestamp};
 
 use super::row_of;
 use crate::api::caller::{Caller, Viewer};
-use crate::api::extract::{KeyPath, Params, Query, UrlQuery};
+use crate::api::extract::{KeyPath, UrlQuery};
+use crate::api::params::{Params, Query};
 use crate::api::problem::Problem;
 use crate::api::router::Api;
+use crate::fleet::LOOKAHEAD;
 use crate::views;
 use crate::views::model::{OccurrenceView, Page, UpcomingPage};
-
-/// How far is looked if nothing is said.
-const LOOKAHEAD: Duration = Duration::from_hours(1);
 
 /// What of the time ahead.
 #[derive(Debug)]
@@ -31,8 +30,11 @@ pub(in crate::api) struct UpcomingQuery {
 
 impl Query for UpcomingQuery {
     fn read(params: &mut Params) -> UpcomingQuery {
-        let (from, to, limit) = (params.parsed("from"), params.parsed("to"), params.limit());
-        let after = params.text("after").and_then(|text| {
+        let from = params.parsed("from", "Start of the window; now if left out.");
+        let to = params.parsed("to", "End of the window, not included; an hour after the start if left out.");
+        let limit = params.limit();
+        let meaning = "Continues after this run: the `next` of the page before.";
+        let after = params.pattern("after", "^-?[0-9]+~.+$", meaning).and_then(|text| {
             let read = cursor(&text);
             if read.is_none() {
                 params.fault("after", "hand back `next` as it was given".to_owned());
@@ -80,7 +82,10 @@ pub(in crate::api) struct UpcomingOfJobQuery {
 
 impl Query for UpcomingOfJobQuery {
     fn read(params: &mut Params) -> UpcomingOfJobQuery {
-        UpcomingOfJobQuery { limit: params.limit(), after: params.parsed("after") }
+        UpcomingOfJobQuery {
+            limit: params.limit(),
+            after: params.parsed("after", "Continues after this instant: the `next` of the page before."),
+        }
     }
 }
 

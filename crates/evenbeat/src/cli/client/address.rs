@@ -1,4 +1,4 @@
-//! The address of a server: `http://HOST:PORT` or `unix:PATH`.
+//! The address of a server: `https://HOST:PORT`, `http://HOST:PORT` or `unix:PATH`.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,20 +15,41 @@ const SOCKET: &str = "evenbeat.sock";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerAddress {
     /// A host name or IP address as written in a URL, and a port.
-    Tcp { host: String, port: u16 },
+    Tcp { scheme: HttpScheme, host: String, port: u16 },
     /// A Unix socket on this machine.
     Unix(PathBuf),
+}
+
+/// Whether a connection over TCP is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpScheme {
+    Http,
+    Https,
+}
+
+impl HttpScheme {
+    fn prefix(self) -> &'static str {
+        match self {
+            HttpScheme::Http => "http://",
+            HttpScheme::Https => "https://",
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            HttpScheme::Http => 80,
+            HttpScheme::Https => 443,
+        }
+    }
 }
 
 /// Why a text is not the address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ServerAddressError {
-    #[error("`{0}` is not a server address; write `http://HOST:PORT` or `unix:PATH`")]
+    #[error("`{0}` is not a server address; write `https://HOST:PORT`, `http://HOST:PORT` or `unix:PATH`")]
     Unknown(String),
     #[error("`unix:` has no path; write `unix:PATH`")]
     NoPath,
-    #[error("`{0}`: TLS is not supported; use an SSH tunnel and `http://localhost:PORT`")]
-    Tls(String),
     #[error("`{0}` has a path; a server address ends after the port")]
     HasPath(String),
 }
@@ -46,24 +67,24 @@ impl FromStr for ServerAddress {
                 Ok(ServerAddress::Unix(path.into()))
             };
         }
-        if text.starts_with("https://") {
-            return Err(ServerAddressError::Tls(shown(text)));
-        }
-        let rest = text.strip_prefix("http://").ok_or_else(unknown)?;
+        let parts = [HttpScheme::Https, HttpScheme::Http]
+            .into_iter()
+            .find_map(|scheme| Some((scheme, text.strip_prefix(scheme.prefix())?)));
+        let (scheme, rest) = parts.ok_or_else(unknown)?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         if rest.contains(['/', '?', '#']) {
             return Err(ServerAddressError::HasPath(shown(text)));
         }
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| unknown())?),
-            _ => (rest, 80),
+            _ => (rest, scheme.port()),
         };
         let is_named = !host.is_empty() && !host.contains(['@', ' ']);
         let is_bare_ipv6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
         if !is_named || is_bare_ipv6 {
             return Err(unknown());
         }
-        Ok(ServerAddress::Tcp { host: host.to_owned(), port })
+        Ok(ServerAddress::Tcp { scheme, host: host.to_owned(), port })
     }
 }
 
@@ -87,14 +108,14 @@ impl ServerAddress {
             .or_else(|| from("HOME").map(|it| it.join(".local/state/evenbeat")));
         match data.map(|it| it.join(SOCKET)).filter(|it| it.exists()) {
             Some(socket) => ServerAddress::Unix(socket),
-            None => ServerAddress::Tcp { host: "127.0.0.1".to_owned(), port: PORT },
+            None => ServerAddress::Tcp { scheme: HttpScheme::Http, host: "127.0.0.1".to_owned(), port: PORT },
         }
     }
 
     /// The value of the `Host` header.
     pub(super) fn host(&self) -> String {
         match self {
-            ServerAddress::Tcp { host, port } => format!("{host}:{port}"),
+            ServerAddress::Tcp { host, port, .. } => format!("{host}:{port}"),
             ServerAddress::Unix(_) => "localhost".to_owned(),
         }
     }
@@ -103,7 +124,7 @@ impl ServerAddress {
 impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ServerAddress::Tcp { host, port } => write!(f, "http://{host}:{port}"),
+            ServerAddress::Tcp { scheme, host, port } => write!(f, "{}{host}:{port}", scheme.prefix()),
             ServerAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -125,6 +146,8 @@ mod tests {
     fn a_place_is_an_address_or_a_socket() {
         check("http://127.0.0.1:8060", "http://127.0.0.1:8060");
         check("http://even.example", "http://even.example:80");
+        check("https://even.example", "https://even.example:443");
+        check("https://[::1]:8060/", "https://[::1]:8060");
         check("http://[::1]:8060/", "http://[::1]:8060");
         check("http://[::1]", "http://[::1]:80");
         check("unix:/run/evenbeat.sock", "unix:/run/evenbeat.sock");
@@ -136,7 +159,9 @@ mod tests {
         let unknown = |text: &str| {
             check(
                 text,
-                &format!("`{text}` is not a server address; write `http://HOST:PORT` or `unix:PATH`"),
+                &format!(
+                    "`{text}` is not a server address; write `https://HOST:PORT`, `http://HOST:PORT` or `unix:PATH`"
+                ),
             );
         };
         for text in ["", "localhost:8060", "http://", "http://:8060", "http://a:b", "http://::1:80"] {
@@ -144,15 +169,12 @@ mod tests {
         }
         check(
             "http://ann:secret@h:1",
-            "`http://…@h:1` is not a server address; write `http://HOST:PORT` or `unix:PATH`",
+            "`http://…@h:1` is not a server address; write `https://HOST:PORT`, `http://HOST:PORT` or `unix:PATH`",
         );
         check("http://h:1?token=secret@x", "`http://h:1?…` has a path; a server address ends after the port");
         check("unix:", "`unix:` has no path; write `unix:PATH`");
         check("http://h:1/api", "`http://h:1/api` has a path; a server address ends after the port");
-        check(
-            "https://h:1",
-            "`https://h:1`: TLS is not supported; use an SSH tunnel and `http://localhost:PORT`",
-        );
+        check("https://h:1/api", "`https://h:1/api` has a path; a server address ends after the port");
     }
 
     #[test]

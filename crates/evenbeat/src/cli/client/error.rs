@@ -16,6 +16,8 @@ pub(crate) enum CommandError {
     Closed { address: ServerAddress, why: String },
     /// The server was reached, but its answer did not arrive or broke off.
     NoAnswer { address: ServerAddress, why: String },
+    /// The server's certificate is not one to trust, or it does not speak TLS.
+    NotTrusted { address: ServerAddress, why: String },
     /// The answer does not come from Evenbeat.
     NotOurs { address: ServerAddress, why: String },
     /// The server refused the request.
@@ -34,9 +36,10 @@ impl CommandError {
         match self {
             CommandError::NoServer { .. } => Exit::NoServer,
             CommandError::Closed { .. } => Exit::NotAllowed,
-            CommandError::NoAnswer { .. } | CommandError::NotOurs { .. } | CommandError::Bad(_) => {
-                Exit::Failed
-            }
+            CommandError::NoAnswer { .. }
+            | CommandError::NotTrusted { .. }
+            | CommandError::NotOurs { .. }
+            | CommandError::Bad(_) => Exit::Failed,
             CommandError::Usage(_) | CommandError::Output(_) => Exit::Usage,
             CommandError::Problem(problem) => match problem.status {
                 404 => Exit::NotFound,
@@ -65,7 +68,12 @@ impl fmt::Display for CommandError {
             CommandError::Closed { address, why } => write!(
                 f,
                 "no permission to connect to {address} ({why}); run as the user that runs the server, or connect to its port \
-                 with `--server http://HOST:PORT`"
+                 with `--server http://HOST:PORT` and a token"
+            ),
+            CommandError::NotTrusted { address, why } => write!(
+                f,
+                "no secure connection to {address}: {why}; if the server's certificate comes from an authority of your own, \
+                 pass its file with `--ca` or EVENBEAT_CA"
             ),
             CommandError::NoAnswer { address, why } => write!(f, "no answer from {address}: {why}"),
             CommandError::NotOurs { address, why } => {

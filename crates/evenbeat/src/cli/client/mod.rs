@@ -1,11 +1,12 @@
-//! The API client of the command line: one request and one answer, over TCP or a Unix socket.
+//! The API client of the command line: one request and one answer, over TCP, encrypted or not, or a Unix socket.
 
 mod address;
 mod error;
 mod http;
 mod request;
+mod tls;
 
-pub(crate) use address::ServerAddress;
+pub(crate) use address::{HttpScheme, ServerAddress};
 pub(crate) use error::CommandError;
-pub(crate) use http::{ApiResponse, Client};
+pub(crate) use http::{ApiResponse, Client, Credentials};
 pub(crate) use request::ApiRequest;

@@ -31,6 +31,11 @@ impl ApiRequest {
         ApiRequest::of(Method::PUT, segments)
     }
 
+    /// A PATCH request.
+    pub(crate) fn patch(segments: &[&str]) -> ApiRequest {
+        ApiRequest::of(Method::PATCH, segments)
+    }
+
     /// A DELETE request.
     pub(crate) fn delete(segments: &[&str]) -> ApiRequest {
         ApiRequest::of(Method::DELETE, segments)

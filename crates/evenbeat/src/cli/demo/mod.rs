@@ -55,17 +55,14 @@ pub(super) fn run(
         }
     };
     let is_live = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|it| it != "dumb");
-    let addresses = DemoAddresses { socket: String::new(), address: String::new() };
+    let addresses = DemoAddresses::default();
     let zone = terminal::local_zone();
     let mut screen = Screen { is_live, is_open: false, n_frames: 0, addresses, zone, out };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let shown = runtime.block_on(async {
         let ends = StopSignals::new().map_err(ServeError::Launcher)?;
         let server = Server::start(&config, clock).await?;
-        screen.addresses = DemoAddresses {
-            socket: format!("unix:{}", server.doors.socket.display()),
-            address: format!("http://{}", server.doors.address),
-        };
+        screen.addresses.socket = format!("unix:{}", server.doors.socket.display());
         let seconds = args.seconds.map(Length::from_secs);
         demo::run(server, ends, seconds, |picture| screen.draw(picture)).await
     });
@@ -132,6 +129,7 @@ impl Screen<'_> {
         match picture {
             Frame::Fleet(view) if self.is_live => self.draw_over(view)?,
             Frame::Fleet(view) => self.draw_line(view)?,
+            Frame::Link(link) => self.addresses.link = Some(link.to_owned()),
             Frame::Ending if self.is_live => {
                 self.close()?;
                 writeln!(self.out, "Stopping the demo and its runs.")?;
@@ -162,6 +160,9 @@ impl Screen<'_> {
         self.n_frames += 1;
         if self.n_frames == 1 {
             writeln!(self.out, "export EVENBEAT_SERVER={}", self.addresses.socket)?;
+            if let Some(link) = &self.addresses.link {
+                writeln!(self.out, "open {link} within a minute, or run `evenbeat login`")?;
+            }
         }
         if self.n_frames % LINE_EVERY == 1 {
             writeln!(self.out, "{}", line(view))?;

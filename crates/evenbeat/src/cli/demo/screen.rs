@@ -19,11 +19,13 @@ pub(super) struct ScreenSize {
     pub(super) rows: usize,
 }
 
-/// How to reach the demo: its socket, or its address if the terminal is too narrow for the socket's path.
-#[derive(Clone, Debug)]
+/// How to reach the demo.
+#[derive(Clone, Debug, Default)]
 pub(super) struct DemoAddresses {
+    /// For the other commands.
     pub(super) socket: String,
-    pub(super) address: String,
+    /// A login link for the browser. It works once, so there is a new one now and then.
+    pub(super) link: Option<String>,
 }
 
 /// Largest number of lines of a list, however tall the terminal is.
@@ -140,17 +142,22 @@ fn minutes(minutes: &[u32], size: ScreenSize) -> StyledLine {
 
 fn foot(addresses: &DemoAddresses, size: ScreenSize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
-    let export = |door: &str| format!("export EVENBEAT_SERVER={door}");
-    let addresses = [export(&addresses.socket), export(&addresses.address)];
+    let export = format!("export EVENBEAT_SERVER={}", addresses.socket);
     // A wrapped line cannot be selected with a double click.
-    if let Some(export) =
-        addresses.iter().find(|it| it.chars().count() <= size.columns).filter(|_| 12 <= size.rows)
-    {
-        lines.push(StyledLine::default().with(export, Style::new()));
+    let fits = |text: &str| text.chars().count() <= size.columns && 12 <= size.rows;
+    if let Some(link) = addresses.link.as_deref().filter(|it| fits(it)) {
+        lines.push(StyledLine::default().with(link, Style::new()));
+    }
+    if fits(&export) {
+        lines.push(StyledLine::default().with(&export, Style::new()));
         let hint = "then try: evenbeat status | job list | explain hanging-export | rebalance";
         if hint.len() <= size.columns && 16 <= size.rows {
             lines.push(StyledLine::default().with(hint, DIM));
         }
+    }
+    let hint = "A wider terminal shows how to reach it.";
+    if lines.is_empty() && fits(hint) {
+        lines.push(StyledLine::default().with(hint, DIM));
     }
     let end = if size.columns < 56 {
         "Ctrl-C stops the demo."
@@ -298,7 +305,7 @@ mod tests {
     fn addresses() -> DemoAddresses {
         DemoAddresses {
             socket: "unix:/tmp/evenbeat-demo-0123abcd/evenbeat.sock".to_owned(),
-            address: "http://127.0.0.1:8060".to_owned(),
+            link: Some("http://127.0.0.1:8060/login?code=0123456789abcdef0123456789abcdef".to_owned()),
         }
     }
 
@@ -332,7 +339,9 @@ mod tests {
             assert!(text.contains(wanted), "{wanted}:\n{text}");
         }
         let text = drawn(3, 60, 20).join("\n");
-        assert!(text.contains("export EVENBEAT_SERVER=http://127.0.0.1:8060"), "{text}");
+        assert!(text.contains("A wider terminal"), "{text}");
+        let text = drawn(3, 66, 20).join("\n");
+        assert!(text.contains("http://127.0.0.1:8060/login?code="), "{text}");
         let text = drawn(1, 40, 10).join("\n");
         for wanted in ["427 ok", "0.73", "Running  1 run", "Needs a look  1 job", "Ctrl-C"] {
             assert!(text.contains(wanted), "{wanted}:\n{text}");

@@ -129,7 +129,7 @@ const SCHEDULES: [&str; 10] = [
 const TARGETS: [&str; 3] = ["command", "http", "queue"];
 
 /// Parses a field and its value as in a job file. Strings need no quotes: `pool=browsers`, `estimate=5m`.
-fn set_field(field: &str) -> Result<toml::Table, String> {
+pub(super) fn set_field(field: &str) -> Result<toml::Table, String> {
     let fault = |why: &str| format!("--set `{field}` is not FIELD=VALUE: {why}");
     let (name, value) =
         field.split_once('=').ok_or_else(|| fault("write a field and its value, such as `pool=browsers`"))?;
@@ -145,7 +145,7 @@ fn set_field(field: &str) -> Result<toml::Table, String> {
 }
 
 /// Merges `retry.delays` and `retry.max` of two flags into one table.
-fn merge(fields: &mut Map<String, Json>, name: String, value: Json) {
+pub(super) fn merge(fields: &mut Map<String, Json>, name: String, value: Json) {
     match (fields.get_mut(&name), value) {
         (Some(Json::Object(there)), Json::Object(more)) => {
             for (name, value) in more {
@@ -158,7 +158,7 @@ fn merge(fields: &mut Map<String, Json>, name: String, value: Json) {
     }
 }
 
-fn json_of(value: toml::Value) -> Json {
+pub(super) fn json_of(value: toml::Value) -> Json {
     match value {
         toml::Value::String(text) => Json::String(text),
         toml::Value::Integer(number) => number.into(),

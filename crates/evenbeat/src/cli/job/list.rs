@@ -7,58 +7,38 @@ use super::super::format::{DIM, NOTICE, relative, style_of_word};
 use super::super::remote::{CommandResult, RemoteContext};
 use super::super::table::{Cell, Fit, words};
 use super::super::{Exit, chart};
-use crate::views::model::{Instant, JobView, Page};
+use super::filter::FilterArgs;
+use crate::views::model::{CountedJobs, Instant, JobView, Page};
 
 /// Filters of `evenbeat job list`.
 #[derive(Debug, Args)]
 pub(crate) struct JobListArgs {
-    /// Only jobs whose key contains this text, ignoring case.
-    #[arg(short = 'q', long = "query", value_name = "TEXT")]
-    query: Option<String>,
-    /// Only jobs whose key starts with this text.
-    #[arg(long, value_name = "TEXT")]
-    prefix: Option<String>,
-    /// Only jobs with this label. Can be repeated.
-    #[arg(short, long = "label", value_name = "NAME=VALUE")]
-    labels: Vec<String>,
-    /// Only jobs in this pool.
-    #[arg(long)]
-    pool: Option<String>,
-    /// Only jobs of this site.
-    #[arg(long)]
-    site: Option<String>,
-    /// Only jobs of this tenant.
-    #[arg(long)]
-    tenant: Option<String>,
-    /// Only jobs in this condition.
-    #[arg(long, value_parser = ["ok", "warning", "error"])]
-    condition: Option<String>,
-    /// Only jobs with this status.
-    #[arg(long, value_parser = ["pending", "scheduled", "running", "paused", "disabled", "done"])]
-    status: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// Show at most this many jobs.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
 }
 
 pub(super) fn run(args: &JobListArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
-    let mut request = ApiRequest::get(&["jobs"])
-        .with("q", args.query.as_ref())
-        .with("prefix", args.prefix.as_ref())
-        .with("pool", args.pool.as_ref())
-        .with("site", args.site.as_ref())
-        .with("tenant", args.tenant.as_ref())
-        .with("condition", args.condition.as_ref())
-        .with("status", args.status.as_ref());
-    for label in &args.labels {
-        request = request.with("label", Some(label));
-    }
+    let request = args.filter.on(ApiRequest::get(&["jobs"]));
     let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    remote.fetch_all_and_print::<JobView>(&request, "after", most, table)?;
+    let counted = request.clone().with("limit", Some(1)).with("count", Some(true));
+    remote.fetch_all_and_print::<JobView>(&request, "after", most, |page, remote| {
+        let total = match page.next {
+            Some(_) => Some(remote.send(counted)?.read::<CountedJobs>()?),
+            None => None,
+        };
+        table(page, total.as_ref(), remote)
+    })?;
     Ok(Exit::Ok)
 }
 
-fn table(page: &Page<JobView>, remote: &mut RemoteContext<'_>) -> Result<(), CommandError> {
+fn table(
+    page: &Page<JobView>,
+    total: Option<&CountedJobs>,
+    remote: &mut RemoteContext<'_>,
+) -> Result<(), CommandError> {
     if page.items.is_empty() {
         writeln!(remote.out, "no jobs")?;
         return Ok(());
@@ -94,7 +74,12 @@ fn table(page: &Page<JobView>, remote: &mut RemoteContext<'_>) -> Result<(), Com
     remote.lines(&lines)?;
     if page.next.is_some() {
         let shown = chart::counted(chart::to_u64(page.items.len()), "job");
-        writeln!(remote.out, "{NOTICE}{shown} shown; there are more (raise --limit){NOTICE:#}")?;
+        let of = total
+            .and_then(|it| Some((it.total?, it.total_is_exact?)))
+            .map_or(String::new(), |(n, is_exact)| {
+                format!(" of {}{}", chart::thousands(n), if is_exact { "" } else { "+" })
+            });
+        writeln!(remote.out, "{NOTICE}{shown} shown{of}; there are more (raise --limit){NOTICE:#}")?;
     }
     Ok(())
 }

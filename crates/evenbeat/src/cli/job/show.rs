@@ -34,6 +34,7 @@ fn print(job: &JobView, remote: &mut RemoteContext<'_>) -> Result<(), CommandErr
         None => format!("by {by}"),
     });
     facts.text("paused", paused)?;
+    facts.at("paused until", job.pause_until)?;
     facts.at("next run", job.next_run_at)?;
     facts.at("earliest start", job.can_start_by)?;
     facts.at("planned start", job.planned_start)?;

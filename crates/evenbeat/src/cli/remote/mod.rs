@@ -8,19 +8,33 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use evenbeat_core::distribution::WINDOW_HOURS_MAX;
 use evenbeat_core::ids::JobKey;
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{Duration, Timestamp};
 
 pub(crate) use context::{CommandResult, RemoteContext, ServerArgs, TimeArgs, with_server};
 
 use super::apply::Purpose;
-use super::balance::{Consent, Detail};
+use super::balance::Detail;
+use super::confirm::Consent;
+use super::watch::{self, WatchOptions};
 use super::when::When;
-use super::{Exit, apply, balance, explain, job, node, run as runs, status};
+use super::{
+    Exit, alert, apply, attainment, audit, balance, events, explain, job, login, node, run as runs, sharing,
+    status, token,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
     /// Show the state of the fleet. Exits with 1 if any job is in error.
     Status {
+        /// Show it again and again, until `q` or Ctrl-C.
+        #[arg(short, long)]
+        watch: bool,
+        /// How often, such as `10s`.
+        #[arg(long, value_name = "LENGTH", default_value = "2s", requires = "watch")]
+        every: Duration,
+        /// Stop after this many times.
+        #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u32).range(1..))]
+        updates: Option<u32>,
         #[command(flatten)]
         server: ServerArgs,
     },
@@ -60,7 +74,7 @@ pub(crate) enum RemoteCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// List, show, add, pause, resume, trigger or delete jobs.
+    /// List, show, add, change, pause, resume, trigger, backfill or delete jobs.
     Job(WithServer<job::JobArgs>),
     /// List, show or cancel runs, and read their output.
     Run(WithServer<runs::RunArgs>),
@@ -83,6 +97,13 @@ pub(crate) enum RemoteCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    /// Show how much of the time jobs were fresh: not in condition `error`.
+    Attainment {
+        #[command(flatten)]
+        args: attainment::AttainmentArgs,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
     /// Rebalance the fleet: show a plan, ask for confirmation, and apply exactly that plan.
     Rebalance {
         /// Show the plan without applying it.
@@ -97,8 +118,33 @@ pub(crate) enum RemoteCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// List nodes, or drain one.
+    /// Follow what happens: jobs, runs, conditions, nodes, the score. Stop it with Ctrl-C.
+    Events {
+        /// Show only events of this kind; may be given several times.
+        #[arg(long = "kind", value_name = "KIND", value_parser = ["job", "run", "condition", "node", "score", "rebalance"])]
+        kinds: Vec<String>,
+        /// Show only events of this job; may be given several times.
+        #[arg(long = "job", value_name = "KEY")]
+        jobs: Vec<JobKey>,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// List or show nodes, or drain one.
     Node(WithServer<node::NodeArgs>),
+    /// List incidents and sent alerts, test a channel, or mute jobs for a while.
+    Alert(WithServer<alert::AlertArgs>),
+    /// List or show sites: the limits that jobs share, and how much of them is used.
+    Site(WithServer<sharing::SiteArgs>),
+    /// List or show tenants: their plans and limits, and how much of them is used.
+    Tenant(WithServer<sharing::TenantArgs>),
+    /// List pools: their capacity, and what waits for it.
+    Pool(WithServer<sharing::PoolArgs>),
+    /// Show who changed what, or check that the record of it is whole.
+    Audit(WithServer<audit::AuditArgs>),
+    /// Create, list or revoke tokens, through the socket of your own server.
+    Token(WithServer<token::TokenArgs>),
+    /// Open the pages of your own server in a browser, through its socket.
+    Login(WithServer<login::LoginArgs>),
 }
 
 /// A group of subcommands, with the options for the server.
@@ -117,7 +163,13 @@ pub(crate) fn run(
     err: &mut dyn Write,
 ) -> io::Result<Exit> {
     match command {
-        RemoteCommand::Status { server } => with_server(&server, now, out, err, status::status),
+        RemoteCommand::Status { watch, every, updates, server } => {
+            let every = std::time::Duration::from_millis(every.as_millis().unsigned_abs());
+            let options = WatchOptions { every, n_updates: updates };
+            with_server(&server, now, out, err, |remote| {
+                if watch { watch::watch(options, remote, status::status) } else { status::status(remote) }
+            })
+        }
         RemoteCommand::Probe { server } => status::probe(&server, now, out, err),
         RemoteCommand::Apply { files, prune, dry_run, server } => {
             let purpose = if dry_run { Purpose::DryRun } else { Purpose::Apply };
@@ -140,6 +192,9 @@ pub(crate) fn run(
         RemoteCommand::Distribution { hours, server } => {
             with_server(&server, now, out, err, |remote| balance::distribution(hours, remote))
         }
+        RemoteCommand::Attainment { args, server } => {
+            with_server(&server, now, out, err, |remote| attainment::run(&args, remote))
+        }
         RemoteCommand::Rebalance { preview, yes, all, server } => {
             let detail = if all { Detail::All } else { Detail::Summary };
             let consent = match (preview, yes) {
@@ -153,8 +208,32 @@ pub(crate) fn run(
             let answer: Option<&mut dyn BufRead> = if can_ask { Some(&mut stdin) } else { None };
             with_server(&server, now, out, err, |remote| balance::rebalance(consent, detail, answer, remote))
         }
+        RemoteCommand::Events { kinds, jobs, server } => {
+            with_server(&server, now, out, err, |remote| events::run(&kinds, &jobs, remote))
+        }
         RemoteCommand::Node(WithServer { server, args }) => {
             with_server(&server, now, out, err, |remote| node::run(&args, remote))
+        }
+        RemoteCommand::Alert(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| alert::run(&args, remote))
+        }
+        RemoteCommand::Site(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| sharing::sites(&args, remote))
+        }
+        RemoteCommand::Tenant(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| sharing::tenants(&args, remote))
+        }
+        RemoteCommand::Pool(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| sharing::pools(&args, remote))
+        }
+        RemoteCommand::Audit(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| audit::run(&args, remote))
+        }
+        RemoteCommand::Token(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| token::run(args, remote))
+        }
+        RemoteCommand::Login(WithServer { server, args }) => {
+            with_server(&server, now, out, err, |remote| login::run(&args, remote))
         }
     }
 }

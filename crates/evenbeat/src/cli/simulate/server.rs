@@ -157,6 +157,7 @@ mod tests {
             zone_data: String::new(),
             open_runs: 0,
             is_this: false,
+            last_seen_at: None,
         }
     }
 

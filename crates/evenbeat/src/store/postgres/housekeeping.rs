@@ -7,6 +7,7 @@ use evenbeat_core::time::{CLOCK_SLACK, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::PgStore;
+use super::audit::trim_audit;
 use super::connect::ConnectionUse;
 use super::error::PgError;
 use super::requests::OLD_REQUESTS;
@@ -51,12 +52,6 @@ static OLD_RUNS: Statement = Statement {
 static OLD_RECORDS: Statement = Statement {
     sql: "WITH gone AS (DELETE FROM record WHERE id IN (\
             SELECT id FROM record WHERE recorded_at < $1 ORDER BY recorded_at, id LIMIT $2) RETURNING 1) \
-          SELECT count(*) FROM gone",
-    types: &[Type::INT8, Type::INT8],
-};
-static OLD_AUDIT: Statement = Statement {
-    sql: "WITH gone AS (DELETE FROM audit WHERE no IN (\
-            SELECT no FROM audit WHERE at < $1 ORDER BY at, no LIMIT $2) RETURNING 1) \
           SELECT count(*) FROM gone",
     types: &[Type::INT8, Type::INT8],
 };
@@ -146,6 +141,7 @@ impl PgStore {
             let tx = Transaction::new(self, ConnectionUse::Write).await?;
             let mut trimmed = trim(&tx, now, retention).await?;
             trimmed.n_runs += n_dropped;
+            trimmed.n_audit = trim_audit(&tx, now - retention.audit, retention.most).await?;
             let before = now - retention.tombstones;
             trimmed.n_tombstones = trim_tombstones(&tx, now, before, retention.most).await?;
             tx.give_back();
@@ -195,7 +191,6 @@ async fn trim(tx: &Transaction, now: Timestamp, retention: &Retention) -> Result
     tx.execute("SET LOCAL statement_timeout = 60000").await?;
     let runs = tx.query(&OLD_RUNS, [&before(retention.runs), &most]).await?;
     let records = tx.query(&OLD_RECORDS, [&before(retention.records), &most]).await?;
-    let audit = tx.query(&OLD_AUDIT, [&before(retention.audit), &most]).await?;
     let sessions = tx.query(&OLD_SESSIONS, [&most]).await?;
     tx.query(&OLD_PLANS, [&before(PLAN_LIFE)]).await?;
     tx.query(&OLD_DOUBTS, []).await?;
@@ -208,7 +203,7 @@ async fn trim(tx: &Transaction, now: Timestamp, retention: &Retention) -> Result
     Ok(Trimmed {
         n_runs: n(&runs)?,
         n_records: n(&records)?,
-        n_audit: n(&audit)?,
+        n_audit: 0,
         n_tombstones: 0,
         n_sessions: n(&sessions)?,
     })

@@ -10,6 +10,9 @@
 //! timeout. Connections keep nothing between transactions except prepared statements, and those only without a pooler
 //! in between: the store works behind PgBouncer in transaction mode.
 
+mod access;
+mod audit;
+mod alerts;
 mod batch;
 mod blocking;
 mod check;
@@ -24,12 +27,15 @@ mod listing;
 mod memory;
 mod migrate;
 mod partitions;
+mod pause_end;
 mod plans;
 mod prefetch;
 mod requests;
 mod rows;
 mod run_ops;
 mod sessions;
+mod sharing;
+mod spans;
 mod tls;
 mod transaction;
 mod views;

@@ -1,6 +1,9 @@
 //! Rebalance plans, kept for a while for all nodes. `batch/put.rs` applies them.
 
-use evenbeat_core::store::{NewPlan, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER, PlanId, PlanRow, StoreDown};
+use evenbeat_core::ids::JobKey;
+use evenbeat_core::store::{
+    NewPlan, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER, PlanId, PlanRow, Revision, StoreDown,
+};
 use evenbeat_core::time::Timestamp;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -8,8 +11,11 @@ use uuid::Uuid;
 use super::PgStore;
 use super::connect::ConnectionUse;
 use super::error::PgError;
+use super::rows::select_news;
 use super::transaction::{Statement, Transaction, transact};
-use super::views::limit;
+use super::views::{ask, limit, read};
+use crate::store::columns::number;
+use crate::store::query::PlacedRow;
 
 /// Removes plans that are too old to be applied, and the one that is replaced.
 static FORGET: Statement = Statement {
@@ -39,7 +45,32 @@ pub(super) static TAKE: Statement = Statement {
     types: &[Type::UUID, Type::INT8],
 };
 
+static PLACED: Statement = Statement {
+    sql: concat!(
+        "SELECT ",
+        select_news!(),
+        ", j.revision, CASE WHEN strpos(j.definition, '_hours\"') > 0 THEN j.definition END \
+         FROM job j JOIN memory m ON m.job_id = j.id \
+         WHERE $1 < j.key AND NOT j.is_deleted ORDER BY j.key LIMIT $2"
+    ),
+    types: &[Type::TEXT, Type::INT8],
+};
+
 impl PgStore {
+    /// What a rebalance needs of jobs, by key, after one of them; removed ones left out.
+    pub async fn placed_jobs(
+        &self,
+        after: Option<&JobKey>,
+        most: usize,
+    ) -> Result<Vec<PlacedRow>, StoreDown> {
+        let after = after.map_or("", JobKey::as_str);
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &PLACED, [&after, &limit(most)]))?;
+        read(&rows, |row| {
+            let revision = Revision(number(row.try_get(34)?));
+            Ok(PlacedRow::of(self.inner.reader.news(row)?, revision, row.try_get(35)?))
+        })
+    }
+
     /// Keeps a plan for a while. Only the last ones of a caller, and of all callers, are kept.
     pub async fn put_plan(&self, plan: &NewPlan) -> Result<(), StoreDown> {
         transact!(self, ConnectionUse::Write, |tx| put_plan(&tx, plan))

@@ -1,10 +1,10 @@
-//! Requests for runs (K1), heartbeats of owners (L2), and audit entries that are not about a job.
+//! Requests for runs (K1), and heartbeats of owners (L2).
 
 use std::collections::BTreeMap;
 
 use evenbeat_core::ids::{ExtraId, JobKey, RunId};
 use evenbeat_core::lease::Silent;
-use evenbeat_core::store::{AuditEntry, Idempotency, OwnerPing, PutJob, RunRequest, RunRow, StoreDown};
+use evenbeat_core::store::{Idempotency, OwnerPing, PutJob, RunRequest, RunRow, StoreDown};
 use evenbeat_core::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -86,10 +86,6 @@ static DOUBT: Statement = Statement {
           WHERE doubt.beat <> excluded.beat",
     types: &[Type::UUID_ARRAY, Type::INT8_ARRAY],
 };
-static APPEND_AUDIT: Statement = Statement {
-    sql: "INSERT INTO audit (at, actor, action, detail) VALUES (now_ms(), $1, $2, $3)",
-    types: &[Type::TEXT, Type::TEXT, Type::TEXT],
-};
 static PROBE: Statement = Statement {
     sql: "INSERT INTO setting (name, value) VALUES ('write_probe', now_ms()::text) \
           ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -153,13 +149,6 @@ impl PgStore {
         let id: Vec<Uuid> = silent.iter().map(|it| Uuid::from_u128(it.session.0)).collect();
         let beat: Vec<i64> = silent.iter().map(|it| stored_number(it.beat)).collect();
         transact!(self, ConnectionUse::Write, |tx| ask(&tx, &DOUBT, [&id, &beat]))?;
-        Ok(())
-    }
-
-    /// Adds an audit entry that is not about a job.
-    pub async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreDown> {
-        let AuditEntry { actor, action, detail } = entry;
-        transact!(self, ConnectionUse::Write, |tx| ask(&tx, &APPEND_AUDIT, [actor, action, detail]))?;
         Ok(())
     }
 

@@ -94,8 +94,10 @@ static COUNTERS: Statement = Statement {
 };
 static OPEN_RUNS_BY_SESSION: Statement =
     Statement { sql: "SELECT session_id, count(*) FROM open_run GROUP BY session_id", types: &[] };
-static AUDIT: Statement =
-    Statement { sql: "SELECT actor, action, detail FROM audit ORDER BY no LIMIT $1", types: &[Type::INT8] };
+static AUDIT: Statement = Statement {
+    sql: "SELECT actor, action, subject, detail, before_json, after_json FROM audit ORDER BY no LIMIT $1",
+    types: &[Type::INT8],
+};
 
 /// The largest id, for pages that start with the latest run.
 pub(super) const LATEST: Uuid = Uuid::max();
@@ -182,7 +184,14 @@ impl PgStore {
     pub async fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
         let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &AUDIT, [&limit(most)]))?;
         read(&rows, |row| {
-            Ok(AuditEntry { actor: row.try_get(0)?, action: row.try_get(1)?, detail: row.try_get(2)? })
+            Ok(AuditEntry {
+                actor: row.try_get(0)?,
+                action: row.try_get(1)?,
+                subject: row.try_get(2)?,
+                detail: row.try_get(3)?,
+                before: row.try_get(4)?,
+                after: row.try_get(5)?,
+            })
         })
     }
 }

@@ -148,7 +148,7 @@ impl ReadTx<'_> {
         Ok((rows, FeedPosition::Following { position }, self.last_position()? <= position))
     }
 
-    fn news(&self, row: &Row<'_>) -> Result<JobNews> {
+    pub(super) fn news(&self, row: &Row<'_>) -> Result<JobNews> {
         let text = row.get_ref(2)?;
         let (terms, unreadable) = match self.context.terms.cached(text.as_bytes()?) {
             Some(terms) => (terms, None),

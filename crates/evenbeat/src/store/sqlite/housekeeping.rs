@@ -22,10 +22,7 @@ impl WriteTx<'_> {
              (SELECT id FROM record WHERE recorded_at < ?1 ORDER BY recorded_at, id LIMIT ?2)",
             params![before(records), limit(most)],
         )?;
-        let n_audit = self.run(
-            "DELETE FROM audit WHERE no IN (SELECT no FROM audit WHERE at < ?1 ORDER BY at, no LIMIT ?2)",
-            params![before(audit), limit(most)],
-        )?;
+        let n_audit = self.trim_audit(self.now - audit, most)?;
         let n_tombstones = self.trim_tombstones(before(tombstones), most)?;
         let n_sessions = self.run(
             "DELETE FROM session WHERE id IN (SELECT id FROM session s WHERE is_dead = 1

@@ -28,10 +28,7 @@ impl WriteTx<'_> {
             _ => {}
         }
         if let Some(audit) = &put.audit {
-            self.run(
-                "INSERT INTO audit (at, actor, action, detail) VALUES (?1, ?2, ?3, ?4)",
-                params![self.now.as_millis(), audit.actor, audit.action, audit.detail],
-            )?;
+            self.write_audit(audit)?;
         }
         if let (Some(request), Some(job)) = (&put.request, &before) {
             self.keep_request(job.id, request)?;

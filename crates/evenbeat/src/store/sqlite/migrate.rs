@@ -6,7 +6,7 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 use crate::store::migrations::{AppliedMigration, Migration, MigrationFault, missing};
 
 /// All migrations, in order.
-pub(super) const MIGRATIONS: [Migration; 5] = [
+pub(super) const MIGRATIONS: [Migration; 10] = [
     Migration { no: 1, name: "begin", sql: include_str!("migrations/0001_begin.sql") },
     Migration {
         no: 2,
@@ -16,6 +16,11 @@ pub(super) const MIGRATIONS: [Migration; 5] = [
     Migration { no: 3, name: "retention", sql: include_str!("migrations/0003_retention.sql") },
     Migration { no: 4, name: "rebalance_plan", sql: include_str!("migrations/0004_rebalance_plan.sql") },
     Migration { no: 5, name: "session_home", sql: include_str!("migrations/0005_session_home.sql") },
+    Migration { no: 6, name: "access", sql: include_str!("migrations/0006_access.sql") },
+    Migration { no: 7, name: "audit_chain", sql: include_str!("migrations/0007_audit_chain.sql") },
+    Migration { no: 8, name: "pause_end", sql: include_str!("migrations/0008_pause_end.sql") },
+    Migration { no: 9, name: "job_span", sql: include_str!("migrations/0009_job_span.sql") },
+    Migration { no: 10, name: "alerts", sql: include_str!("migrations/0010_alerts.sql") },
 ];
 
 /// Why a file was not migrated.

@@ -15,6 +15,9 @@
 //! # }
 //! ```
 
+mod access;
+mod audit;
+mod alerts;
 mod backup;
 mod check;
 mod claim;
@@ -34,6 +37,7 @@ mod listing;
 mod lock;
 mod migrate;
 mod open;
+mod pause_end;
 mod plans;
 mod read_connections;
 mod read_tx;
@@ -41,6 +45,8 @@ mod recovery;
 mod requests;
 mod rows;
 mod sessions;
+mod sharing;
+mod spans;
 mod sql;
 mod views;
 mod wait;

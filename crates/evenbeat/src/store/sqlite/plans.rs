@@ -1,7 +1,9 @@
 //! Rebalance plans: kept for a while, and applied completely or not at all.
 
+use evenbeat_core::ids::JobKey;
 use evenbeat_core::store::{
     ApplyPlan, NewPlan, PLAN_LIFE, PLANS_MAX, PLANS_PER_CALLER, PlanAnswer, PlanId, PlanRow, PutAnswer,
+    Revision, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
 use rusqlite::{OptionalExtension, Result, params};
@@ -9,7 +11,10 @@ use rusqlite::{OptionalExtension, Result, params};
 use super::feed::limit;
 use super::read_tx::ReadTx;
 use super::rows::Id;
+use super::sql::memory_columns;
 use super::write_tx::WriteTx;
+use crate::store::columns::number;
+use crate::store::query::PlacedRow;
 
 impl WriteTx<'_> {
     pub(super) fn do_put_plan(&mut self, plan: &NewPlan) -> Result<()> {
@@ -65,6 +70,23 @@ impl WriteTx<'_> {
 }
 
 impl ReadTx<'_> {
+    /// What a rebalance needs of jobs, by key, after one of them; removed ones left out.
+    pub fn placed_jobs(&self, after: Option<&JobKey>, most: usize) -> Result<Vec<PlacedRow>, StoreDown> {
+        let sql = concat!(
+            "SELECT j.id, j.key, j.terms, j.target, j.is_deleted, m.version, m.n_open, ",
+            memory_columns!(),
+            ", j.revision, CASE WHEN instr(j.definition, '_hours\"') THEN j.definition END
+             FROM job j INDEXED BY job_by_key CROSS JOIN memory m ON m.job_id = j.id
+             WHERE ?1 < j.key AND NOT j.is_deleted ORDER BY j.key LIMIT ?2"
+        );
+        let after = after.map_or("", JobKey::as_str);
+        self.or_down(self.many(sql, params![after, limit(most)], |row| {
+            let revision = Revision(number(row.get(34)?));
+            let definition: Option<String> = row.get(35)?;
+            Ok(PlacedRow::of(self.news(row)?, revision, definition.as_deref()))
+        }))
+    }
+
     /// A plan that can still be applied at this instant.
     pub(super) fn find_plan(&self, id: PlanId, now: Timestamp) -> Result<Option<PlanRow>> {
         let sql = "SELECT caller, made_at, plan FROM rebalance_plan WHERE id = ?1 AND ?2 < made_at";

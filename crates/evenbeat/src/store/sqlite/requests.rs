@@ -1,9 +1,9 @@
-//! Requests for runs (K1), heartbeats of owners (L2), and audit entries that are not about a job.
+//! Requests for runs (K1), and heartbeats of owners (L2).
 
 use evenbeat_core::ids::{ExtraId, JobKey, RunId};
 use evenbeat_core::lease::Silent;
 use evenbeat_core::store::{
-    AuditEntry, IDEMPOTENCY_KEPT_FOR, Idempotency, OwnerPing, PutJob, RunRequest, RunRow, StoreDown,
+    IDEMPOTENCY_KEPT_FOR, Idempotency, OwnerPing, PutJob, RunRequest, RunRow, StoreDown,
 };
 use evenbeat_core::time::Timestamp;
 use rusqlite::{OptionalExtension, Result, Row, params};
@@ -67,15 +67,6 @@ impl WriteTx<'_> {
             params![Id::of(it.session.0), stored_number(it.beat), self.now.as_millis()],
         )?;
         Ok(())
-    }
-
-    /// Adds an audit entry that is not about a job.
-    pub fn append_audit(&mut self, entry: &AuditEntry) -> Result<(), StoreDown> {
-        let written = self.run(
-            "INSERT INTO audit (at, actor, action, detail) VALUES (?1, ?2, ?3, ?4)",
-            params![self.now.as_millis(), entry.actor, entry.action, entry.detail],
-        );
-        self.or_down(written.map(|_| ()))
     }
 
     /// Checks that the file can be written: writes something that needs space, and removes it.

@@ -64,9 +64,17 @@ impl Views for ReadTx<'_> {
     }
 
     fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, StoreDown> {
-        let sql = "SELECT actor, action, detail FROM audit ORDER BY no LIMIT ?1";
+        let sql =
+            "SELECT actor, action, subject, detail, before_json, after_json FROM audit ORDER BY no LIMIT ?1";
         self.or_down(self.many(sql, [limit(most)], |row| {
-            Ok(AuditEntry { actor: row.get(0)?, action: row.get(1)?, detail: row.get(2)? })
+            Ok(AuditEntry {
+                actor: row.get(0)?,
+                action: row.get(1)?,
+                subject: row.get(2)?,
+                detail: row.get(3)?,
+                before: row.get(4)?,
+                after: row.get(5)?,
+            })
         }))
     }
 }

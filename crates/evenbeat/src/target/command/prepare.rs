@@ -10,6 +10,7 @@ use evenbeat_core::time::Duration;
 use super::order::{Bounds, Order, ResourceLimits};
 use super::places::Places;
 use super::token::TokenKey;
+use crate::trace_context::traceparent;
 use crate::value_json as json;
 
 /// The variables that every run inherits from the scheduler.
@@ -34,6 +35,8 @@ pub struct CommandSettings {
     pub workdir: PathBuf,
     /// Whether a job may use a shell.
     pub is_shell_allowed: bool,
+    /// Whether runs get the id of their trace.
+    pub is_traced: bool,
     /// The address of the API for runs, if there is one.
     pub api: Option<String>,
     /// The key for the tokens of runs.
@@ -61,6 +64,7 @@ impl CommandSettings {
             env_pass: Vec::new(),
             workdir: PathBuf::from("/"),
             is_shell_allowed: false,
+            is_traced: false,
             api: None,
             token_key,
             grace: Duration::from_secs(10),
@@ -125,6 +129,9 @@ fn env(start: &Start, target: &CommandTarget, settings: &CommandSettings) -> BTr
     env.extend(target.env.clone());
     // A job or the scheduler's own environment must not override the variables that identify a run.
     env.retain(|name, _| !name.starts_with("EVENBEAT_"));
+    if settings.is_traced {
+        env.insert("TRACEPARENT".to_owned(), traceparent(start.run));
+    }
     let mut params = start.job.params.clone();
     params
         .extend(start.due.params.iter().flat_map(|asked| asked.iter().map(|(k, v)| (k.clone(), v.clone()))));
@@ -241,6 +248,14 @@ mod tests {
         let env = order(&start, &settings()).env;
         assert_eq!(env["EVENBEAT_DEADLINE"], "2026-02-04T11:00:00Z");
         assert_eq!(env["EVENBEAT_LAST_GOOD_START"], "2026-02-03T10:00:00Z");
+    }
+
+    #[test]
+    fn a_traced_run_knows_its_trace() {
+        let start = start(Target::Command(command(&["/bin/true"])));
+        assert!(!order(&start, &settings()).env.contains_key("TRACEPARENT"));
+        let env = order(&start, &CommandSettings { is_traced: true, ..settings() }).env;
+        assert_eq!(env["TRACEPARENT"], traceparent(RunId(42)));
     }
 
     #[test]

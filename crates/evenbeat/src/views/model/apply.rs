@@ -5,78 +5,85 @@ use std::collections::BTreeMap;
 use evenbeat_core::value::{Table, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use utoipa::ToSchema;
 
+use super::words::JobChangeWord;
 use super::{JobDefinition, Text};
 use crate::value_json::to_json;
 
-/// What the fleet is to be.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The jobs that the fleet should have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyRequest {
     /// The jobs, each with its `name`.
     pub jobs: Vec<JobDefinition>,
-    /// Whether jobs that are not among them are removed.
+    /// Also removes jobs that are not listed.
     #[serde(default)]
     pub prune: bool,
-    /// Whether only to tell what would change.
+    /// Only reports what would change.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What became, or would become, of the fleet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What an apply changed, or would change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ApplyResult)]
 pub struct ApplyAnswer {
-    /// Whether nothing was written.
+    /// True if nothing was written.
     pub dry_run: bool,
-    /// How many of each.
+    /// How many jobs were created, changed, left alone and removed.
     pub counts: ApplyCounts,
-    /// Every job that was declared or removed, by key.
+    /// Every job that was declared or removed, ordered by key.
     pub changes: Vec<AppliedJob>,
     /// What is doubtful about the definitions.
     pub warnings: Vec<DefinitionDoubt>,
 }
 
-/// How many jobs each thing happened to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Jobs by what happened to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApplyCounts {
-    /// They were not there.
+    /// New jobs.
     pub created: usize,
-    /// They have another definition.
+    /// Jobs with a new definition.
     pub changed: usize,
-    /// They are as they were.
+    /// Jobs that stay as they are.
     pub unchanged: usize,
-    /// They were not declared, and are gone.
+    /// Jobs that were not listed and are gone.
     pub removed: usize,
 }
 
-/// One job, and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What happened to one job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AppliedJob {
-    /// Its key.
+    /// The key of the job.
     pub job: String,
-    /// `created`, `changed`, `unchanged` or `removed`.
+    /// What happened to it.
+    #[schema(value_type = JobChangeWord)]
     pub change: Text,
-    /// What changed, field by field; all of its fields for a job that came or went.
+    /// The fields that changed. Lists every field of a job that was created or removed.
     pub fields: Vec<FieldChange>,
 }
 
-/// A field that has another value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A field whose value changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FieldChange {
-    /// Which: `retry.delays`.
+    /// The path of the field, such as `retry.delays`.
     pub field: String,
-    /// As it was; null if it was not said.
+    /// The old value; null if the field was not set.
+    #[schema(value_type = Value)]
     pub before: Json,
     /// The new value; null if the field is no longer set.
+    #[schema(value_type = Value)]
     pub after: Json,
 }
 
-/// Something that a job is accepted with, and that its owner should know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Something doubtful about a job that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Warning)]
 pub struct DefinitionDoubt {
-    /// Of which job.
+    /// The key of the job.
     pub job: String,
-    /// Which field: a JSON pointer into the body.
+    /// The field: a JSON pointer into the body.
     pub pointer: String,
     /// What is doubtful.
     pub detail: String,

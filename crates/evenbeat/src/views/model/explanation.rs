@@ -6,58 +6,75 @@ use evenbeat_core::store::JobRow;
 use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use super::words::ConditionWord;
 use super::{Instant, Length, Text, join_last_run};
 
-/// Why a job runs or does not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Why a job runs, or why it waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Explanation)]
 pub struct ExplanationView {
-    /// Which job.
+    /// The key of the job.
     pub job: String,
-    /// As of when.
+    /// The instant that the explanation is for.
     pub at: Instant,
-    /// `ok`, `warning` or `error`.
+    /// How the job stands.
+    #[schema(value_type = ConditionWord)]
     pub condition: Text,
-    /// Why the condition is what it is.
+    /// Why the condition is what it is: a code of docs/reference/reasons.md.
+    #[schema(value_type = String)]
     pub reason: Text,
-    /// All reasons that hold, the weightiest first.
+    /// All reasons that hold, most serious first.
+    #[schema(value_type = Vec<String>)]
     pub reasons: Vec<Text>,
-    /// The reason as a sentence for people.
+    /// The reason as a sentence.
     pub sentence: String,
-    /// What decides whether it starts: a code of docs/reference/reasons.md, `ok` if nothing holds it up.
+    /// What decides whether the job starts: a code of docs/reference/reasons.md, or `ok` if nothing holds it up.
+    #[schema(value_type = String)]
     pub binding: Text,
-    /// That as a sentence for people.
+    /// What decides, as a sentence.
     pub binding_sentence: String,
-    /// Until when it decides, where that is a matter of time.
+    /// Until when that decides, if it ends by itself at a known time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub binding_until: Option<Instant>,
-    /// All that it waits for by itself, what ends last first.
+    /// Everything that the job itself waits for; what ends last comes first.
     pub waits: Vec<WaitView>,
-    /// How many jobs go before it in line, counted up to a thousand.
+    /// How many jobs are ahead of it in line, counted up to 1000.
     pub before: usize,
-    /// The first of them.
+    /// The first of those jobs.
     pub before_first: Vec<String>,
     /// When it will start, as far as can be foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_at: Option<Instant>,
-    /// When it may start.
+    /// The earliest start.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub can_start_by: Option<Instant>,
-    /// When it must start to be in time.
+    /// The latest start that still meets the deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub should_start_by: Option<Instant>,
-    /// When the run that goes on will end, or the next one would.
+    /// When the current run is expected to end, or when the next one would.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_end: Option<Instant>,
-    /// By when a good run must be complete.
+    /// When the next good run must be complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Instant>,
-    /// The length of a run that all this counts with.
+    /// The run length that this explanation assumes.
     pub expected_length: Length,
 }
 
 /// One thing that a job waits for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Wait)]
 pub struct WaitView {
-    /// What.
+    /// What it waits for: a code of docs/reference/reasons.md.
+    #[schema(value_type = String)]
     pub reason: Text,
-    /// Until when; null if that is not a matter of time.
+    /// When the wait ends, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Instant>,
-    /// For people.
+    /// The wait as a sentence.
+    #[schema(value_type = String)]
     pub sentence: Text,
 }
 

@@ -7,33 +7,40 @@ use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{CounterLimit, JobRow};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
+use super::words::JobStatusWord;
 use super::{EstimateView, Instant, JobDefinition, Length, Text};
 
-/// A job as a simulation begins with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A job as a simulation starts with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FleetJob {
-    /// What people wrote.
+    /// The definition of the job.
     pub definition: JobDefinition,
-    /// `pending`, `scheduled`, `running`, `paused`, `disabled` or `done`.
+    /// What the job is doing.
+    #[schema(value_type = JobStatusWord)]
     pub status: Text,
-    /// Where it is on the time line; null unless it was placed.
+    /// Its place on the time line; absent if it has none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementView>,
-    /// The occurrence that the next run will serve.
+    /// The occurrence that the next run serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run_at: Option<Instant>,
-    /// How long its runs took; null before the first good one.
+    /// How long its runs take; absent before the first good run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<EstimateView>,
 }
 
 /// Where a job is on the time line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Placement)]
 pub struct PlacementView {
-    /// When that was decided.
+    /// When this place was chosen.
     pub placed_at: Instant,
-    /// The first occurrence since then; an interval counts on from it.
+    /// The first occurrence at this place. Intervals count from here.
     pub anchor_at: Instant,
-    /// What was chosen for each `H` of a cron expression, in order of appearance: the how-manieth of the values that it
-    /// may take, from 0 on.
+    /// What was chosen for each `H` of a cron expression, in order of appearance: the index of the value, from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<u8>,
 }
@@ -67,41 +74,55 @@ impl From<PlacementView> for Placement {
     }
 }
 
-/// The limits that span nodes, as this server goes by them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The limits that hold across nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Limits)]
 pub struct LimitsView {
-    /// Of sites.
+    /// Limits of sites.
     pub sites: BTreeMap<String, LimitView>,
-    /// Of tenants that have a plan of their own.
+    /// Limits of tenants that have a plan.
     pub tenants: BTreeMap<String, LimitView>,
-    /// Of every other tenant.
+    /// The limit of every other tenant.
     pub other_tenants: LimitView,
-    /// Of all runs together.
+    /// The limit of all runs together.
     pub all_runs: LimitView,
     /// How long runs may take.
     #[serde(default)]
     pub run_time: RunTimeView,
 }
 
-/// How long runs may take, whatever their jobs say; as long as they like where it is null.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How long runs may take, whatever their jobs say. A limit that is absent or null does not apply.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RunTimeLimits)]
 pub struct RunTimeView {
-    /// Anybody's.
+    /// The limit of every run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub any: Option<Length>,
-    /// Those of tenants that have a plan of their own.
+    #[schema(schema_with = lengths_or_null)]
     pub tenants: BTreeMap<String, Option<Length>>,
-    /// Those of every other tenant.
+    /// The limit of every other tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub other_tenants: Option<Length>,
 }
 
-/// A limit; what is null is not limited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+fn lengths_or_null() -> Schema {
+    let length = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+    let about = "Limits of tenants that have a plan; null means no limit.";
+    ObjectBuilder::new().description(Some(about)).additional_properties(Some(length)).into()
+}
+
+/// A limit. What is absent is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Limit)]
 pub struct LimitView {
-    /// Runs at a time.
+    /// Runs at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// The shortest time from start to start.
+    /// The shortest time between two starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_gap: Option<Length>,
     /// Starts within any hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_per_hour: Option<u32>,
 }
 

@@ -5,13 +5,16 @@ use std::fmt;
 use evenbeat_core::time::{Duration, DurationError, Timestamp};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::ToSchema;
 
-/// An instant, in RFC 3339, in UTC: `2026-02-04T10:15:00Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An instant in RFC 3339. Answers use UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
+#[schema(value_type = String, format = DateTime, examples("2026-02-04T10:15:00Z"))]
 pub struct Instant(pub Timestamp);
 
-/// A length of time: `1h30m`, `250ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A length of time, such as `1h30m` or `250ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
+#[schema(as = Duration, value_type = String, examples("1h30m", "250ms"))]
 pub struct Length(pub Duration);
 
 /// A length in seconds, for those who compute with it.

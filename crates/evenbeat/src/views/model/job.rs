@@ -10,14 +10,40 @@ use evenbeat_core::time::Timestamp;
 use evenbeat_core::urgency::Outlook;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
+use super::words::{
+    ConditionWord, JobStatusWord, OutcomeWord, PausedByWord, ScheduleKindWord, TargetKindWord,
+};
 use super::{DefinitionDoubt, Instant, Length, Text, join_last_run, seconds};
+use crate::jobfile::schema::{self, SchemaHome};
 use crate::value_json::to_json;
 
-/// A job as it is written: the fields of a `[[job]]` in a job file, as a JSON object.
+/// The definition of a job, as a JSON object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobDefinition(pub Map<String, Json>);
+
+/// Some fields of a definition, as a JSON merge patch (RFC 7396): null removes a field.
+#[derive(Debug, ToSchema)]
+#[schema(value_type = Object)]
+#[expect(dead_code, reason = "only its shape matters: the patch is merged as JSON")]
+pub struct JobPatch(pub Map<String, Json>);
+
+impl PartialSchema for JobDefinition {
+    fn schema() -> RefOr<Schema> {
+        RefOr::T(Schema::Object(schema::definition(SchemaHome::ApiDocument)))
+    }
+}
+
+impl ToSchema for JobDefinition {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let inner = schema::inner_tables(SchemaHome::ApiDocument);
+        schemas.extend(inner.into_iter().map(|(name, schema)| (name, RefOr::T(schema))));
+    }
+}
 
 impl JobDefinition {
     /// The definition of a job that is there; what stands at its default is left out.
@@ -26,129 +52,172 @@ impl JobDefinition {
     }
 }
 
-/// A job: what it is, what is remembered of it, and how it stands now.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A job: its definition, its state and its condition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Job)]
 pub struct JobView {
     /// `name` or `name@configuration`.
     pub key: String,
-    /// The part that several configurations share.
+    /// The part of the key that configurations of one job share.
     pub name: String,
-    /// The part after the `@`.
+    /// The part of the key after the `@`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// Grows with every change that people make; also the `ETag`.
+    /// Grows with every change of the definition or the pause; also the `ETag`.
     pub revision: u64,
-    /// What people wrote.
+    /// The definition of the job.
     pub definition: JobDefinition,
-    /// The schedule in a few words: `every 6h`.
+    /// The schedule in a few words, such as `every 6h`.
     pub schedule: String,
-    /// `every`, `fresh`, `cron`, `once` or `manual`.
+    /// The kind of schedule.
+    #[schema(value_type = ScheduleKindWord)]
     pub schedule_kind: Text,
-    /// `command`, `http` or `queue`.
+    /// The kind of target.
+    #[schema(value_type = TargetKindWord)]
     pub target_kind: Text,
-    /// Whether it is to be run at all.
+    /// False if the job is stored but never runs.
     pub enabled: bool,
-    /// The pool that it draws on.
+    /// The pool whose capacity its runs use.
     pub pool: String,
-    /// The shared limit that it counts against.
+    /// The site whose limits its runs count against.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Whose quota it counts against.
+    /// The tenant whose quota its runs count against.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// What it is for, in words for people.
+    /// What the job is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whom to ask about it.
+    /// Who to ask about the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// For people and filters.
+    /// Labels, for people and filters.
     pub labels: BTreeMap<String, String>,
 
-    /// `pending`, `scheduled`, `running`, `paused`, `disabled` or `done`.
+    /// What the job is doing.
+    #[schema(value_type = JobStatusWord)]
     pub status: Text,
-    /// `ok`, `warning` or `error`.
+    /// How the job stands.
+    #[schema(value_type = ConditionWord)]
     pub condition: Text,
-    /// Whether the condition counts: not while the job is disabled, done or paused by a person. A job that the system
-    /// paused counts as an error until a person acts.
+    /// Whether the condition counts. It does not while the job is disabled, done, or paused by a person. A job
+    /// that the system paused counts as an error until a person acts.
     pub tracked: bool,
     /// Why the condition is what it is: a code of docs/reference/reasons.md.
+    #[schema(value_type = String)]
     pub reason: Text,
-    /// All reasons that hold, the weightiest first.
+    /// All reasons that hold, most serious first.
+    #[schema(value_type = Vec<String>)]
     pub reasons: Vec<Text>,
-    /// The reason as a sentence for people.
+    /// The reason as a sentence.
     pub sentence: String,
-    /// When it may start.
+    /// The earliest start.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub can_start_by: Option<Instant>,
-    /// When it will start, if it is not running.
+    /// When it will start, unless it is running.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_start: Option<Instant>,
-    /// When it must start to be in time.
+    /// The latest start that still meets the deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub should_start_by: Option<Instant>,
-    /// When the run that goes on will end, or the next one would.
+    /// When the current run is expected to end, or when the next one would.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_end: Option<Instant>,
-    /// By when a good run must be complete.
+    /// When the next good run must be complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Instant>,
 
-    /// When the job was first known.
+    /// When the job was created.
     pub created_at: Instant,
-    /// When its place on the time line was chosen.
+    /// When its place on the time line was chosen; null before that.
+    #[schema(required = true)]
     pub placed_at: Option<Instant>,
-    /// The occurrence that the next run will serve.
+    /// The occurrence that the next run serves; null if there is none.
+    #[schema(required = true)]
     pub next_run_at: Option<Instant>,
-    /// When the last run started.
+    /// When the last run started; null before the first run.
+    #[schema(required = true)]
     pub last_start_at: Option<Instant>,
-    /// When the last run ended.
+    /// When the last run ended; null before that.
+    #[schema(required = true)]
     pub last_end_at: Option<Instant>,
-    /// When the last good run started.
+    /// When the last good run started; null before the first one.
+    #[schema(required = true)]
     pub last_good_start_at: Option<Instant>,
-    /// When the last good run ended.
+    /// When the last good run ended; null before the first one.
+    #[schema(required = true)]
     pub last_good_end_at: Option<Instant>,
-    /// How the last run ended: an outcome.
+    /// How the last run ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<OutcomeWord>)]
     pub last_outcome: Option<Text>,
-    /// Why the last run did not succeed, in a sentence for people; null if it did, and in lists of jobs.
+    /// Why the last run did not succeed, as a sentence. Absent if it did, and in lists of jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run_sentence: Option<String>,
-    /// The exit code of the last run, where there was one.
+    /// The exit code of the last run, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_exit_code: Option<i32>,
     /// Failures in a row.
     pub failure_count: u32,
-    /// How long a run takes, learned from good runs; null before the first.
+    /// How long a run takes, learned from good runs; null before the first one.
+    #[schema(required = true)]
     pub estimate: Option<EstimateView>,
-    /// The mean of that.
+    /// The mean of `estimate`; null before the first good run.
+    #[schema(required = true)]
     pub average_good_duration: Option<Length>,
     /// The same in seconds.
+    #[schema(required = true)]
     pub average_good_duration_seconds: Option<f64>,
-    /// `operator` or `system`; null unless paused.
+    /// Who paused the job; null unless it is paused.
+    #[schema(required = true, value_type = Option<PausedByWord>)]
     pub paused_by: Option<Text>,
-    /// Why, for people.
+    /// Why the job is paused; null if no reason was given.
+    #[schema(required = true)]
     pub pause_reason: Option<String>,
-    /// How many of its runs are open.
+    /// When the job is resumed automatically; null if a person has to do it.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub pause_until: Option<Instant>,
+    /// Number of open runs.
     pub open_runs: u32,
     /// Number of waiting runs: triggered ones and catch-ups.
     pub waiting_runs: usize,
 
-    /// The server that runs it; null unless running, like the five below.
+    /// The server that runs the job; null unless it is running, like the other owner fields.
+    #[schema(required = true)]
     pub owner_node: Option<String>,
     /// The instance on that server.
+    #[schema(required = true)]
     pub owner_name: Option<String>,
-    /// The run.
+    /// The id of the run.
+    #[schema(required = true)]
     pub owner_tag: Option<String>,
     /// When the run started.
+    #[schema(required = true)]
     pub owner_started_at: Option<Instant>,
-    /// The last sign of life of the owner. On PostgreSQL: the last accepted beat of its session, by the server's clock.
-    /// On SQLite: when the process beside the run last answered; it is asked every 5 seconds.
+    /// The owner's last sign of life. On PostgreSQL: the last heartbeat of its session, by the server's clock.
+    /// On SQLite: the last answer of the process next to the run, which is asked every 5 seconds.
+    #[schema(required = true)]
     pub owner_last_ping_at: Option<Instant>,
-    /// When another node first doubted the owner; null while its beats come. Always null on SQLite, where no other node
-    /// watches.
+    /// When another node first doubted the owner; null while heartbeats arrive. Always null on SQLite, where no
+    /// other node watches.
+    #[schema(required = true)]
     pub steal_start_at: Option<Instant>,
 }
 
 /// How long a run takes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Estimate)]
 pub struct EstimateView {
-    /// On average, the last runs weighing most.
+    /// The mean length. Recent runs weigh most.
     pub mean: Length,
     /// The same in seconds.
     pub mean_seconds: f64,
-    /// How far runs stray from it.
+    /// How much runs deviate from the mean.
     pub deviation: Length,
     /// The same in seconds.
     pub deviation_seconds: f64,
-    /// How many good runs it was learned from.
+    /// Number of good runs it was learned from.
     pub samples: u64,
 }
 
@@ -221,6 +290,7 @@ impl JobView {
             average_good_duration_seconds: mean.map(seconds),
             paused_by: state.pause.as_ref().map(|pause| pause.by.as_str().into()),
             pause_reason: state.pause.as_ref().and_then(|pause| pause.reason.clone()),
+            pause_until: None,
             open_runs: row.n_open,
             waiting_runs: state.extras.len(),
             owner_node: owner.map(|owner| owner.node.to_string()),
@@ -233,6 +303,12 @@ impl JobView {
         }
     }
 
+    /// The same with when its pause ends.
+    #[must_use]
+    pub fn paused_until(self, at: Option<Timestamp>) -> JobView {
+        JobView { pause_until: at.filter(|_| self.paused_by.is_some()).map(Instant), ..self }
+    }
+
     /// The same with the last sign of life of the owner.
     #[must_use]
     pub fn with_ping(self, ping: Option<&OwnerPing>) -> JobView {
@@ -242,8 +318,8 @@ impl JobView {
     }
 }
 
-/// A job that was put.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A job after it was created or changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobPut {
     /// The job as it is now.
     #[serde(flatten)]
@@ -252,29 +328,37 @@ pub struct JobPut {
     pub warnings: Vec<DefinitionDoubt>,
 }
 
-/// Why a job is to be paused.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How to pause a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseRequest {
-    /// For people to read.
+    /// Why, for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// When it is resumed automatically; never if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
 }
 
-/// A run that is wanted now.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// How to trigger a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TriggerRequest {
-    /// Handed to the run, over the job's own.
+    /// Parameters of this run, on top of those of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub params: Option<Map<String, Json>>,
 }
 
-/// A run that was requested. It begins when there is room for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A run that was requested. It starts when there is room for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TriggeredRun)]
 pub struct TriggerAnswer {
-    /// The id of the request, and of its first run: `GET /runs/{id}` shows how it stands.
+    /// The id of the request, which works like the id of its run: `GET /api/v1/runs/{id}` shows how it goes.
     pub id: String,
-    /// Of which job.
+    /// The key of the job.
     pub job: String,
+    /// What happens next, in a sentence for people.
+    #[serde(default)]
+    pub sentence: String,
 }

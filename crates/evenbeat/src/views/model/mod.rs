@@ -4,9 +4,16 @@
 //! types. Names are those of the glossary, instants are RFC 3339, lengths are texts such as `1h30m` with a number of
 //! seconds beside them where people compute with them.
 
+mod access;
+mod alert;
 mod apply;
+mod event;
+mod audit;
+mod bulk;
+mod attainment;
 mod explanation;
 mod fleet;
+mod index;
 mod instant;
 mod job;
 mod node;
@@ -14,20 +21,40 @@ mod page;
 mod problem;
 mod run;
 mod scheduler;
+mod sharing;
 mod status;
 mod upcoming;
+mod words;
 
+pub use access::{LoginLinkAnswer, LoginLinkRequest, TokenAnswer, TokenRequest, TokenView};
+pub use alert::{AlertTestAnswer, AlertTestRequest, DeliveryView, IncidentView, MuteRequest, MuteView};
 pub use apply::{AppliedJob, ApplyAnswer, ApplyCounts, ApplyRequest, DefinitionDoubt, field_changes};
+pub use attainment::{
+    AttainmentFigures, AttainmentGroup, AttainmentView, AttainmentWindow, JobAttainmentView, LateSpan,
+    ScoreView,
+};
+pub use audit::{AuditChain, AuditView, ChainedEntry};
+pub use bulk::{
+    BackfillAnswer, BackfillRequest, BackfillRun, BulkAnswer, BulkFailure, BulkFilter, BulkRequest, BulkVerb,
+};
+pub use event::EventView;
 pub use explanation::ExplanationView;
 pub use fleet::{FleetJob, LimitView, LimitsView};
+pub use index::ApiIndex;
 pub use instant::{Instant, Length, seconds};
-pub use job::{EstimateView, JobDefinition, JobPut, JobView, PauseRequest, TriggerAnswer, TriggerRequest};
+pub use job::{
+    EstimateView, JobDefinition, JobPatch, JobPut, JobView, PauseRequest, TriggerAnswer, TriggerRequest,
+};
 pub use node::{DrainAnswer, DrainRequest, NodeView};
-pub use page::Page;
-pub use problem::{FieldError, ProblemBody};
+pub use page::{CountedJobs, Page};
+pub use problem::{FieldError, LogPlace, ProblemBody};
 pub use run::{CancelAnswer, RecordView, RunView, SessionNames};
 pub use scheduler::{
-    DistributionView, PreviewMove, RebalanceAnswer, RebalancePreview, RebalanceRequest, SkippedJob,
+    DistributionView, PreviewMove, PreviewRequest, RebalanceAnswer, RebalancePreview, RebalanceRequest,
+    SkippedJob,
+};
+pub use sharing::{
+    NodeDetails, PoolHere, PoolNode, PoolView, SharedLimitView, SharedList, SiteView, TenantView,
 };
 pub use status::{ConditionCounts, HealthView, JobCounts, ReadyView, StatusCounts, StatusView};
 pub use upcoming::{OccurrenceView, UpcomingPage};

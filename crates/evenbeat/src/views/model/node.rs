@@ -3,33 +3,42 @@
 use std::collections::BTreeMap;
 
 use evenbeat_core::store::{SessionKind, SessionRow};
+use evenbeat_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::Text;
+use super::words::{NodeStateWord, SessionKindWord};
+use super::{Instant, Text};
 
-/// One life of one process: of a node, or of a worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One life of one process: a session of a node or of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Node)]
 pub struct NodeView {
-    /// The server.
+    /// The name of the server.
     pub node: String,
-    /// The instance on it.
+    /// The instance on that server.
     pub instance: String,
-    /// Its session.
+    /// The id of the session.
     pub session: String,
-    /// `node` or `worker`.
+    /// What kind of process it is.
+    #[schema(value_type = SessionKindWord)]
     pub kind: Text,
-    /// `living`, `draining` or `dead`.
+    /// Whether it lives and takes new runs.
+    #[schema(value_type = NodeStateWord)]
     pub state: Text,
-    /// How often it has beaten.
+    /// Number of heartbeats so far.
     pub beat: u64,
-    /// What it can carry, in cost units, by pool.
+    /// Capacity by pool, in cost units.
     pub pools: BTreeMap<String, u32>,
     /// The release of its time zone data, such as `2026e`. Nodes with different ones may disagree about local times.
     pub zone_data: String,
-    /// How many open runs it owns.
+    /// Number of open runs it owns.
     pub open_runs: u64,
-    /// Whether it is the one that answers.
+    /// True for the process that answers.
     pub is_this: bool,
+    /// When the store last heard of it, by the store's clock.
+    #[serde(default)]
+    pub last_seen_at: Option<Instant>,
 }
 
 impl NodeView {
@@ -53,25 +62,33 @@ impl NodeView {
             zone_data: row.spec.zone_data.clone(),
             open_runs,
             is_this,
+            last_seen_at: None,
         }
+    }
+
+    /// The same with when the store last heard of it.
+    #[must_use]
+    pub fn seen_at(self, at: Option<Timestamp>) -> NodeView {
+        NodeView { last_seen_at: at.map(Instant), ..self }
     }
 }
 
-/// Whether a node is to finish what runs and take nothing new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a node should stop taking new runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrainRequest {
-    /// True: take nothing new. False: take new runs again.
+    /// True: finish what runs and take nothing new. False: take new runs again.
     pub draining: bool,
 }
 
-/// The answer to a drain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a drain did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DrainResult)]
 pub struct DrainAnswer {
-    /// Which node.
+    /// The name of the node.
     pub node: String,
     /// Whether it is draining now.
     pub draining: bool,
-    /// How many living sessions of it were told.
+    /// Number of living sessions that were told.
     pub sessions: usize,
 }

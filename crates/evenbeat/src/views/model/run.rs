@@ -11,99 +11,134 @@ use evenbeat_core::value::Table;
 use evenbeat_core::why;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use utoipa::ToSchema;
 
+use super::words::{
+    EndReasonWord, OutcomeWord, RecordReasonWord, RecordWord, RunPhaseWord, RunStatusWord, TriggerWord,
+};
 use super::{Instant, Length, Text, seconds};
 use crate::value_json::to_json;
 
-/// One attempt at an occurrence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One attempt at an occurrence, or a request for a run that has not started yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Run)]
 pub struct RunView {
-    /// Which.
+    /// The id of the run, or of the request while it waits.
     pub id: String,
-    /// Of which job.
+    /// The key of the job.
     pub job: String,
-    /// `waiting` for a request that has no run yet, `starting`, `running`, or the outcome: `succeeded`, `failed`, `timed_out`, `blackout`, `cancelled`, `lost`,
-    /// `unknown`, `superseded`.
+    /// How the run goes: its outcome once it is over.
+    #[schema(value_type = RunStatusWord)]
     pub status: Text,
-    /// `waiting`, `claimed`, `published`, `running` or `ended`.
+    /// How far the run is.
+    #[schema(value_type = RunPhaseWord)]
     pub phase: Text,
-    /// The outcome; null while it is open.
+    /// How the run ended; absent while it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<OutcomeWord>)]
     pub outcome: Option<Text>,
-    /// The occurrence that it serves: when that was due. Null for a request that was taken back before it had a run.
+    /// When the occurrence that it serves was due. Absent for a request that was cancelled before it got a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_for: Option<Instant>,
-    /// `scheduler`, `manual`, `retry`, `catchup` or `backfill`.
+    /// What caused the run.
+    #[schema(value_type = TriggerWord)]
     pub trigger: Text,
     /// The id of the request that it serves, for triggered runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// Which attempt at its occurrence, from 1 on.
+    /// The number of this attempt at its occurrence, from 1.
     pub attempt: u32,
-    /// The server; null if its session has been forgotten.
+    /// The server; absent while the run waits, and if its session is no longer known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// The instance on it.
+    /// The instance on that server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The session that owns or owned it; null while it waits, like the two below.
+    /// The session that owns or owned the run; absent while it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The number of its lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
-    /// When it was claimed.
+    /// When a node claimed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_at: Option<Instant>,
-    /// When it began to execute.
+    /// When it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Instant>,
     /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Instant>,
-    /// From start to end.
+    /// The time from start to end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub took: Option<Length>,
     /// The same in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub took_seconds: Option<f64>,
-    /// How long of that it stood frozen.
+    /// How much of that time it was frozen.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frozen_for: Option<Length>,
-    /// Its exit code, where there is one.
+    /// The exit code, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that ended its first process, where one did.
+    /// The signal that ended its first process, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why it ended: `exit_code`, `signal`, `not_started`, `time_limit`, `blackout`, `cancelled`, `revoked`, `orphaned`,
-    /// `frozen_too_long`, `not_frozen`, `guard_died`, `machine_restarted`; null for a good run, and where it is not known.
+    /// Why it ended; absent for a good run, and if the reason is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<EndReasonWord>)]
     pub reason: Option<Text>,
-    /// The limit that it exceeded, with its value: `max_allowed_duration 6s`.
+    /// The limit that it exceeded, with its value, such as `max_allowed_duration 6s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// Whether it did not end when it was asked to, and had to be killed.
+    /// True if it ignored the request to end and was killed.
     pub ignored_term: bool,
-    /// The names of processes that were still there after its first process had ended.
+    /// Names of processes that were still there after its first process had ended.
     pub left_behind: Vec<String>,
-    /// How many bytes of its output were not kept.
+    /// Bytes of output that were not kept.
     pub output_cut: u64,
-    /// The last line that it wrote to standard error; only of runs that did not succeed.
+    /// The last line it wrote to standard error; only for runs that did not succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error_line: Option<String>,
-    /// What went wrong, in words: its own, from `error` in its result file, or those of the system.
+    /// What went wrong: the text of `error` in its result file, or that of the system.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why it ended as it did, in a sentence for people; null for a good run with nothing to remark on.
+    /// Why it ended as it did, as a sentence; absent for a good run with nothing to remark on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
-    /// What it counted: pages.
+    /// Pages that the run counted.
     pub pages_processed: i64,
-    /// What it counted: changes.
+    /// Changes that the run counted.
     pub changes_detected: i64,
-    /// What it counted: changes of prices.
+    /// Price changes that the run counted.
     pub price_changes: i64,
-    /// What it counted: snapshots.
+    /// Snapshots that the run counted.
     pub snapshots: i64,
-    /// All that it reported, by name.
+    /// Everything the run reported, by name.
+    #[schema(value_type = Object)]
     pub result: Map<String, Json>,
-    /// Whether someone wants it to end.
+    /// True if someone asked to cancel it.
     pub cancel_asked: bool,
-    /// What was handed to it over the job's own params.
+    /// Parameters of this run, on top of those of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub params: Option<Map<String, Json>>,
-    /// A result that came after it had been given up.
+    /// A result that arrived after the run had been given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<LateView>,
-    /// The earliest start of the request's next run; null if it gets none.
+    /// The earliest start of the request's next run; absent if it gets none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Instant>,
-    /// Whether its times are still to come: they were stored by a clock that was ahead.
+    /// True if its times are in the future because the clock that stored them was ahead.
     pub clock_was_ahead: bool,
 }
 
 /// A result that came after the run had been given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = LateResult)]
 pub struct LateView {
-    /// What it says of itself.
+    /// The outcome that it reported.
+    #[schema(value_type = OutcomeWord)]
     pub outcome: Text,
     /// When it ended.
     pub ended_at: Instant,
@@ -254,31 +289,35 @@ fn object(table: &Table) -> Map<String, Json> {
     table.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()
 }
 
-/// What became of the wish to end a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A request to cancel a run was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CancelResult)]
 pub struct CancelAnswer {
-    /// Which run.
+    /// The id of the run.
     pub run: String,
-    /// Always true: its owner will hear it, or the request was taken back. A run that is over already is a problem.
+    /// Always true: the run will be told to end, or the request for it was withdrawn.
     pub asked: bool,
 }
 
 /// Occurrences of a job that got no run of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Record)]
 pub struct RecordView {
-    /// Of which job.
+    /// The key of the job.
     pub job: String,
-    /// `skipped` or `missed`.
+    /// Whether they were skipped or missed.
+    #[schema(value_type = RecordWord)]
     pub what: Text,
-    /// `overlap`, `late`, `backoff`, `paused` or `replaced`.
+    /// Why they got no run.
+    #[schema(value_type = RecordReasonWord)]
     pub reason: Text,
-    /// The first of them.
+    /// The first occurrence.
     pub first: Instant,
-    /// The last of them.
+    /// The last occurrence.
     pub last: Instant,
-    /// How many.
+    /// Number of occurrences.
     pub count: u64,
-    /// When they went on record.
+    /// When they were recorded.
     pub recorded_at: Instant,
 }
 

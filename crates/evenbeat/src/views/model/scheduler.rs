@@ -3,62 +3,66 @@
 use evenbeat_core::distribution::Distribution;
 use evenbeat_core::placement::{Kept, Move};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use super::words::KeptReasonWord;
 use super::{Instant, Text, rounded};
 use crate::intake::{RebalanceResult, StoredPlan};
 
 /// How the starts of the next hours are spread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Distribution)]
 pub struct DistributionView {
-    /// How many hours are looked at, from the slot that now lies in.
+    /// Length of the window in hours. It begins with the current slot.
     pub window_hours: u32,
-    /// How wide a slot is.
+    /// Width of a slot in minutes.
     pub slot_minutes: u16,
     /// Jobs with a start in the window.
     pub total_jobs: usize,
     /// Starts in the window.
     pub total_runs: u64,
-    /// Starts by hour from now.
+    /// Starts by hour.
     pub hourly_distribution: Vec<HourCount>,
-    /// How even it is, from 0 to 1.
+    /// How even the starts are, from 0 to 1.
     pub distribution_score: f64,
     /// The busiest hour; the earliest of several.
     pub peak_hour: usize,
-    /// Its starts.
+    /// Starts in the busiest hour.
     pub peak_count: u32,
     /// What to do about it.
+    #[schema(value_type = String)]
     pub suggestion: Text,
     /// When the window begins.
     pub start: Instant,
     /// Starts by slot.
     pub slots: Vec<SlotCount>,
-    /// The starts of the busiest slot.
+    /// Starts in the busiest slot.
     pub peak_slot_count: u32,
-    /// The starts of the busiest minute.
+    /// Starts in the busiest minute.
     pub peak_minute_count: u32,
     /// Jobs whose next occurrence has passed.
     pub overdue: usize,
-    /// Jobs whose next occurrence lies after the window.
+    /// Jobs whose next occurrence is after the window.
     pub beyond: usize,
 }
 
 /// The starts of an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HourCount {
-    /// Which, from now.
+    /// The hour, counted from now.
     pub hour: usize,
-    /// How many starts.
+    /// Number of starts.
     pub job_count: u32,
     /// When it begins.
     pub start: Instant,
 }
 
 /// The starts of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SlotCount {
     /// When it begins.
     pub start: Instant,
-    /// How many starts.
+    /// Number of starts.
     pub count: u32,
 }
 
@@ -94,49 +98,50 @@ impl DistributionView {
 }
 
 /// What a rebalance would do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RebalancePreview {
-    /// The plan, to be applied as it is.
+    /// The id of the plan. Send it to apply exactly this plan.
     pub plan_id: String,
     /// Jobs that would move.
     pub would_move: usize,
     /// Jobs that may not be moved.
     pub would_skip: usize,
-    /// Jobs that are well where they are.
+    /// Jobs that stay where they are.
     pub unchanged: usize,
-    /// How even the next day is.
+    /// How even the next 24 hours are, from 0 to 1.
     pub current_score: f64,
-    /// How even it would be.
+    /// How even they would be.
     pub projected_score: f64,
     /// The moves.
     pub preview: Vec<PreviewMove>,
-    /// Who would not be moved, and why.
+    /// Jobs that would not be moved, and why.
     pub skipped: Vec<SkippedJob>,
-    /// The starts of the busiest slot of the next day.
+    /// Starts in the busiest slot of the next 24 hours.
     pub current_peak: u32,
-    /// What they would be.
+    /// What that would be.
     pub projected_peak: u32,
 }
 
-/// A move that is proposed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A proposed move.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PreviewMove {
-    /// Which job.
+    /// The key of the job.
     pub job_id: String,
     /// Its next occurrence.
     pub current_time: Instant,
-    /// What that would be.
+    /// Its next occurrence after the move.
     pub proposed_time: Instant,
-    /// How long it would be from its last start to that.
+    /// Seconds from its last start to that occurrence.
     pub gap_seconds: f64,
 }
 
 /// A job that is not moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SkippedJob {
-    /// Which.
+    /// The key of the job.
     pub job_id: String,
-    /// `job_running`, `protection_window`, `placement_cooldown`, `pinned_schedule`, `paused` or `waiting`.
+    /// Why it is not moved.
+    #[schema(value_type = KeptReasonWord)]
     pub reason: Text,
 }
 
@@ -174,36 +179,43 @@ impl From<&StoredPlan> for RebalancePreview {
     }
 }
 
-/// Which plan is to be applied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How to preview a rebalance: there is nothing to choose yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewRequest {}
+
+/// Which plan to apply.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RebalanceRequest {
-    /// Exactly this one, or a conflict; without it one is made and applied in one step.
+    /// The plan of a preview. Without it, a plan is made and applied in one step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<String>,
 }
 
 /// What a rebalance did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RebalanceResult)]
 pub struct RebalanceAnswer {
     /// The moves.
     pub moved: Vec<MovedJob>,
-    /// Who was not moved, and why.
+    /// Jobs that were not moved, and why.
     pub skipped: Vec<SkippedJob>,
-    /// How even the next day is now.
+    /// How even the next 24 hours are now, from 0 to 1.
     pub new_distribution_score: f64,
-    /// How even it was.
+    /// How even they were.
     pub old_distribution_score: f64,
 }
 
 /// A move that was made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MovedJob {
-    /// Which job.
+    /// The key of the job.
     pub job_id: String,
-    /// What its next occurrence was.
+    /// Its next occurrence before the move; null if it had none.
+    #[schema(required = true)]
     pub old_time: Option<Instant>,
-    /// What it is.
+    /// Its next occurrence now.
     pub new_time: Instant,
 }
 

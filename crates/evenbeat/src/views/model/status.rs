@@ -1,99 +1,109 @@
 //! How the fleet is, in one answer.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use super::words::{ConditionWord, StoreKindWord};
 use super::{Instant, JobView, Text};
 
-/// How the fleet is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The state of the fleet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Status)]
 pub struct StatusView {
-    /// The worst condition of all jobs: `ok`, `warning` or `error`.
+    /// The worst condition of all jobs.
+    #[schema(value_type = ConditionWord)]
     pub condition: Text,
-    /// What time it is for the fleet.
+    /// The time of the fleet.
     pub now: Instant,
-    /// Which version answers.
+    /// The version of the server.
+    #[schema(value_type = String)]
     pub version: Text,
-    /// Which server answers.
+    /// The name of the server.
     pub node: String,
-    /// Which instance on it.
+    /// The instance on that server.
     pub instance: String,
-    /// Since when it runs.
+    /// When the process started.
     pub started_at: Instant,
-    /// `sqlite` or `postgres`.
+    /// The kind of store.
+    #[schema(value_type = StoreKindWord)]
     pub store: Text,
-    /// Whether everything that is stored has been read once since then; before that, counts are too low.
+    /// False while stored jobs are still being read; until then, counts are too low.
     pub is_read: bool,
-    /// How many jobs there are. A change is counted a moment after it was made.
+    /// Number of jobs. Changes show up after a moment.
     pub jobs: JobCounts,
-    /// How many runs are open.
+    /// Number of open runs.
     pub open_runs: u64,
-    /// How many nodes live.
+    /// Number of living nodes.
     pub nodes: usize,
-    /// How even the next day is, from 0 to 1.
+    /// How even the next 24 hours are, from 0 to 1.
     pub distribution_score: f64,
-    /// The starts of its busiest hour.
+    /// Starts in the busiest hour.
     pub peak_count: u32,
-    /// When that begins.
+    /// When that hour begins.
     pub peak_at: Instant,
-    /// The first jobs that are in error, then those with a warning.
+    /// The first jobs with errors, then the first with warnings.
     pub worst: Vec<JobView>,
 }
 
-/// How many jobs there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Numbers of jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobCounts {
-    /// All of them.
+    /// All jobs.
     pub total: u32,
-    /// By how they stand; only those whose condition counts.
+    /// By condition. Counts only jobs whose condition counts.
     pub by_condition: ConditionCounts,
-    /// By what they are doing.
+    /// By status.
     pub by_status: StatusCounts,
 }
 
 /// Jobs by condition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConditionCounts {
-    /// All is well.
+    /// Jobs that are fine.
     pub ok: u32,
-    /// Something is wrong that may break the promise.
+    /// Jobs with something wrong that may make them miss their deadline.
     pub warning: u32,
-    /// The promise is broken.
+    /// Jobs that missed their deadline, or that the system gave up on.
     pub error: u32,
 }
 
 /// Jobs by status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusCounts {
-    /// Not yet placed.
+    /// Not placed yet.
     pub pending: u32,
-    /// Their next occurrence is known.
+    /// Waiting for the next occurrence.
     pub scheduled: u32,
-    /// A run is going on.
+    /// Running.
     pub running: u32,
-    /// Someone must resume them.
+    /// Paused until someone resumes them.
     pub paused: u32,
-    /// Not to be run.
+    /// Disabled.
     pub disabled: u32,
-    /// Nothing will ever be due again.
+    /// Done: nothing will ever be due again.
     pub done: u32,
 }
 
-/// The process is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The process is running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Health)]
 pub struct HealthView {
     /// Always `ok`.
+    #[schema(value_type = String)]
     pub status: Text,
 }
 
 /// Whether the process can do its work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Readiness)]
 pub struct ReadyView {
-    /// Whether it can.
+    /// Whether it can do its work.
     pub ready: bool,
     /// Whether the store answers and can write.
     pub store: bool,
-    /// Whether everything that is stored has been read once.
+    /// Whether all stored jobs have been read.
     pub fleet: bool,
-    /// Why it cannot; null if it can.
+    /// Why it is not ready; absent if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -1,35 +1,30 @@
 //! What comes (D).
 
-use evenbeat_core::agenda::Occurrence;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::upcoming::UpcomingRun;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Instant;
 
 /// A run that lies ahead.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = UpcomingRun)]
 pub struct OccurrenceView {
-    /// When it will start, if nothing in the queue stands in its way.
+    /// When it will start, if nothing in the queue delays it.
     pub at: Instant,
-    /// Of which job.
+    /// The key of the job.
     pub job: String,
-    /// Whether that is a guess: those of a `fresh` job depend on how its runs go.
+    /// True if the time is a guess: starts of a `fresh` job depend on how its runs go.
     pub estimate: bool,
     /// When it is due.
     pub due_at: Instant,
-    /// Why it does not start when it is due: `backoff`, `blackout`, or `no_node` if no node can take the job at all.
+    /// Why it does not start when it is due: `backoff`, `blackout`, or `no_node` if no node can take the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub held_up_by: Option<String>,
 }
 
 impl OccurrenceView {
-    /// An occurrence that starts when it is due.
-    pub fn on_time(it: Occurrence<'_>) -> OccurrenceView {
-        let at = it.at.into();
-        let job = it.job.to_string();
-        OccurrenceView { at, job, estimate: it.is_estimate, due_at: at, held_up_by: None }
-    }
-
     /// A start of a job.
     pub fn of(job: &JobKey, start: UpcomingRun, estimate: bool) -> OccurrenceView {
         OccurrenceView {
@@ -42,17 +37,18 @@ impl OccurrenceView {
     }
 }
 
-/// Occurrences of a window, in order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Runs that lie ahead within a window, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UpcomingPage {
-    /// From then on.
+    /// Start of the window.
     pub from: Instant,
-    /// Up to, not including, then.
+    /// End of the window, not included.
     pub to: Instant,
-    /// How many there are in the whole window.
+    /// Number of runs in the whole window.
     pub total: usize,
-    /// By instant, then by key.
+    /// The runs, ordered by time, then by key.
     pub items: Vec<OccurrenceView>,
-    /// Where the next page begins, to be handed back as `after`; null if this was the last.
+    /// Where the next page begins: send it back as `after`. Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

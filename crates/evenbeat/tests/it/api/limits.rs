@@ -6,7 +6,8 @@ use std::time::Duration as Length;
 
 use axum::body::Body;
 use axum::http::Request;
-use evenbeat::testing::api::{ApiOptions, ConnectionLimits, Peer, router};
+use evenbeat::testing::api::{ApiOptions, ConnectionLimits, Peer};
+use evenbeat_core::rights::{Grant, Role};
 use tower::ServiceExt;
 
 use crate::support::served::{Served, Setup, converse, request};
@@ -48,6 +49,44 @@ fn who_says_half_a_head_is_not_waited_for() {
     assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 408"), "{heard}");
 }
 
+/// Says that on a connection that stays open, and hears a whole answer about health.
+fn healthy(stream: &mut TcpStream) -> bool {
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let (mut heard, mut byte) = (Vec::new(), [0]);
+    while !heard.ends_with(b"}") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
+        heard.push(byte[0]);
+    }
+    heard.starts_with(b"HTTP/1.1 200 OK")
+}
+
+#[test]
+fn a_connection_may_rest_longer_than_a_head_may_take() {
+    let limits = ConnectionLimits { head_within: Length::from_millis(50), ..ConnectionLimits::default() };
+    let served = Served::with(Setup { limits, ..Setup::default() });
+    let mut rests = TcpStream::connect(served.address).unwrap();
+    assert!(healthy(&mut rests));
+    // When this one is given up, the time of a head has passed.
+    let mut trickles = TcpStream::connect(served.address).unwrap();
+    trickles.write_all(b"GET /hea").unwrap();
+    assert_eq!(trickles.read(&mut [0]).unwrap(), 0);
+    assert!(healthy(&mut rests), "it is still there");
+    rests.write_all(b"GET /hea").unwrap();
+    assert_eq!(rests.read(&mut [0]).unwrap(), 0, "it has begun to say a head");
+}
+
+#[test]
+fn a_connection_does_not_rest_for_ever() {
+    let limits = ConnectionLimits {
+        head_within: Length::from_mins(5),
+        idle_within: Length::from_millis(50),
+        ..ConnectionLimits::default()
+    };
+    let served = Served::with(Setup { limits, ..Setup::default() });
+    let mut rests = TcpStream::connect(served.address).unwrap();
+    assert!(healthy(&mut rests));
+    assert_eq!(rests.read(&mut [0]).unwrap(), 0);
+}
+
 #[test]
 fn who_says_half_a_body_is_not_waited_for() {
     let options = ApiOptions { body_within: Length::from_millis(20), ..ApiOptions::default() };
@@ -55,7 +94,11 @@ fn who_says_half_a_body_is_not_waited_for() {
     let said = request(
         "PUT",
         "/api/v1/jobs/a",
-        &[("Content-Length", "50"), ("Content-Type", "application/json")],
+        &[
+            ("Content-Length", "50"),
+            ("Content-Type", "application/json"),
+            ("Authorization", &served.authorization()),
+        ],
         None,
     );
     let reply = converse(TcpStream::connect(served.address).unwrap(), &said);
@@ -85,7 +128,11 @@ fn bodies_that_trickle_take_nobodys_turn() {
     let said = request(
         "PUT",
         "/api/v1/jobs/a",
-        &[("Content-Length", "50"), ("Content-Type", "application/json")],
+        &[
+            ("Content-Length", "50"),
+            ("Content-Type", "application/json"),
+            ("Authorization", &served.authorization()),
+        ],
         None,
     );
     let slow: Vec<TcpStream> = (0..8)
@@ -121,7 +168,9 @@ fn deaf(served: &Served, n: usize) -> Vec<TcpStream> {
     served.add("shop", r#""manual":true"#);
     let id = served.ended_run_of("shop")["id"].as_str().unwrap().to_owned();
     served.logs.write(&id, "x".repeat(256 << 10), true);
-    let ask = format!("GET /api/v1/runs/{id}/log HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let shown = served.authorization();
+    let ask =
+        format!("GET /api/v1/runs/{id}/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: {shown}\r\n\r\n");
     let all = (0..n).map(|_| {
         let mut stream = TcpStream::connect(served.address).unwrap();
         stream.write_all(ask.repeat(64).as_bytes()).unwrap();
@@ -171,13 +220,68 @@ fn who_does_not_read_is_not_waited_for() {
 }
 
 #[test]
+fn one_address_does_not_take_every_place_and_tokens_are_not_held_to_it() {
+    let limits = ConnectionLimits {
+        per_address_max: 2,
+        overflow_max: 4,
+        head_within: Length::from_mins(5),
+        ..ConnectionLimits::default()
+    };
+    let served = Served::with(Setup { limits, ..Setup::default() });
+    let idle: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(served.address).unwrap()).collect();
+    served.until("both are counted", || {
+        let reply = served.ask_bare("GET", "/login", &[], None);
+        (reply.short() == "503 too_many_requests").then_some(())
+    });
+    assert_eq!(served.ask_bare("GET", "/api/v1/status", &[], None).short(), "401 not_authenticated");
+    assert_eq!(served.ask_bare("GET", "/api/v1/openapi.json", &[], None).short(), "503 too_many_requests");
+    assert_eq!(served.get("/api/v1/status").status, 200, "with a token");
+    assert_eq!(served.ask_bare("GET", "/healthz", &[], None).status, 200);
+    drop(idle);
+    served.until("a place", || (served.ask_bare("GET", "/login", &[], None).status == 200).then_some(()));
+}
+
+#[test]
+fn a_token_has_a_rate_of_its_own() {
+    let mut setup = Setup::default();
+    setup.rules.request_rate = Some(1);
+    let served = Served::with(setup);
+    let other = format!("Bearer {}", served.token(Grant::Role(Role::Viewer)));
+    served.until("more than two a second", || {
+        let reply = served.get("/api/v1/status");
+        (reply.short() == "429 rate_limited" && reply.header("retry-after") == Some("1")).then_some(())
+    });
+    assert_eq!(served.ask("GET", "/api/v1/status", &[("Authorization", &other)], None).status, 200);
+    assert_eq!(served.ask_socket("GET", "/api/v1/status").status, 200);
+}
+
+/// The short form of the test with a thousand: counts only.
+#[test]
+fn connections_that_say_nothing_keep_nobody_with_a_token_out() {
+    let limits = ConnectionLimits { head_within: Length::from_mins(5), ..ConnectionLimits::default() };
+    let served = Served::with(Setup { limits, ..Setup::default() });
+    let slow: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address).unwrap();
+            stream.write_all(b"GET /api/v1/sta").unwrap();
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        assert_eq!(served.get("/api/v1/status").status, 200);
+        assert_eq!(served.ask_bare("GET", "/healthz", &[], None).status, 200);
+    }
+    drop(slow);
+}
+
+#[test]
 fn an_answer_that_takes_too_long_is_given_up() {
     let served = Served::start();
     served.add("shop", r#""manual":true"#);
     let id = served.ended_run_of("shop")["id"].as_str().unwrap().to_owned();
     served.logs.write(&id, "hello\n", true);
     let options = ApiOptions { answer_within: Length::from_millis(20), ..ApiOptions::default() };
-    let routes = router(served.app.clone(), served.logs.clone(), options);
+    let routes = served.routes_with(options);
     let request = Request::builder().uri(format!("/api/v1/runs/{id}/log")).header("host", "localhost");
     let mut request = request.body(Body::empty()).unwrap();
     request.extensions_mut().insert(Peer::Socket { uid: 0 });

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
-use super::routes::ROUTES;
+use super::routes::{Route, routes};
 use crate::support::served::Served;
 
 fn served() -> &'static Served {
@@ -12,11 +12,15 @@ fn served() -> &'static Served {
     SERVED.get_or_init(Served::start)
 }
 
+fn all_routes() -> &'static [Route] {
+    static ROUTES: OnceLock<Vec<Route>> = OnceLock::new();
+    ROUTES.get_or_init(routes)
+}
+
 /// The path of a route, about jobs, runs and nodes that are not there.
 fn known(idx: usize) -> String {
-    let (_, path) = ROUTES[idx % ROUTES.len()];
-    let run = "0198c0de-0000-7000-8000-00000000002a";
-    path.replace("{key}", "nobody").replace("{id}", run).replace("{name}", "nowhere")
+    let routes = all_routes();
+    routes[idx % routes.len()].path_of("nobody", "nowhere")
 }
 
 fn check(method: &str, path: &str) -> Result<(), TestCaseError> {
@@ -34,7 +38,7 @@ proptest! {
 
     #[test]
     fn another_spelling_of_a_route_leads_nowhere(
-        route in 0..ROUTES.len(),
+        route in 0..1_000_usize,
         at in any::<prop::sample::Index>(),
         twist in 0..8_u8,
         method in methods(),
@@ -61,6 +65,33 @@ proptest! {
         check(method, &twisted)?;
     }
 
+    /// No rule goes by the text of a path: whatever is written, strangers see the open routes and nothing else.
+    #[test]
+    fn without_a_token_only_open_routes_answer(
+        route in 0..1_000_usize,
+        at in any::<prop::sample::Index>(),
+        path in "[/a-zA-Z0-9%.;@:~_-]{0,30}",
+        ending in prop::sample::select(vec!["", "/healthz", "/readyz", "/login", "/metrics", "/api/v1/openapi.json", ";/healthz", "%2Fhealthz", "/../healthz", "?/healthz", "#/login"]),
+        twist in 0..5_u8,
+        method in methods(),
+    ) {
+        let known = known(route);
+        let at = at.index(known.len());
+        let path = match twist {
+            0 => known,
+            1 => format!("{known}{ending}"),
+            2 => format!("{}{ending}", &known[..at]),
+            3 => format!("/{path}{ending}"),
+            _ => format!("{}%{:02x}{}", &known[..at], known.as_bytes()[at], &known[at + 1..]),
+        };
+        let (written, _) = path.split_once(['?', '#']).unwrap_or((&path, ""));
+        let is_open = all_routes().iter().any(|it| it.is_open() && it.path == written)
+            || ["/login", "/assets/evenbeat.css"].contains(&written);
+        let reply = served().ask_bare(method, &path, &[], None);
+        prop_assert!(is_open || reply.status / 100 != 2, "{method} {path}: {reply:?}");
+        prop_assert!(reply.status < 500, "{method} {path}: {reply:?}");
+    }
+
     #[test]
     fn whatever_is_asked_for_that_is_not_there_is_not_there(
         path in "[/a-zA-Z0-9%.;@:~_-]{0,40}",
@@ -68,8 +99,8 @@ proptest! {
         method in prop::sample::select(vec!["GET", "HEAD", "POST", "DELETE"]),
     ) {
         let path = format!("{prefix}{path}");
-        let is_route = ["/healthz", "/readyz"].contains(&path.as_str())
-            || ROUTES.iter().any(|(_, it)| *it == path);
+        let is_route = all_routes().iter().any(|it| it.path == path)
+            || ["/", "/login", "/logout", "/assets/evenbeat.css"].contains(&path.as_str());
         prop_assume!(!is_route);
         check(method, &path)?;
     }

@@ -218,7 +218,7 @@ fn a_request_waits_for_its_run_and_can_be_taken_back() {
     });
     let audit = served.runtime.block_on(served.app.store.audit(100)).unwrap();
     let last = audit.last().unwrap();
-    assert_eq!((&*last.action, &*last.detail), ("cancel", &*format!("shop: request {id}")));
+    assert_eq!((&*last.action, &*last.subject, &*last.detail), ("cancel", "shop", &*format!("request {id}")));
 }
 
 #[test]

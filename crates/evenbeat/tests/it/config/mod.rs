@@ -68,14 +68,33 @@ fn held(sources: &Sources, key: &str) -> String {
     format!("{value} from {}", json["origins"][key].as_str().unwrap())
 }
 
+/// Whether other machines may come in is not decided here: it takes a token, and tokens are in the store.
 #[test]
-fn only_this_machine_is_served() {
-    for address in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1"] {
-        assert!(Config::read(&sources(&format!("listen = '{address}'"), &[], &[])).is_ok(), "{address}");
+fn any_address_can_be_listened_on_or_none() {
+    for address in ["127.0.0.1:1", "[::1]:1", "0.0.0.0:1", "10.0.0.1:1", "[::]:1"] {
+        assert_eq!(config(&format!("listen = '{address}'")).listen, Some(address.parse().unwrap()));
     }
-    for address in ["0.0.0.0:1", "10.0.0.1:1", "[::]:1", "[::ffff:127.0.0.1]:1"] {
-        let file = format!("listen = '{address}'");
-        assert!(refused(&file, &[], &[]).contains("this version has no authentication"), "{address}");
+    assert_eq!(config("listen = 'none'").listen, None);
+}
+
+#[test]
+fn doors_are_closed_unless_someone_says_otherwise() {
+    let auth = config("").auth;
+    assert!(!auth.trusts_loopback && auth.trusted_proxies.is_empty());
+    assert!(config("[auth]\nloopback = 'trust'").auth.trusts_loopback);
+    let proxies = config("[auth]\ntrusted_proxies = ['10.0.0.0/8', '::1']").auth.trusted_proxies;
+    assert_eq!(proxies.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "::1/128"]);
+    for (file, said) in [
+        ("[auth]\nloopback = 'yes'", "`auth.loopback`"),
+        ("[auth]\ntrusted_proxies = ['proxy']", "`proxy` is not an address or a network"),
+        ("[auth]\npassword = 'secret'", "unknown key `password` in `auth`"),
+        ("[auth]\nloopback = 'trust'\ntrusted_proxies = ['::1']", "all rights"),
+        ("hosts = ['https://even.example/']", "is not a host name"),
+        ("[tls]\nkey = 'key.pem'", "`tls.key` works only with `tls.cert`"),
+        ("tokens_file = '/t'", "`tokens_file` was removed in this version"),
+    ] {
+        let text = refused(file, &[], &[]);
+        assert!(text.contains(said), "{text}");
     }
 }
 

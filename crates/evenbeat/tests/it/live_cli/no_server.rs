@@ -47,7 +47,7 @@ fn no_server_is_told_with_the_way_out() {
 #[test]
 fn a_place_that_is_none_is_wrong_usage() {
     let text = said(&["status", "--server", "localhost:8060"]);
-    let expected = "--- stderr\nerror: --server: `localhost:8060` is not a server address; write `http://HOST:PORT` or \
+    let expected = "--- stderr\nerror: --server: `localhost:8060` is not a server address; write `https://HOST:PORT`, `http://HOST:PORT` or \
                     `unix:PATH`\n--- exit 2\n";
     assert_eq!(text, expected);
 }

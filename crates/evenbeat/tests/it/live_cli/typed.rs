@@ -25,7 +25,8 @@ impl Served {
     /// A command for this server.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = evenbeat(args);
-        command.env("EVENBEAT_SERVER", self.url()).current_dir(self.folder.path());
+        command.env("EVENBEAT_SERVER", self.url()).env("EVENBEAT_TOKEN", &self.admin);
+        command.current_dir(self.folder.path());
         command
     }
 

@@ -19,6 +19,7 @@ mod requests;
 mod schema;
 mod races;
 mod servers;
+mod spans;
 mod tls;
 mod walks;
 mod waits;

@@ -6,7 +6,7 @@ use std::time::Duration as Length;
 use evenbeat::testing::app::housekeeping::HousekeepingRules;
 use evenbeat::testing::app::{App, AppParts, AppTasks};
 use evenbeat::testing::clock::Clock;
-use evenbeat::testing::config::AgendaSettings;
+use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
 use evenbeat::testing::intake::{Actor, IntakeError, JobPolicy};
 use evenbeat::testing::node::NodeIdentity;
@@ -46,6 +46,9 @@ fn node(database: &Database, name: &str, no: u128) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        metrics: MetricsSettings::default(),
+        traces: None,
+        alerts: AlertSettings::default(),
         keep: HousekeepingRules::default(),
     };
     let app = App::start(parts).unwrap();

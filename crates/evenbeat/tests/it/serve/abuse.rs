@@ -12,15 +12,11 @@ fn peak_mib(pid: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-fn address(node: &Node) -> String {
-    node.logged("serving", 1)[0]["address"].as_str().unwrap().to_owned()
-}
-
-fn post(address: &str, path: &str, body: &str) -> TcpStream {
+fn post(address: &str, token: &str, path: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n",
+         Authorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
@@ -40,7 +36,7 @@ fn megabytes_of_junk_cost_no_gigabytes_and_nothing_outlives_the_last_word() {
     const JUNK_BYTES: usize = 15 << 20;
     let mut node = Node::with("");
     node.start();
-    let address = address(&node);
+    let (address, token) = (node.address(), node.token("admin"));
     let before = peak_mib(node.pid());
     let listed = |item: &str| {
         format!(r#"{{"jobs":[{}{item}]}}"#, format!("{item},").repeat(JUNK_BYTES / (item.len() + 1)))
@@ -55,13 +51,14 @@ fn megabytes_of_junk_cost_no_gigabytes_and_nothing_outlives_the_last_word() {
         format!(r#"{{"jobs":[],"more":[{}0]}}"#, "0,".repeat(JUNK_BYTES / 2)),
     ];
     for body in &junk {
-        let answer = answer(post(&address, "/api/v1/apply", body));
+        let answer = answer(post(&address, &token, "/api/v1/apply", body));
         let head = answer.lines().next().unwrap_or_default();
         assert!(head.starts_with("HTTP/1.1 422"), "{}: {head}", &body[..40]);
         assert!(answer.len() < 100_000, "{} bytes of answer", answer.len());
     }
     // Once more, all at once, and asked to stop in the middle of it.
-    let asking: Vec<TcpStream> = junk.iter().map(|body| post(&address, "/api/v1/apply", body)).collect();
+    let asking: Vec<TcpStream> =
+        junk.iter().map(|body| post(&address, &token, "/api/v1/apply", body)).collect();
     let peak = peak_mib(node.pid());
     assert!(peak < before + 300, "{before} MiB before, {peak} MiB at most");
     assert_eq!(node.stop(), Some(0), "{}", node.log());
@@ -74,8 +71,9 @@ fn megabytes_of_junk_cost_no_gigabytes_and_nothing_outlives_the_last_word() {
 fn clients_that_stay_keep_nobody_from_stopping_the_server() {
     let mut node = Node::with("");
     node.start();
-    let address = address(&node);
-    let ask = "GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let (address, token) = (node.address(), node.token("viewer"));
+    let ask =
+        format!("GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
     let deaf: Vec<TcpStream> = (0..100)
         .map(|_| {
             let mut stream = TcpStream::connect(&address).unwrap();

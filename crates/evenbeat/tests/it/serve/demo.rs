@@ -1,9 +1,12 @@
 //! The demo: a living fleet, and nothing left of it.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::serve::node::{program, until};
+use crate::serve::node::{program, signal, until};
 use crate::support::folder::Folder;
 
 #[test]
@@ -27,6 +30,32 @@ fn a_demo_lives_ends_and_leaves_nothing() {
     assert_eq!(still_there(folder.path()), [] as [String; 0], "something of it still executes");
     let running = text.lines().filter(|line| line.contains(" running; ")).nth(1).unwrap();
     assert!(!running.contains("; 0 running; "), "after five seconds something runs: {text}");
+}
+
+#[test]
+fn a_demo_prints_a_login_link_that_works() {
+    let mut demo = program()
+        .args(["demo", "--seconds", "60", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Kept to the end: a demo that nobody looks at ends.
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+    let link = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("open http://")?.split(' ').next().map(str::to_owned));
+    let link = link.expect("a link");
+    let (address, path) = link.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let said = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(said.as_bytes()).unwrap();
+    let mut heard = String::new();
+    stream.read_to_string(&mut heard).unwrap();
+    assert!(heard.starts_with("HTTP/1.1 303"), "{heard}");
+    assert!(heard.contains("set-cookie: evenbeat_session="), "{heard}");
+    signal(demo.id(), "TERM");
+    assert_eq!(demo.wait().unwrap().code(), Some(0));
 }
 
 /// Processes of runs whose files are below a folder.

@@ -2,9 +2,12 @@
 
 mod abuse;
 mod demo;
+mod doors;
 mod downtime;
 mod drain;
+mod elsewhere;
 mod lives;
+mod monitoring;
 mod log_lines;
 pub(crate) mod node;
 mod quotas;
@@ -13,4 +16,6 @@ mod refused;
 mod reload;
 mod retries;
 mod store;
+mod tls;
+mod traces;
 mod shared_file;

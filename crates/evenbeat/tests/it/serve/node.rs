@@ -21,6 +21,7 @@ pub(crate) struct Node {
     folder: Folder,
     /// The name of its folder of data.
     data: String,
+    listen: String,
     serving: Option<Child>,
 }
 
@@ -29,7 +30,7 @@ impl Node {
     pub(crate) fn with(jobs: &str) -> Node {
         let folder = Folder::new();
         fs::write(folder.path().join("jobs.toml"), jobs).unwrap();
-        Node { folder, data: "data".to_owned(), serving: None }
+        Node { folder, data: "data".to_owned(), listen: "127.0.0.1:0".to_owned(), serving: None }
     }
 
     /// With its data elsewhere in its folder.
@@ -37,6 +38,16 @@ impl Node {
         let mut node = Node::with(jobs);
         node.data = data;
         node
+    }
+
+    /// Listens elsewhere from the next start on.
+    pub(crate) fn listens_on(&mut self, listen: &str) {
+        listen.clone_into(&mut self.listen);
+    }
+
+    /// The address that it listens on over TCP, as the last start said.
+    pub(crate) fn address(&self) -> String {
+        self.logged("serving", 1).pop().unwrap()["address"].as_str().unwrap().to_owned()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -50,7 +61,7 @@ impl Node {
     /// The command that serves here, on a port that is free.
     pub(crate) fn serve(&self) -> Command {
         let mut serve = program();
-        serve.arg("serve").arg("--data-dir").arg(self.data()).arg("--listen").arg("127.0.0.1:0");
+        serve.arg("serve").arg("--data-dir").arg(self.data()).arg("--listen").arg(&self.listen);
         serve.arg("--set").arg(format!("jobs=[\"{}\"]", self.path("jobs.toml").display()));
         serve.current_dir(self.folder.path());
         serve
@@ -102,6 +113,12 @@ impl Node {
     pub(crate) fn ask(&self, words: &[&str]) -> Output {
         let door = format!("unix:{}", self.data().join("evenbeat.sock").display());
         program().args(words).args(["--server", &door]).output().unwrap()
+    }
+
+    /// A new token of this role.
+    pub(crate) fn token(&self, role: &str) -> String {
+        let answer = self.json(&["token", "create", "--role", role]);
+        answer["token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
     /// An answer for machines.

@@ -103,7 +103,14 @@ fn a_configuration_with_faults() {
     story.note("a variable", &unknown);
     let nowhere = story.serve(&[]).output().unwrap();
     story.note("no place for its files", &nowhere);
-    story.told("a key without effect", &["--data-dir", "data", "--set", "tokens_file=tokens"]);
+    story.told("a key that is retired", &["--data-dir", "data", "--set", "tokens_file=tokens"]);
+    story.told("a key without effect", &["--data-dir", "data", "--set", "queue.topic=starts"]);
+    story.told("half of TLS", &["--data-dir", "data", "--set", "tls.cert=cert.pem"]);
+    story.told(
+        "trust behind a proxy",
+        &["--data-dir", "data", "--set", "auth.loopback=trust", "--set", "auth.trusted_proxies=127.0.0.1"],
+    );
+    story.told("an auth key that is unknown", &["--data-dir", "data", "--set", "auth.password=secret"]);
     story.told("other machines, and no tokens", &["--data-dir", "data", "--listen", "0.0.0.0:0"]);
     insta::assert_snapshot!(story.text);
 }
@@ -140,11 +147,6 @@ fn a_folder_that_cannot_be_used() {
     story.mode("closed", 0o500);
     story.told("in one that is closed", &["--data-dir", "closed/data"]);
     story.told("closed", &["--data-dir", "closed"]);
-    story.file("data/token.key", "too short");
-    story.mode("data/token.key", 0o644);
-    story.told("a key that others can read", &["--data-dir", "data"]);
-    story.mode("data/token.key", 0o600);
-    story.told("a file that is not a key", &["--data-dir", "data"]);
     fs::create_dir(story.folder.path().join("planted")).unwrap();
     std::os::unix::fs::symlink("/etc", story.folder.path().join("planted/logs")).unwrap();
     story.told("a link planted in it", &["--data-dir", "planted"]);

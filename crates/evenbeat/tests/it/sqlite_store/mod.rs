@@ -2,7 +2,7 @@
 
 mod alike;
 mod broken_disk;
-mod common;
+pub(crate) mod common;
 mod copies;
 mod crash;
 mod feed;

@@ -12,34 +12,44 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration as Length;
 
 use evenbeat::testing::api::{
-    ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, Socket, router, serve_within,
+    ApiOptions, ConnectionLimits, Listeners, LogBook, LogPart, RouterParts, ServerTls, Socket, router,
+    serve_within,
 };
 use evenbeat::testing::app::housekeeping::HousekeepingRules;
 use evenbeat::testing::app::{App, AppParts, AppTasks};
+use evenbeat::testing::auth::{Auth, AuthRules, NewToken};
 use evenbeat::testing::clock::Clock;
-use evenbeat::testing::config::AgendaSettings;
+use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
+use evenbeat::testing::dashboard::{Pages, pages};
 use evenbeat::testing::exec::Router;
-use evenbeat::testing::intake::JobPolicy;
+use evenbeat::testing::intake::{Actor, JobPolicy};
 use evenbeat::testing::node::NodeIdentity;
 use evenbeat::testing::socket_path::SocketPath;
+use evenbeat::testing::store::access::{SecretHash, TokenRow};
 use evenbeat::testing::store::any::AnyStore;
 use evenbeat::testing::store::sqlite::{Options, SqliteStore};
+use evenbeat::testing::target::command::TokenKey;
 use evenbeat::testing::target::news_channel;
 use evenbeat::testing::target::noop::Noop;
 use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, RunId};
 use evenbeat_core::placement::Balance;
+use evenbeat_core::rights::{Grant, Role};
 use serde_json::Value as Json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+use crate::support::contract;
 use crate::support::folder::Folder;
 use crate::support::wait::{PATIENCE, until};
 
 /// A server.
 pub(crate) struct Served {
     pub(crate) app: App,
+    pub(crate) auth: Auth,
+    /// A token that may do everything, and the one that requests show unless they say something else.
+    pub(crate) admin: String,
     pub(crate) logs: Arc<FakeLogs>,
     pub(crate) address: SocketAddr,
     pub(crate) folder: Folder,
@@ -55,18 +65,38 @@ pub(crate) struct Setup {
     /// So long each may take.
     pub(crate) run_time: RunTime,
     pub(crate) options: ApiOptions,
+    pub(crate) rules: AuthRules,
+    pub(crate) tls: Option<ServerTls>,
     pub(crate) limits: ConnectionLimits,
     /// What the node can carry, in cost units.
     pub(crate) capacity: u32,
     pub(crate) store: Options,
+    /// Who is told what.
+    pub(crate) alerts: AlertSettings,
+    pub(crate) metrics: MetricsSettings,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
         let options = ApiOptions { answer_within: PATIENCE, ..ApiOptions::default() };
         let (run_time, store) = (RunTime::default(), Options::default());
-        let limits = ConnectionLimits { head_within: PATIENCE, ..ConnectionLimits::default() };
-        Setup { takes: Length::ZERO, run_time, options, limits, capacity: 8, store }
+        let alerts = AlertSettings::default();
+        let limits =
+            ConnectionLimits { head_within: PATIENCE, idle_within: PATIENCE, ..ConnectionLimits::default() };
+        let rules = AuthRules::new(rustix::process::geteuid().as_raw());
+        let metrics = MetricsSettings::default();
+        Setup {
+            takes: Length::ZERO,
+            run_time,
+            options,
+            rules,
+            tls: None,
+            limits,
+            capacity: 8,
+            store,
+            metrics,
+            alerts,
+        }
     }
 }
 
@@ -85,20 +115,36 @@ impl Served {
         let folder = Folder::new();
         let runtime = Runtime::new().unwrap();
         let entered = runtime.enter();
-        let (app, running) = app_with(&folder, setup.takes, setup.run_time, setup.store, setup.capacity);
+        let Setup { takes, run_time, options, rules, tls, limits, capacity, store, metrics, alerts } = setup;
+        let (app, running) = app_with(&folder, takes, run_time, store, capacity, (metrics, alerts));
         let logs = Arc::new(FakeLogs::default());
         let tcp = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = tcp.local_addr().unwrap();
         let socket = Socket::bind(&folder.path().join("evenbeat.sock")).unwrap();
-        let listeners = Listeners { tcp: vec![tcp], sockets: vec![socket] };
-        let routes = router(app.clone(), logs.clone(), setup.options);
+        let trusted_proxies = options.trusted_proxies.clone();
+        let listeners = Listeners {
+            tcp: vec![tcp],
+            tls,
+            trusted_proxies: trusted_proxies.clone(),
+            sockets: vec![socket],
+        };
+        let auth = Auth::new(app.store.clone(), app.clock.clone(), run_key(), rules);
+        let options = ApiOptions { pages_url: Some(format!("http://{address}")), ..options };
+        let routes = router(RouterParts {
+            app: app.clone(),
+            logs: logs.clone(),
+            auth: auth.clone(),
+            options,
+            pages: pages(Pages { auth: auth.clone(), trusted_proxies }),
+        });
         let (stop, stopped) = oneshot::channel::<()>();
-        runtime.spawn(serve_within(setup.limits, listeners, routes, async {
+        runtime.spawn(serve_within(limits, listeners, routes, async {
             let _ = stopped.await;
         }));
         drop(entered);
         runtime.block_on(async { tokio::time::timeout(PATIENCE, app.fleet.read()).await }).unwrap();
-        Served { app, logs, address, folder, runtime, stop: Some(stop), _running: running }
+        let admin = runtime.block_on(admin_token(&app.store));
+        Served { app, auth, admin, logs, address, folder, runtime, stop: Some(stop), _running: running }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -114,7 +160,31 @@ impl Served {
         self.stop.take();
     }
 
-    /// Asks with these headers and this body, over TCP.
+    /// The routes of this server with other options, to be asked without a connection.
+    pub(crate) fn routes_with(&self, options: ApiOptions) -> axum::Router {
+        router(RouterParts {
+            app: self.app.clone(),
+            logs: self.logs.clone(),
+            auth: self.auth.clone(),
+            options,
+            pages: pages(Pages { auth: self.auth.clone(), trusted_proxies: Vec::new() }),
+        })
+    }
+
+    /// A new token, as its text.
+    pub(crate) fn token(&self, grant: Grant) -> String {
+        let new = NewToken { label: "another".to_owned(), grant, pools: Vec::new(), expires_in: None };
+        let by = Actor("test".to_owned());
+        self.runtime.block_on(self.auth.create_token(&by, new)).unwrap().1
+    }
+
+    /// The header that shows the token for everything.
+    pub(crate) fn authorization(&self) -> String {
+        format!("Bearer {}", self.admin)
+    }
+
+    /// Asks with these headers and this body, over TCP, with the token for everything unless they show another.
+    #[track_caller]
     pub(crate) fn ask(
         &self,
         method: &str,
@@ -122,8 +192,27 @@ impl Served {
         headers: &[(&str, &str)],
         body: Option<&str>,
     ) -> Reply {
+        let shown = self.authorization();
+        let mut headers = headers.to_vec();
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+            headers.push(("Authorization", &shown));
+        }
+        self.ask_bare(method, path, &headers, body)
+    }
+
+    /// Asks with these headers and no others. The answer must be one that the API document has.
+    #[track_caller]
+    pub(crate) fn ask_bare(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Reply {
         let stream = TcpStream::connect(self.address).unwrap();
-        converse(stream, &request(method, path, headers, body))
+        let reply = converse(stream, &request(method, path, headers, body));
+        contract::check(method, path, &reply);
+        reply
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
@@ -140,8 +229,18 @@ impl Served {
 
     /// The same through the socket.
     pub(crate) fn ask_socket(&self, method: &str, path: &str) -> Reply {
+        self.ask_socket_with(method, path, &[], None)
+    }
+
+    pub(crate) fn ask_socket_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Reply {
         let stream = UnixStream::connect(SocketPath::to(&self.socket()).unwrap().short()).unwrap();
-        converse(stream, &request(method, path, &[], None))
+        converse(stream, &request(method, path, headers, body))
     }
 
     /// Puts a job that must be taken.
@@ -186,6 +285,32 @@ impl Served {
     }
 }
 
+/// The key that the run tokens of a test are made from.
+pub(crate) fn run_key() -> TokenKey {
+    TokenKey::new([7; 32])
+}
+
+/// Puts a token for everything into a store, without an entry in the audit.
+pub(crate) async fn admin_token(store: &AnyStore) -> String {
+    let id = "7e577e577e57";
+    let token = format!("evb_{id}_{}", "a7".repeat(32));
+    let now = Clock::system().now();
+    let row = TokenRow {
+        id: id.to_owned(),
+        hash: SecretHash(*blake3::hash(token.as_bytes()).as_bytes()),
+        label: "test".to_owned(),
+        grant: Grant::Role(Role::Admin),
+        pools: Vec::new(),
+        created_at: now,
+        created_by: "test".to_owned(),
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    assert!(store.put_token(row).await.unwrap());
+    token
+}
+
 /// A process without doors.
 fn app_with(
     folder: &Folder,
@@ -193,6 +318,7 @@ fn app_with(
     run_time: RunTime,
     options: Options,
     capacity: u32,
+    (metrics, alerts): (MetricsSettings, AlertSettings),
 ) -> (App, AppTasks) {
     let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
     let node: NodeName = "one".parse().unwrap();
@@ -215,6 +341,9 @@ fn app_with(
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        alerts,
+        metrics,
+        traces: None,
         keep: HousekeepingRules::default(),
     };
     App::start(parts).unwrap()

@@ -92,10 +92,20 @@ pub(super) static ADD_LABELS: Statement = Statement {
 };
 
 pub(super) static AUDIT: Statement = Statement {
-    sql: "INSERT INTO audit (at, actor, action, detail) SELECT $4, u.actor, u.action, u.detail \
-          FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS u(actor, action, detail, idx) \
+    sql: "INSERT INTO audit (at, actor, action, subject, detail, before_json, after_json) \
+          SELECT $7, u.actor, u.action, u.subject, u.detail, u.before_json, u.after_json \
+          FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) \
+            WITH ORDINALITY AS u(actor, action, subject, detail, before_json, after_json, idx) \
           ORDER BY u.idx",
-    types: &[Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::INT8],
+    types: &[
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT8,
+    ],
 };
 
 /// Definitions, column by column.
@@ -200,10 +210,15 @@ async fn add_jobs(tx: &Transaction, are_none: bool, params: &[Param<'_>]) -> Res
 }
 
 pub(super) async fn audit(tx: &Transaction, entries: &[AuditEntry], at: Timestamp) -> Result<(), PgError> {
-    let actor: Vec<&str> = entries.iter().map(|it| it.actor.as_str()).collect();
-    let action: Vec<&str> = entries.iter().map(|it| it.action.as_str()).collect();
-    let detail: Vec<&str> = entries.iter().map(|it| it.detail.as_str()).collect();
+    fn texts<'a>(entries: &'a [AuditEntry], of: impl Fn(&'a AuditEntry) -> &'a str) -> Vec<&'a str> {
+        entries.iter().map(of).collect()
+    }
+    let (actor, action) = (texts(entries, |it| &it.actor), texts(entries, |it| &it.action));
+    let (subject, detail) = (texts(entries, |it| &it.subject), texts(entries, |it| &it.detail));
+    let before: Vec<Option<&str>> = entries.iter().map(|it| it.before.as_deref()).collect();
+    let after: Vec<Option<&str>> = entries.iter().map(|it| it.after.as_deref()).collect();
     let at = at.as_millis();
-    tx.query_if(!entries.is_empty(), &AUDIT, [&actor, &action, &detail, &at]).await?;
+    let columns = [&actor as Param<'_>, &action, &subject, &detail, &before, &after, &at];
+    tx.query_if(!entries.is_empty(), &AUDIT, columns).await?;
     Ok(())
 }

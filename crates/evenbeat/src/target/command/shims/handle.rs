@@ -27,6 +27,8 @@ pub(super) struct RunHandle {
 struct Outbox {
     unsent: Vec<ToShim>,
     is_revoked: bool,
+    /// The last order to end the run. It holds until the run has ended, also over another connection.
+    end_order: Option<ToShim>,
 }
 
 impl RunHandle {
@@ -66,10 +68,26 @@ impl RunHandle {
             return;
         }
         outbox.is_revoked |= message == ToShim::Revoke;
+        if matches!(message, ToShim::Stop { .. } | ToShim::Revoke) {
+            outbox.end_order = Some(message);
+        }
         match outbox.unsent.last_mut() {
             Some(last) if is_extension && matches!(last, ToShim::Extend { .. }) => *last = message,
             Some(last) if *last == message => {}
             _ => outbox.unsent.push(message),
+        }
+        drop(outbox);
+        self.has_messages.notify_one();
+    }
+
+    /// Queues the last order to end the run again, for a new connection: the shim may have hung up before it read the order.
+    /// A shim that did read it ignores the second one.
+    pub(super) fn repeat_end_order(&self) {
+        let mut outbox = self.outbox();
+        if let Some(order) = outbox.end_order
+            && !outbox.unsent.contains(&order)
+        {
+            outbox.unsent.push(order);
         }
         drop(outbox);
         self.has_messages.notify_one();
@@ -121,6 +139,22 @@ mod tests {
     fn nothing_piles_up() {
         check(&[extend(1), extend(2), extend(3)], &[extend(3)]);
         check(&[STOP, STOP, ToShim::Noted], &[STOP, ToShim::Noted]);
+    }
+
+    #[test]
+    fn an_order_to_end_is_repeated_over_another_connection() {
+        let handle = RunHandle::new(Fence(1), true, Duration::ZERO);
+        handle.repeat_end_order();
+        assert_eq!(handle.take_messages(), []);
+        handle.send(STOP);
+        handle.repeat_end_order();
+        assert_eq!(handle.take_messages(), [STOP]);
+        handle.repeat_end_order();
+        assert_eq!(handle.take_messages(), [STOP]);
+        handle.send(ToShim::Revoke);
+        assert_eq!(handle.take_messages(), [ToShim::Revoke]);
+        handle.repeat_end_order();
+        assert_eq!(handle.take_messages(), [ToShim::Revoke]);
     }
 
     #[test]

@@ -92,7 +92,10 @@ impl ShimsInner {
             let Some(mut found) = found else { break ConversationEnd::Silent };
             match self.converse(run, handle, &mut found).await {
                 // A shim that hangs up may be alive. A run that is to end anyway need not be asked again.
-                ConversationEnd::Silent if handle.is_ours && n_hangups < HANGUPS_MAX => n_hangups += 1,
+                ConversationEnd::Silent if handle.is_ours && n_hangups < HANGUPS_MAX => {
+                    n_hangups += 1;
+                    handle.repeat_end_order();
+                }
                 end => break end,
             }
         };
