@@ -78,8 +78,6 @@ pub(super) struct Frame {
     /// The only job that the page is about.
     pub(super) live_job: Option<String>,
     pub(super) status: StatusCode,
-    /// Incidents that are open, for the navigation.
-    pub(super) open_incidents: Option<u64>,
 }
 
 impl Frame {
@@ -92,7 +90,6 @@ impl Frame {
             live: "",
             live_job: None,
             status: StatusCode::OK,
-            open_incidents: None,
         }
     }
 
@@ -177,7 +174,7 @@ fn brand() -> Markup {
 fn top<R>(frame: &Frame, user: &PageUser<R>, times: &Times) -> Markup {
     let link = |(nav, href, label, class): (Nav, &str, &str, &str)| {
         let current = (nav == frame.nav).then_some("page");
-        let badge = frame.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
+        let badge = user.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
         html! {
             a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current] {
                 (label)
