@@ -71,7 +71,8 @@ impl Engine {
     pub fn n_nodes(&self, now: Now) -> (usize, usize) {
         let others = self.peers.iter().filter(|it| it.spec.kind == SessionKind::Node && !it.is_dead);
         let own = self.life.session();
-        let n_silent = others.clone().filter(|it| own.is_some_and(|own| own.is_in_doubt(now.boot, it.spec.id)));
+        let n_silent =
+            others.clone().filter(|it| own.is_some_and(|own| own.is_in_doubt(now.boot, it.spec.id)));
         let n_silent = n_silent.count();
         (others.count().max(1), n_silent)
     }

@@ -1,8 +1,8 @@
 //! The verdict about one job.
 
+use super::JobRef;
 use super::cause::{Cause, cause};
 use super::lists::RosterEntry;
-use super::JobRef;
 use crate::condition::{Reason, assess, next_change_at};
 use crate::job::Status;
 use crate::time::{Duration, Timestamp};

@@ -176,7 +176,8 @@ fn top<R>(frame: &Frame, user: &PageUser<R>, times: &Times) -> Markup {
         let current = (nav == frame.nav).then_some("page");
         let badge = user.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
         html! {
-            a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current] {
+            a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current]
+                id=[(nav == Nav::Alerts).then_some("nav-alerts")] data-l=[(nav == Nav::Alerts).then_some("")] {
                 (label)
                 @if let Some(n) = badge { " " span.bdg { span.sr { ", open: " } (count(n)) } }
             }

@@ -332,8 +332,7 @@ impl AnyStore {
         keys: Arc<[JobKey]>,
         most: usize,
     ) -> Result<BTreeMap<JobKey, Vec<RunRow>>, StoreDown> {
-        let runs =
-            look!(self, |tx| tx.latest_runs(&keys, most), |server| server.latest_runs(&keys, most))?;
+        let runs = look!(self, |tx| tx.latest_runs(&keys, most), |server| server.latest_runs(&keys, most))?;
         let mut by_job: BTreeMap<JobKey, Vec<RunRow>> = BTreeMap::new();
         for run in runs {
             by_job.entry(run.key.clone()).or_default().push(run);

@@ -107,7 +107,12 @@ impl JobLine {
             fresh_since: state.last_good_start_at,
             latest_start: it.should_start_by.map(|at| at.0),
             deadline: it.deadline.map(|at| at.0),
-            why: why(&it, last_run.as_deref(), is_tracked, state.pause.as_ref().and_then(|it| it.reason.as_deref())),
+            why: why(
+                &it,
+                last_run.as_deref(),
+                is_tracked,
+                state.pause.as_ref().and_then(|it| it.reason.as_deref()),
+            ),
             explanation: explanation(&it, last_run.as_deref()),
             next: next_event(&it, status, owner.map(|owner| owner.started_at)),
             last_runs: runs.iter().rev().filter_map(EndedRun::of).collect(),

@@ -306,7 +306,8 @@ fn lines<'a>(
         (JobTab::Running, order) => sorted(roster.running().take(SCAN_MAX), order),
         (JobTab::Paused, order) => {
             let by_system = [Reason::PausedFailures, Reason::PausedQuota];
-            let by_system = by_system.into_iter().flat_map(|it| roster.by_key(Which::Reason(it)).take(SCAN_MAX));
+            let by_system =
+                by_system.into_iter().flat_map(|it| roster.by_key(Which::Reason(it)).take(SCAN_MAX));
             let by_person = roster.by_key(Which::Untracked).take(SCAN_MAX);
             let paused = by_system.chain(by_person).filter(|line| line.status == Status::Paused);
             sorted(paused, order)
@@ -367,9 +368,7 @@ pub(super) fn n_in_tab(tab: JobTab, engine: &Engine, roster: &Roster, pool: Opti
         None => *roster.counts(),
     };
     let n = match tab {
-        JobTab::Attention => {
-            counts.in_condition(Condition::Error) + counts.in_condition(Condition::Warning)
-        }
+        JobTab::Attention => counts.in_condition(Condition::Error) + counts.in_condition(Condition::Warning),
         JobTab::All => counts.n_jobs(),
         JobTab::Running => counts.in_status(Status::Running),
         JobTab::Waiting if pool.is_some() => return None,

@@ -232,7 +232,11 @@ impl Listener {
             let late = lines(&self.roster, Some(cause), Some(Condition::Error)).len();
             let at_risk = lines(&self.roster, Some(cause), Some(Condition::Warning)).len();
             let counts = self.roster.counts();
-            assert_eq!((late as u32, at_risk as u32), (counts.late(cause), counts.at_risk(cause)), "{cause:?}");
+            assert_eq!(
+                (late as u32, at_risk as u32),
+                (counts.late(cause), counts.at_risk(cause)),
+                "{cause:?}"
+            );
             assert_eq!(all.iter().filter(|it| it.2 == Some(cause)).count(), late + at_risk);
         }
         let n_running = self.roster.running().filter(|it| it.status == Status::Running).count();
@@ -242,7 +246,9 @@ impl Listener {
     fn check_pages(&self, afresh: &BTreeMap<JobKey, (Status, Option<Reason>)>) {
         let conditions = [Condition::Ok, Condition::Warning, Condition::Error].map(Which::Condition);
         let reasons = Reason::ALL.map(Which::Reason);
-        for which in conditions.into_iter().chain(reasons).chain([Which::All, Which::Attention, Which::Untracked]) {
+        for which in
+            conditions.into_iter().chain(reasons).chain([Which::All, Which::Attention, Which::Untracked])
+        {
             let is_meant = |reason: Option<Reason>| match which {
                 Which::All => true,
                 Which::Condition(it) => reason.is_some_and(|reason| reason.condition() == it),

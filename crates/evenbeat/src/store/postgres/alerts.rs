@@ -12,10 +12,10 @@ use super::connect::ConnectionUse;
 use super::error::PgError;
 use super::transaction::{Param, Statement, Transaction, transact};
 use super::views::{limit, read};
-use crate::store::columns::number;
 use crate::store::alert_rows::{
     self, ALERT_LEASE, AlertLease, AttemptResult, DeliveryColumns, DeliveryRow, IncidentWrite, NewDelivery,
 };
+use crate::store::columns::number;
 
 static LOOKED_AT: Statement = Statement { sql: "SELECT looked_at FROM alert_lease WHERE no = 1", types: &[] };
 static TAKE_LEASE: Statement = Statement {

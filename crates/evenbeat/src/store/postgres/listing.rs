@@ -110,8 +110,7 @@ impl PgStore {
     /// The latest ended runs of several jobs, at most `most` of each.
     pub async fn latest_runs(&self, keys: &[JobKey], most: usize) -> Result<Vec<RunRow>, StoreDown> {
         let keys: Vec<&str> = keys.iter().map(JobKey::as_str).collect();
-        let rows =
-            transact!(self, ConnectionUse::Read, |tx| ask(&tx, &LATEST_RUNS, [&keys, &limit(most)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &LATEST_RUNS, [&keys, &limit(most)]))?;
         read(&rows, run_row)
     }
 

@@ -9,10 +9,10 @@ use super::feed::limit;
 use super::read_tx::ReadTx;
 use super::rows::{Id, id};
 use super::write_tx::WriteTx;
-use crate::store::columns::number;
 use crate::store::alert_rows::{
     self, ALERT_LEASE, AlertLease, AttemptResult, DeliveryColumns, DeliveryRow, IncidentWrite, NewDelivery,
 };
+use crate::store::columns::number;
 
 macro_rules! delivery_sql {
     ($rest:literal) => {
