@@ -1,7 +1,7 @@
 //! How loaded this node is, for people to see.
 
 use super::Engine;
-use crate::ids::Pool;
+use crate::ids::{JobKey, Pool};
 use crate::store::CounterKey;
 use crate::time::Timestamp;
 
@@ -49,5 +49,11 @@ impl Engine {
             n_waiting: self.counters.n_parked(counter),
             refused_until: self.counters.refused_until(counter),
         }
+    }
+
+    /// The first jobs of this node that wait for a limit, the most urgent first.
+    pub fn jobs_waiting_for(&self, counter: &CounterKey, most: usize) -> Vec<JobKey> {
+        let waiting = self.counters.parked(counter).filter_map(|idx| self.view.get(idx));
+        waiting.take(most).map(|entry| entry.key.clone()).collect()
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod alerts;
 mod error;
 pub(crate) mod events;
 pub(crate) mod attainment;
+pub(crate) mod capacity;
 pub(crate) mod explanation;
 pub(crate) mod find_run;
 pub(crate) mod jobs;
