@@ -4,6 +4,7 @@
 
 pub mod model;
 
+pub(crate) mod alert_overview;
 pub(crate) mod alerts;
 mod error;
 pub(crate) mod events;

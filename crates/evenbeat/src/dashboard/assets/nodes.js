@@ -4,7 +4,7 @@
   var $ = eb.$;
   eb.ask = function (href, from) {
     return fetch(href, { credentials: "same-origin" }).then(function (r) { return r.ok ? r.text() : ""; }).then(function (text) {
-      var form = text && new DOMParser().parseFromString(text, "text/html").querySelector(".ask");
+      var form = text && new DOMParser().parseFromString(text, "text/html").querySelector(".qst");
       if (!form) { location.href = href; return; }
       var d = $("#ask");
       if (!d) {

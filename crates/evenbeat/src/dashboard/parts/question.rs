@@ -26,7 +26,7 @@ pub(crate) struct Question<'a> {
 pub(crate) fn question(question: &Question<'_>, session: &PageSession) -> Markup {
     let verb = if question.is_final { "btn dng-f" } else { "btn pri" };
     html! {
-        section.ask {
+        section.qst {
             form method="post" action=(question.action) {
                 (form_token(session))
                 div.dlg-h { h1 tabindex="-1" { (question.title) } }
