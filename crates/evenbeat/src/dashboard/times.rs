@@ -130,7 +130,8 @@ impl Times {
     }
 }
 
-fn month_name(month: u8) -> &'static str {
+/// `Jan` to `Dec`.
+pub(super) fn month_name(month: u8) -> &'static str {
     const NAMES: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     NAMES.get(usize::from(month).saturating_sub(1)).copied().unwrap_or("")

@@ -4,10 +4,12 @@
 
 pub mod model;
 
+pub(crate) mod alert_overview;
 pub(crate) mod alerts;
 mod error;
 pub(crate) mod events;
 pub(crate) mod attainment;
+pub(crate) mod capacity;
 pub(crate) mod explanation;
 pub(crate) mod find_run;
 pub(crate) mod job_lines;
