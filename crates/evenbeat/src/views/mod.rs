@@ -5,6 +5,7 @@
 pub mod model;
 
 pub(crate) mod alerts;
+pub(crate) mod analysis;
 mod error;
 pub(crate) mod events;
 pub(crate) mod attainment;
@@ -13,8 +14,10 @@ pub(crate) mod find_run;
 pub(crate) mod jobs;
 pub(crate) mod nodes;
 pub(crate) mod runs;
+pub(crate) mod schedule;
 pub(crate) mod sharing;
 pub(crate) mod status;
+pub(crate) mod takeover;
 pub(crate) mod upcoming;
 
 pub(crate) use error::ViewError;
