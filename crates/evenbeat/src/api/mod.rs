@@ -43,6 +43,6 @@ pub use log_book::{LogBook, LogPart, NoLogs};
 pub use openapi::openapi;
 pub use proxy::{client_address, scheme_of};
 pub use router::{ApiOptions, RouterParts, metrics_router, router};
-pub use serve::{ConnectionLimits, Listeners, serve, serve_within};
+pub use serve::{ConnectionLimits, Listeners, ServerStop, serve, serve_within};
 pub use socket::{Socket, SocketError};
 pub use tls::{ServerTls, TlsFileError};

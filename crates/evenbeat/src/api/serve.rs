@@ -82,11 +82,11 @@ impl Default for ConnectionLimits {
 ///
 /// A request that came from no connection has none: its server never stops.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ServerStop(Option<watch::Receiver<bool>>);
+pub struct ServerStop(Option<watch::Receiver<bool>>);
 
 impl ServerStop {
     /// Waits until the server stops.
-    pub(super) async fn stopped(&mut self) {
+    pub async fn stopped(&mut self) {
         match &mut self.0 {
             Some(stop) => told(stop).await,
             None => pending().await,

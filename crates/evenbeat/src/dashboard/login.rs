@@ -11,7 +11,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::Pages;
-use super::html::PageHtml;
+use super::error::NoPage;
+use super::frame::BarePage;
+use super::parts::icon;
 use super::user::{PageForm, PageViewer};
 use crate::api::{Peer, SessionScheme, clear_cookie, client_address, scheme_of, set_cookie};
 use crate::auth::AuthError;
@@ -70,7 +72,7 @@ pub(super) async fn logout(State(pages): State<Pages>, request: Request) -> Resp
         Err(refused) => return refused.into_response(),
     };
     if let Err(down) = pages.auth.end_session(&sent.user.session).await {
-        return super::user::NoPage::Down(down).into_response();
+        return NoPage::Down(down).into_response();
     }
     to("/login", clear_cookie(scheme))
 }
@@ -109,28 +111,34 @@ fn form(scheme: SessionScheme, problem: Option<(StatusCode, &'static str)>) -> R
         SessionScheme::PlainNetwork => (StatusCode::FORBIDDEN, unencrypted()),
         SessionScheme::Https | SessionScheme::PlainLoopback => (status, token_form(problem)),
     };
-    PageHtml { status, ..PageHtml::new("Log in", body) }.into_response()
+    BarePage { status, ..BarePage::new("Sign in", body) }.into_response()
 }
 
 fn unencrypted() -> Markup {
     html! {
-        h1 { "Log in" }
-        p.problem { "This connection is not encrypted, so logging in would show your token to the network." }
-        p { "Use HTTPS: set " code { "tls.cert" } " and " code { "tls.key" } ", or put a reverse proxy in front and name it in "
+        h1 { "Sign in" }
+        div.why.error { (icon("error")) div {
+            b { "This connection is not encrypted" }
+            p { "Signing in would show your token to the network." }
+        } }
+        p.sub { "Use HTTPS: set " code { "tls.cert" } " and " code { "tls.key" } ", or put a reverse proxy in front and name it in "
             code { "auth.trusted_proxies" } "." }
     }
 }
 
 fn token_form(problem: Option<&str>) -> Markup {
     html! {
-        h1 { "Log in" }
-        @if let Some(problem) = problem { p.problem { (problem) } }
-        p { "On the machine of the server, run " code { "evenbeat login" } " as the user that runs it. Elsewhere, paste a token:" }
+        h1 { "Sign in" }
+        p.sub { "With the one-time link that " span.mono { "evenbeat login" } " prints on the machine of the server, or with a token." }
+        @if let Some(problem) = problem { div.why.error role="alert" { (icon("error")) div { b { (problem) } } } }
         form method="post" action="/login" autocomplete="off" {
-            label for="token" { "Token" }
-            input type="password" id="token" name="token" required autocomplete="off" autofocus;
-            button type="submit" { "Log in" }
+            label.fld {
+                span { "Token" }
+                input.in type="password" name="token" required autocomplete="off" autofocus;
+            }
+            button.btn.pri type="submit" { "Sign in" }
         }
-        p { "A token is created by " code { "evenbeat token create --role viewer" } "." }
+        p.mut.gap { "A token is created by " span.mono { "evenbeat token create --role viewer" }
+            ". It is never put into the address." }
     }
 }

@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use axum::extract::{Form, FromRequest, FromRequestParts, Request};
-use axum::http::header::{HeaderName, LOCATION};
+use axum::extract::{Form, FromRequest, FromRequestParts, Query, Request};
+use axum::http::header::HeaderName;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, Uri};
 use evenbeat_core::rights::Role;
-use evenbeat_core::store::StoreDown;
-use maud::html;
+use evenbeat_core::time::Timestamp;
 
 use super::Pages;
-use super::html::PageHtml;
+use super::error::NoPage;
+use super::flash::Flash;
+use super::prefs::Prefs;
+use super::times::Times;
 use crate::api::{scheme_of, session_cookie};
 use crate::auth::PageSession;
+use crate::intake::Actor;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -27,34 +29,58 @@ pub(super) trait PageRole: Send {
     const ROLE: Role;
 }
 
-/// Someone who may look.
-#[derive(Debug)]
-pub(super) struct PageViewer;
+macro_rules! page_roles {
+    ($($(#[$doc:meta])* $name:ident = $role:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(super) struct $name;
 
-impl PageRole for PageViewer {
-    const ROLE: Role = Role::Viewer;
+        impl PageRole for $name {
+            const ROLE: Role = Role::$role;
+        }
+    )*};
+}
+
+page_roles! {
+    /// Someone who may look.
+    PageViewer = Viewer;
+    /// Someone who may pause, resume, run, cancel, drain and rebalance.
+    PageOperator = Operator;
+    /// Someone who may change what is run.
+    PageEditor = Editor;
+    /// Someone who may do everything.
+    PageAdmin = Admin;
 }
 
 /// Someone with a session who has at least that role.
 #[derive(Debug)]
 pub(super) struct PageUser<R> {
     pub(super) session: PageSession,
+    pub(super) prefs: Prefs,
+    /// What an earlier form has to say.
+    pub(super) flash: Option<Flash>,
+    /// The path of this page.
+    pub(super) path: String,
+    /// What the query of this page says.
+    pub(super) query: FormFields,
     role: PhantomData<R>,
 }
 
-/// Why there is no page.
-#[derive(Debug)]
-pub(super) enum NoPage {
-    /// They came by a link from another site. Browsers do not send the cookie then, but they do if the page loads itself
-    /// again: that is tried once before a login is asked for.
-    ComeAgain,
-    /// They have no session.
-    LogIn,
-    /// Their role is not enough.
-    NotAllowed(Role),
-    /// The form was not sent by a page of theirs.
-    Forged,
-    Down(StoreDown),
+impl<R> PageUser<R> {
+    /// Whether they may do what a role may.
+    pub(super) fn may(&self, role: Role) -> bool {
+        role <= self.session.role
+    }
+
+    /// How times are shown to them.
+    pub(super) fn times(&self, now: Timestamp) -> Times {
+        Times { zone: self.prefs.zone.clone(), now }
+    }
+
+    /// How they are called in the audit.
+    pub(super) fn actor(&self) -> &Actor {
+        &self.session.actor
+    }
 }
 
 impl<R: PageRole> FromRequestParts<Pages> for PageUser<R> {
@@ -74,7 +100,14 @@ impl<R: PageRole> FromRequestParts<Pages> for PageUser<R> {
         if session.role < R::ROLE {
             return Err(NoPage::NotAllowed(R::ROLE));
         }
-        Ok(PageUser { session, role: PhantomData })
+        Ok(PageUser {
+            session,
+            prefs: Prefs::of(&parts.headers),
+            flash: Flash::of(&parts.headers),
+            path: parts.uri.path().to_owned(),
+            query: FormFields::of_query(&parts.uri),
+            role: PhantomData,
+        })
     }
 }
 
@@ -82,6 +115,37 @@ impl<R: PageRole> FromRequestParts<Pages> for PageUser<R> {
 #[derive(Debug)]
 pub(super) struct PageForm<R> {
     pub(super) user: PageUser<R>,
+    pub(super) fields: FormFields,
+}
+
+/// What a form carries. A field may occur several times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FormFields(BTreeMap<String, Vec<String>>);
+
+impl FormFields {
+    /// The fields of a query. One that cannot be read has none.
+    pub(super) fn of_query(uri: &Uri) -> FormFields {
+        let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri);
+        pairs.map(|Query(pairs)| FormFields::of(pairs)).unwrap_or_default()
+    }
+
+    fn of(pairs: Vec<(String, String)>) -> FormFields {
+        let mut fields: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in pairs {
+            fields.entry(name).or_default().push(value);
+        }
+        FormFields(fields)
+    }
+
+    /// The first value of a field, without space around it; none if it is empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.all(name).first().map(|it| it.trim()).filter(|it| !it.is_empty())
+    }
+
+    /// All values of a field.
+    pub(super) fn all(&self, name: &str) -> &[String] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl<R: PageRole> FromRequest<Pages> for PageForm<R> {
@@ -91,48 +155,12 @@ impl<R: PageRole> FromRequest<Pages> for PageForm<R> {
         let (mut parts, body) = request.into_parts();
         let user = PageUser::from_request_parts(&mut parts, pages).await?;
         let request = Request::from_parts(parts, body);
-        let Form(fields) = Form::<BTreeMap<String, String>>::from_request(request, pages)
-            .await
-            .map_err(|_| NoPage::Forged)?;
+        let Form(pairs) =
+            Form::<Vec<(String, String)>>::from_request(request, pages).await.map_err(|_| NoPage::Forged)?;
+        let fields = FormFields::of(pairs);
         match fields.get(FORM_TOKEN) {
-            Some(token) if user.session.accepts(token) => Ok(PageForm { user }),
+            Some(token) if user.session.accepts(token) => Ok(PageForm { user, fields }),
             _ => Err(NoPage::Forged),
-        }
-    }
-}
-
-impl IntoResponse for NoPage {
-    fn into_response(self) -> Response {
-        let refused = |status: StatusCode, title: &'static str, text: String| {
-            let body = html! {
-                h1 { (title) }
-                p { (text) }
-                p { a href="/" { "Back to the start" } }
-            };
-            PageHtml { status, ..PageHtml::new(title, body) }.into_response()
-        };
-        match self {
-            NoPage::ComeAgain => {
-                let body = html! { p { a href="/" { "Continue" } } };
-                PageHtml { reloads: true, ..PageHtml::new("One moment", body) }.into_response()
-            }
-            NoPage::LogIn => {
-                (StatusCode::SEE_OTHER, [(LOCATION, HeaderValue::from_static("/login"))]).into_response()
-            }
-            NoPage::NotAllowed(role) => {
-                let text = format!("This needs the role {role}. Log out, and log in again with that role.");
-                refused(StatusCode::FORBIDDEN, "Permission denied", text)
-            }
-            NoPage::Forged => {
-                let text = "The form is out of date. Go back, reload the page and send it again.".to_owned();
-                refused(StatusCode::FORBIDDEN, "Not sent", text)
-            }
-            NoPage::Down(StoreDown(why)) => {
-                tracing::warn!(why, "the store did not answer a request");
-                let text =
-                    "The store does not answer, so your session cannot be checked. Try again.".to_owned();
-                refused(StatusCode::SERVICE_UNAVAILABLE, "Not available", text)
-            }
         }
     }
 }

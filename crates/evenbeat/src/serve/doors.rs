@@ -107,12 +107,13 @@ impl BoundDoors {
 
     pub(super) fn open(self, app: &App, auth: &Auth, places: &Places) -> (Doors, OpenDoors) {
         let trusted_proxies = self.options.trusted_proxies.clone();
+        let logs: Arc<dyn LogBook> = Arc::new(RunLogs(places.clone()));
         let routes = router(RouterParts {
             app: app.clone(),
-            logs: Arc::new(RunLogs(places.clone())),
+            logs: Arc::clone(&logs),
             auth: auth.clone(),
             options: self.options,
-            pages: pages(Pages { auth: auth.clone(), trusted_proxies: trusted_proxies.clone() }),
+            pages: pages(Pages::new(app.clone(), logs, auth.clone(), trusted_proxies.clone())),
         });
         let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
         let listeners = Listeners {

@@ -135,7 +135,7 @@ impl Served {
             logs: logs.clone(),
             auth: auth.clone(),
             options,
-            pages: pages(Pages { auth: auth.clone(), trusted_proxies }),
+            pages: pages(Pages::new(app.clone(), logs.clone(), auth.clone(), trusted_proxies)),
         });
         let (stop, stopped) = oneshot::channel::<()>();
         runtime.spawn(serve_within(limits, listeners, routes, async {
@@ -167,7 +167,7 @@ impl Served {
             logs: self.logs.clone(),
             auth: self.auth.clone(),
             options,
-            pages: pages(Pages { auth: self.auth.clone(), trusted_proxies: Vec::new() }),
+            pages: pages(Pages::new(self.app.clone(), self.logs.clone(), self.auth.clone(), Vec::new())),
         })
     }
 

@@ -1,0 +1,22 @@
+//! Incidents, mutes, routes and deliveries.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use maud::html;
+
+use super::Pages;
+use super::error::PageResult;
+use super::frame::{Frame, Nav};
+use super::user::{PageUser, PageViewer};
+
+pub(super) fn routes() -> Router<Pages> {
+    Router::new().route("/alerts", get(page))
+}
+
+async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageResult<Response> {
+    let times = user.times(pages.app.clock.store_now());
+    let body = html! { h1 { "Alerts" } };
+    Ok(Frame::new(Nav::Alerts, "Alerts", body).show(&user, &times))
+}

@@ -1,0 +1,1 @@
+/* Incidents, mutes, routes and deliveries. */

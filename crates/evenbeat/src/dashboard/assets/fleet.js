@@ -1,0 +1,1 @@
+/* The first page: how the fleet is, what is late and why, and the list of jobs. */

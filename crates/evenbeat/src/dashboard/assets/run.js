@@ -1,0 +1,1 @@
+/* One run: how it stands or why it ended, its log, and its other attempts. */

@@ -1,0 +1,1 @@
+/* What ran lately, and what went wrong. */

@@ -1,0 +1,1 @@
+/* How the starts of a day are spread, and the rebalance: preview, compare, confirm, result. */

@@ -1,0 +1,1 @@
+/* The empty state: paste a crontab, compare, take it over. */

@@ -1,0 +1,1 @@
+/* The simulator: a question, an answer, charts side by side. */

@@ -1,0 +1,22 @@
+//! Who changed what.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use maud::html;
+
+use super::Pages;
+use super::error::PageResult;
+use super::frame::{Frame, Nav};
+use super::user::{PageUser, PageViewer};
+
+pub(super) fn routes() -> Router<Pages> {
+    Router::new().route("/audit", get(page))
+}
+
+async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageResult<Response> {
+    let times = user.times(pages.app.clock.store_now());
+    let body = html! { h1 { "Audit" } };
+    Ok(Frame::new(Nav::Audit, "Audit", body).show(&user, &times))
+}

@@ -1,0 +1,22 @@
+//! The simulator: a question, an answer, charts side by side.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use maud::html;
+
+use super::Pages;
+use super::error::PageResult;
+use super::frame::{Frame, Nav};
+use super::user::{PageUser, PageViewer};
+
+pub(super) fn routes() -> Router<Pages> {
+    Router::new().route("/whatif", get(page))
+}
+
+async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageResult<Response> {
+    let times = user.times(pages.app.clock.store_now());
+    let body = html! { h1 { "Whatif" } };
+    Ok(Frame::new(Nav::WhatIf, "Whatif", body).show(&user, &times))
+}
