@@ -19,6 +19,7 @@ mod examples;
 mod fuzz;
 mod live_cli;
 mod node;
+mod pages;
 mod postgres_store;
 mod schema;
 mod serve;
