@@ -10,9 +10,11 @@ It collects findings and ends with 1 if there are any, so that one run shows eve
 """
 
 import contextlib
+import json
 import os
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -120,52 +122,64 @@ class Server:
     def __init__(self, browser):
         self.url = os.environ["EVENBEAT_URL"].rstrip("/")
         self.browser = browser
-        self.states = {}
+        self.sessions = {}
 
     def token(self, role):
         return os.environ[f"EVENBEAT_{role.upper()}_TOKEN"]
 
-    def state(self, role):
-        """Cookies of a session with this role, opened once with a token in the form of the login page."""
-        if role not in self.states:
+    def session(self, role):
+        """The cookie of a session with this role, opened once with a token in the form of the login page."""
+        if role not in self.sessions:
             context = self.browser.new_context(base_url=self.url)
             page = context.new_page()
             page.goto("/login")
             page.get_by_label("Token").fill(self.token(role))
             page.get_by_label("Token").press("Enter")
             page.wait_for_url(lambda url: urlsplit(url).path != "/login")
-            self.states[role] = context.storage_state()
+            self.sessions[role] = [it for it in context.cookies() if "session" in it["name"]]
             context.close()
-        return self.states[role]
+        return self.sessions[role]
 
-    def context(self, role="admin", viewport=DESKTOP, theme="light", **more):
-        """A browser window of its own: `role=None` is a stranger."""
-        state = {} if role is None else {"storage_state": self.state(role)}
-        is_phone = viewport["width"] < 860
+    def context(self, role="admin", viewport=DESKTOP, theme="light", zone="Europe/Berlin", is_first=False, **more):
+        """A browser window of its own: `role=None` is a stranger, `is_first` one who was never here."""
         context = self.browser.new_context(
             base_url=self.url,
             viewport=viewport,
             color_scheme=theme,
-            has_touch=is_phone,
-            timezone_id=more.pop("timezone_id", "Europe/Berlin"),
+            has_touch=viewport["width"] < 860,
+            timezone_id=zone,
             locale="en-GB",
-            **state,
             **more,
         )
         context.set_default_timeout(PATIENCE_MS)
+        if role is not None:
+            context.add_cookies(self.session(role))
+        if not is_first:
+            # Pages load themselves again once, when they hear of the zone.
+            context.add_cookies([{"name": "evenbeat_zone", "value": zone, "url": self.url}])
         return context
 
-    def api(self, method, path, body=None, role="admin"):
+    def api(self, method, path, body=None):
         """Asks the API, beside the pages."""
-        context = self.browser.contexts[0] if self.browser.contexts else self.browser.new_context()
-        answer = context.request.fetch(
-            f"{self.url}{path}",
-            method=method,
-            headers={"Authorization": f"Bearer {self.token(role)}"},
-            data=body,
-        )
-        assert answer.ok, f"{method} {path}: {answer.status} {answer.text()}"
-        return answer.json() if answer.text() else None
+        headers = {"Authorization": f"Bearer {self.token('admin')}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=PATIENCE_MS / 1000) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def last_run(self, job):
+        """The id of a job's last run."""
+        return self.api("GET", f"/jobs/{job}/runs?limit=1")["items"][0]["id"]
+
+    def audit(self):
+        """What was changed so far, without logins: a list of actions and their targets."""
+        items = self.api("GET", "/audit?limit=200")["items"]
+        return [(it["action"], it.get("target")) for it in items if "log" not in it["action"]]
+
+    def audit_of(self, action):
+        """How often something was done."""
+        return sum(it == action for it, _ in self.audit())
 
 
 @contextlib.contextmanager
@@ -214,3 +228,28 @@ def scroll_excess(page):
           return `${excess} px wider than the window: ${wide.join(", ")}`;
         }"""
     )
+
+
+# The pages of a fleet. `{JOB}` stands for the id of that job's last run.
+PAGES = [
+    "/",
+    "/?tab=all",
+    "/jobs/hostile",
+    "/jobs/ops:paused",
+    "/runs",
+    "/runs/{hostile}",
+    "/schedule",
+    "/timeline",
+    "/whatif",
+    "/nodes",
+    "/sites",
+    "/alerts",
+    "/audit",
+    "/tokens",
+    "/welcome",
+]
+
+
+def pages_of(here):
+    """The addresses of all pages."""
+    return [it.replace("{hostile}", here.last_run("hostile")) if "{" in it else it for it in PAGES]

@@ -4,6 +4,7 @@
 //! prints what it finds wrong and then fails.
 
 mod fleet;
+mod flows;
 mod pages;
 
 use std::path::Path;
@@ -14,7 +15,6 @@ use crate::support::test_tools::python;
 
 /// A server with a fleet, and tokens for its pages.
 struct Site {
-    #[expect(dead_code, reason = "it serves until it is dropped")]
     node: Node,
     /// The address of its pages.
     url: String,
@@ -44,6 +44,14 @@ impl Site {
         let url = link.split("/login").next().unwrap().trim().to_owned();
         assert!(url.starts_with("http://127.0.0.1:"), "{link}");
         Site { node, url, admin, viewer }
+    }
+
+    /// An address on which `{JOB}` stands for the id of that job's last run.
+    fn path(&self, path: &str) -> String {
+        let Some((before, rest)) = path.split_once('{') else { return path.to_owned() };
+        let (job, after) = rest.split_once('}').unwrap();
+        let run = self.node.runs(job).remove(0);
+        format!("{before}{}{after}", run["id"].as_str().unwrap())
     }
 
     /// Runs a script. What it prints is why the test fails.
