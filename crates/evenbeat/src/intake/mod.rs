@@ -11,7 +11,9 @@ mod backfill;
 mod bulk;
 mod error;
 mod in_flight;
+mod limits;
 mod plan_text;
+mod preview;
 mod rebalance;
 
 use std::collections::BTreeMap;
@@ -38,6 +40,8 @@ pub use apply::{ApplyOptions, ApplyResult, JobChange};
 pub use audit::AuditChange;
 pub use bulk::{BulkAction, BulkOutcome};
 pub use error::IntakeError;
+pub use limits::{RequestFault, backfill_range, pause_end, pause_reason};
+pub use preview::DefinitionPreview;
 use rebalance::Previews;
 pub use rebalance::{RebalanceResult, StoredPlan};
 
