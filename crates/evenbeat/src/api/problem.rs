@@ -7,7 +7,7 @@ use evenbeat_core::spec::{Place, SpecFault};
 use evenbeat_core::store::StoreDown;
 use evenbeat_core::value::Step;
 
-use crate::intake::IntakeError;
+use crate::intake::{IntakeError, RequestFault};
 use crate::views::ViewError;
 use crate::views::model::{FieldError, LogPlace, ProblemBody};
 
@@ -274,6 +274,13 @@ impl From<ViewError> for Problem {
             ViewError::Window(_) => Problem::wrong_parameter("to", detail),
             ViewError::Bug(why) => Problem::new(Code::Internal, why),
         }
+    }
+}
+
+impl From<RequestFault> for Problem {
+    fn from(RequestFault { field, detail }: RequestFault) -> Problem {
+        let errors = vec![FieldError { pointer: format!("/{field}"), detail: detail.clone() }];
+        Problem::new(Code::InvalidBody, detail).with(errors)
     }
 }
 

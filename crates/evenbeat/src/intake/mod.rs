@@ -12,7 +12,9 @@ mod bulk;
 mod error;
 mod in_flight;
 mod plan_summary;
+mod limits;
 mod plan_text;
+mod preview;
 mod rebalance;
 
 use std::collections::BTreeMap;
@@ -40,6 +42,8 @@ pub use audit::AuditChange;
 pub use bulk::{BulkAction, BulkOutcome};
 pub use error::IntakeError;
 pub use plan_summary::{ListedMove, PlanSummary};
+pub use limits::{RequestFault, backfill_range, pause_end, pause_reason};
+pub use preview::DefinitionPreview;
 use rebalance::Previews;
 pub use rebalance::{RebalanceResult, StoredPlan};
 
