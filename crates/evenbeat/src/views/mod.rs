@@ -12,6 +12,8 @@ pub(crate) mod explanation;
 pub(crate) mod find_run;
 pub(crate) mod jobs;
 pub(crate) mod nodes;
+pub(crate) mod run_board;
+pub(crate) mod run_details;
 pub(crate) mod runs;
 pub(crate) mod sharing;
 pub(crate) mod status;

@@ -1,6 +1,7 @@
 //! Small pieces that pages are made of.
 
 mod freshness;
+mod outcome;
 mod status;
 mod strip;
 mod svg;
@@ -8,7 +9,8 @@ mod svg;
 use maud::{Markup, PreEscaped, html};
 
 pub(super) use freshness::{Freshness, freshness_bar, time_left};
-pub(super) use status::{ConditionMark, status, status_pill};
+pub(super) use outcome::{run_mark, run_path, run_status, run_word};
+pub(super) use status::{ConditionMark, status, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};
 pub(super) use svg::{percent, rounded_up};
 
