@@ -11,7 +11,7 @@ use crate::auth::PageSession;
 use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
-use crate::dashboard::parts::{form_token, run_path};
+use crate::dashboard::parts::{Question, question_or, run_path};
 use crate::dashboard::times::{Distance, Times, brief};
 use crate::dashboard::user::{PageForm, PageOperator};
 use crate::intake::IntakeError;
@@ -22,87 +22,32 @@ use crate::views::run_details::RunDetails;
 /// The field of the form that tells one press of a button from another.
 const ONCE: &str = "once";
 
-/// A question before a change: a dialog, or a page of its own without scripts.
-pub(super) struct RunQuestion {
-    name: &'static str,
-    title: String,
-    text: Markup,
-    path: String,
-    keep: &'static str,
-    verb: &'static str,
-    class: &'static str,
-    hidden: Markup,
-}
-
-impl RunQuestion {
-    pub(super) fn dialog(&self) -> Markup {
-        let heading = format!("{}-h", self.name);
-        html! {
-            dialog.dlg.small id=(self.name) aria-labelledby=(heading) {
-                div.dlg-h { h2 id=(heading) { (self.title) } }
-                div.dlg-b { (self.text) }
-                (self.form(html! { button.btn type="button" data-close autofocus { (self.keep) } }))
-            }
-        }
-    }
-
-    pub(super) fn page(&self) -> Markup {
-        let back = self.path.rsplit_once('/').map_or("/runs", |(back, _)| back);
-        html! {
-            section.sec.ask {
-                h1 { (self.title) }
-                (self.text)
-                (self.form(html! { a.btn href=(back) { (self.keep) } }))
-            }
-        }
-    }
-
-    fn form(&self, keep: Markup) -> Markup {
-        html! {
-            form.dlg-f method="post" action=(self.path) {
-                (self.hidden) span.sp {} (keep) button class=(self.class) type="submit" { (self.verb) }
-            }
-        }
-    }
-}
-
 /// The question of that name, if it can be asked of the run as it is.
-pub(super) fn question(
-    name: &str,
-    run: &RunDetails,
-    session: &PageSession,
-    times: &Times,
-) -> Option<RunQuestion> {
+pub(super) fn asked(name: &str, run: &RunDetails, session: &PageSession, times: &Times) -> Option<Markup> {
     let view = &run.view;
     let path = run_path(&view.id);
     match name {
-        "cancel" if view.outcome.is_none() => Some(RunQuestion {
-            name: "cancel",
-            title: if run.row.is_some() {
-                format!("Cancel this run of {}?", view.job)
-            } else {
-                format!("Cancel the request for a run of {}?", view.job)
-            },
-            text: cancel_text(run, times),
-            path: format!("{path}/cancel"),
-            keep: if run.row.is_some() { "Let it run" } else { "Let it wait" },
-            verb: if run.row.is_some() { "Cancel run" } else { "Cancel request" },
-            class: "btn dng-f",
-            hidden: form_token(session),
-        }),
-        "again" if view.outcome.is_some() && run.job.is_some() => Some(RunQuestion {
-            name: "again",
-            title: format!("Run {} again?", view.job),
-            text: again_text(run, times),
-            path: format!("{path}/again"),
-            keep: "Not now",
-            verb: "Run again",
-            class: "btn pri",
-            hidden: html! {
-                (form_token(session))
-                input type="hidden" name=(ONCE) value={ (format!("{:032x}", mint(times.now))) };
-            },
-        }),
+        "cancel" if view.outcome.is_none() => {
+            let (title, verb, keep) = match run.row {
+                Some(_) => (format!("Cancel this run of {}?", view.job), "Cancel run", "Let it run"),
+                None => (format!("Cancel the request for a run of {}?", view.job), "Cancel request", "Let it wait"),
+            };
+            let (body, action) = (cancel_text(run, times), format!("{path}/cancel"));
+            let cancel = Question { title, body, action, verb: verb.to_owned(), is_final: true, back: &path };
+            Some(question_or(&cancel, keep, session))
+        }
+        "again" if view.outcome.is_some() && run.job.is_some() => {
+            let once = format!("{:032x}", mint(times.now));
+            let again = Question {
+                title: format!("Run {} again?", view.job),
+                body: html! { (again_text(run, times)) input type="hidden" name=(ONCE) value=(once); },
+                action: format!("{path}/again"),
+                verb: "Run again".to_owned(),
+                is_final: false,
+                back: &path,
+            };
+            Some(question_or(&again, "Not now", session))
+        }
         _ => None,
     }
 }

@@ -78,12 +78,12 @@ fn verbs(run: &RunDetails, is_operator: bool) -> Markup {
     let path = run_path(&run.view.id);
     html! {
         @if is_operator && run.view.outcome.is_none() && !run.view.cancel_asked {
-            a.btn.dng role="button" href={ (path) "?confirm=cancel" } data-open="cancel" {
+            a.btn.dng href={ (path) "?confirm=cancel" } data-ask {
                 @if run.row.is_some() { "Cancel run" } @else { "Cancel request" }
             }
         }
         @if is_operator && run.view.outcome.is_some() && run.job.is_some() {
-            a.btn.pri role="button" href={ (path) "?confirm=again" } data-open="again" { "Run again" }
+            a.btn.pri href={ (path) "?confirm=again" } data-ask { "Run again" }
         }
         @if run.job.is_some() { a.btn href=(job_path(&run.view.job)) { "Open the job" } }
     }

@@ -18,7 +18,7 @@ use axum::routing::{get, post};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::nearest::shortened;
 use evenbeat_core::rights::Role;
-use maud::{Markup, html};
+use maud::html;
 
 use super::Pages;
 use super::error::{NoPage, PageResult, see_other};
@@ -28,7 +28,7 @@ use super::user::{PageUser, PageViewer};
 use crate::api::id_range;
 use crate::app::App;
 use crate::views::find_run::{FoundRun, find, find_exactly};
-use crate::views::run_details::{RunDetails, details};
+use crate::views::run_details::details;
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
@@ -72,10 +72,11 @@ async fn page(
     let title = format!("{} · {}", run_word(&run.view.status), run.view.job);
     let is_operator = user.may(Role::Operator);
     if let Some(question) = user.query.get("confirm").filter(|_| is_operator) {
-        let Some(question) = actions::question(question, &run, &user.session, &times) else {
-            return Err(NoPage::Refused("`confirm` is `cancel` or `again`".to_owned()));
+        return match actions::asked(question, &run, &user.session, &times) {
+            Some(question) => Ok(Frame::new(Nav::Runs, title, question).show(&user, &times)),
+            // It ended in between, or was asked for by hand.
+            None => Ok(see_other(&run_path(&id), None)),
         };
-        return Ok(Frame::new(Nav::Runs, title, question.page()).show(&user, &times));
     }
     let is_update = headers.contains_key("x-evenbeat-live");
     let log = log_section::section(&pages, &run, &times, is_update).await?;
@@ -90,19 +91,8 @@ async fn page(
             (aside::aside(&run, &times))
         }
     };
-    let dialogs = if is_operator { dialogs(&run, &user, &times) } else { html! {} };
-    let frame = Frame::new(Nav::Runs, title, body).live("run job").live_job(&run.view.job).dialogs(dialogs);
+    let frame = Frame::new(Nav::Runs, title, body).live("run job").live_job(&run.view.job);
     Ok(frame.show(&user, &times))
-}
-
-fn dialogs(run: &RunDetails, user: &PageUser<PageViewer>, times: &super::times::Times) -> Markup {
-    html! {
-        div id="run-dialogs" data-l {
-            @for name in ["cancel", "again"] {
-                @if let Some(question) = actions::question(name, run, &user.session, times) { (question.dialog()) }
-            }
-        }
-    }
 }
 
 /// The id of a run or request as a number. Ids of both come from one source.
