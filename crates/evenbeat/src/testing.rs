@@ -100,7 +100,7 @@ pub mod target {
     pub mod command {
         pub use crate::target::command::{
             Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey, find_cgroup,
-            open_own_file, read_log,
+            KeptBytes, open_own_file, read_log,
         };
         pub mod boot {
             pub use crate::target::command::boot::{id, now};

@@ -96,7 +96,7 @@ impl Server {
         job_files.apply(&app, jobs).await?;
         point("serve.applied");
         let tls = unopened.tls.clone();
-        let (doors, listening) = unopened.open(&app, &auth, &places);
+        let (doors, listening) = unopened.open(&app, &auth, &places, config.retention.logs);
         let address = doors.address.map_or("none".to_owned(), |it| it.to_string());
         let metrics = doors.metrics.map(tracing::field::display);
         tracing::info!(address, socket = %doors.socket.display(), metrics, "serving");

@@ -21,6 +21,8 @@ pub(crate) mod job_list;
 pub(crate) mod jobs;
 pub(crate) mod local_time;
 pub(crate) mod nodes;
+pub(crate) mod run_board;
+pub(crate) mod run_details;
 pub(crate) mod overview;
 pub(crate) mod runs;
 pub(crate) mod schedule;
