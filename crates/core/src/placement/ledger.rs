@@ -11,7 +11,7 @@ use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::day_counts::{DayCounts, Projection};
 use crate::distribution::{Distribution, WindowHoursError};
-use crate::ids::JobKey;
+use crate::ids::{JobKey, Pool};
 use crate::job::{Job, JobState, Status, Terms};
 use crate::keyed_parts::KeyedParts;
 use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
@@ -54,11 +54,25 @@ impl PartialEq for Ledger {
 
 /// The jobs of a ledger as they were at one moment. Taking it costs microseconds, so that those who look through the
 /// whole fleet do not hold up those who change it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct LedgerSnapshot {
     balance: Balance,
     known: KeyedParts<LedgerEntry>,
+    /// Every pool that a job was ever in, by its number.
+    pools: Arc<Vec<Pool>>,
 }
+
+/// Two are the same if they know the same jobs, whatever pools there have been before.
+impl PartialEq for LedgerSnapshot {
+    fn eq(&self, other: &LedgerSnapshot) -> bool {
+        let LedgerSnapshot { balance, known, pools: _ } = self;
+        (balance, known) == (&other.balance, &other.known)
+    }
+}
+
+/// The number of a pool in a ledger: a job has no room for its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolNo(u16);
 
 /// What is known of one job.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +83,8 @@ pub(super) struct LedgerEntry {
     pub(super) next_run_at: Timestamp,
     /// Whether its occurrences are guessed.
     pub(super) is_estimate: bool,
+    /// Whose capacity it draws on.
+    pool: PoolNo,
     /// For how much it counts in the next day.
     projection: Projection,
     /// Of the jobs that have it.
@@ -89,6 +105,8 @@ impl LedgerEntry {
             rhythm: self.rhythm(),
             is_estimate: self.is_estimate,
             hold_ups: self.detail.as_ref().and_then(|it| it.hold_ups.as_ref()),
+            work: self.counted.work,
+            pool: self.pool,
         }
     }
 }
@@ -121,6 +139,10 @@ pub struct LedgerJob<'a> {
     pub is_estimate: bool,
     /// What may hold up its runs, so that they start later than they are due.
     pub hold_ups: Option<&'a HoldUps>,
+    /// What each of its runs is expected to take up.
+    pub work: RunWork,
+    /// Whose capacity they draw on: [`LedgerSnapshot::pool`].
+    pub pool: PoolNo,
 }
 
 impl LedgerSnapshot {
@@ -144,6 +166,31 @@ impl LedgerSnapshot {
         self.known.len()
     }
 
+    /// The pool with this number.
+    pub fn pool(&self, no: PoolNo) -> Option<&Pool> {
+        self.pools.get(usize::from(no.0))
+    }
+
+    /// The number of a pool, if a job was ever in it.
+    pub fn pool_no(&self, pool: &Pool) -> Option<PoolNo> {
+        let idx = self.pools.iter().position(|it| it == pool)?;
+        u16::try_from(idx).ok().map(PoolNo)
+    }
+
+    /// The number of a pool, a new one if it has none. There is room for more pools than anybody has; those beyond it have
+    /// no name.
+    fn number(&mut self, pool: &Pool) -> PoolNo {
+        if let Some(no) = self.pool_no(pool) {
+            return no;
+        }
+        let no = u16::try_from(self.pools.len()).unwrap_or(u16::MAX);
+        if no == u16::MAX {
+            return PoolNo(no);
+        }
+        Arc::make_mut(&mut self.pools).push(pool.clone());
+        PoolNo(no)
+    }
+
     /// How the starts of the next hours are spread. Walks over all jobs.
     pub fn distribution(&self, now: Timestamp, hours: u32) -> Result<Distribution, WindowHoursError> {
         Distribution::of_rhythms(now, hours, self.balance.width, self.jobs().map(|it| it.rhythm))
@@ -156,7 +203,7 @@ impl Ledger {
         Ledger {
             load: SlotLoad::new(now, balance.width, balance.by),
             day: DayCounts::new(now, balance.width),
-            jobs: LedgerSnapshot { balance, known: KeyedParts::default() },
+            jobs: LedgerSnapshot { balance, known: KeyedParts::default(), pools: Arc::default() },
             changes: ChangeLog::default(),
         }
     }
@@ -271,6 +318,7 @@ impl Ledger {
         let hold_ups = is_held_up.then(|| HoldUps::of(key, terms, state, load.work.length));
         let detail = LedgerDetail::of(projected, hold_ups);
         let by = self.balance().by;
+        let pool = self.jobs.number(&terms.place.pool);
         let weighs_the_same = |known: &LedgerEntry| {
             let is_same_work = by == BalanceBy::Runs || known.counted.work == load.work;
             // Where only the next occurrence is counted, the others may be those of another rhythm.
@@ -294,6 +342,9 @@ impl Ledger {
                 (known.projection, known.next_run_at) = (projection, next_run_at);
             }
             known.detail = detail;
+            known.pool = pool;
+            // Its runs take another while than before; where that is counted, it would not weigh the same.
+            known.counted.work = load.work;
             if before.is_some() {
                 self.changes.note(key, before.as_ref());
             }
@@ -306,7 +357,7 @@ impl Ledger {
         self.load.add(&load);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
         let projection = Projection::Whole;
-        let mut known = LedgerEntry { counted: load, next_run_at, is_estimate, projection, detail };
+        let mut known = LedgerEntry { counted: load, next_run_at, is_estimate, pool, projection, detail };
         known.projection = self.day.add(key, &known.rhythm());
         self.jobs.known.insert(key, known);
     }
