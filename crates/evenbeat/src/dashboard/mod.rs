@@ -60,6 +60,8 @@ pub struct Pages {
     pub trusted_proxies: Vec<Network>,
     /// Room for streams of changes. Each holds a connection.
     streams: Arc<Semaphore>,
+    /// Where questions to the simulator are answered.
+    whatif: whatif::WhatIfDesk,
 }
 
 /// Streams of changes that are open at once.
@@ -67,7 +69,8 @@ const N_STREAMS_MAX: usize = 256;
 
 impl Pages {
     pub fn new(app: App, logs: Arc<dyn LogBook>, auth: Auth, trusted_proxies: Vec<Network>) -> Pages {
-        Pages { app, logs, auth, trusted_proxies, streams: Arc::new(Semaphore::new(N_STREAMS_MAX)) }
+        let streams = Arc::new(Semaphore::new(N_STREAMS_MAX));
+        Pages { app, logs, auth, trusted_proxies, streams, whatif: whatif::WhatIfDesk::default() }
     }
 }
 

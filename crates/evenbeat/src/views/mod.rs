@@ -15,6 +15,8 @@ pub(crate) mod nodes;
 pub(crate) mod runs;
 pub(crate) mod sharing;
 pub(crate) mod status;
+pub(crate) mod timeline;
 pub(crate) mod upcoming;
+pub(crate) mod whatif;
 
 pub(crate) use error::ViewError;

@@ -4,13 +4,15 @@ mod freshness;
 mod status;
 mod strip;
 mod svg;
+mod url;
 
 use maud::{Markup, PreEscaped, html};
 
 pub(super) use freshness::{Freshness, freshness_bar, time_left};
-pub(super) use status::{ConditionMark, status, status_pill};
+pub(super) use status::{ConditionMark, status, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};
 pub(super) use svg::{percent, rounded_up};
+pub(super) use url::url_query;
 
 use super::user::FORM_TOKEN;
 use crate::auth::PageSession;
