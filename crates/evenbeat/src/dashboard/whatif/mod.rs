@@ -66,7 +66,7 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
 }
 
 /// Gives a question up, for all who wait for it.
-async fn cancel(form: PageForm<PageViewer>, State(pages): State<Pages>) -> PageResult<Response> {
+async fn cancel(State(pages): State<Pages>, form: PageForm<PageViewer>) -> PageResult<Response> {
     pages.whatif.cancel(&address(&form.fields));
     let fields = given(&form.fields).chain([("ask", "no")]);
     let flash = Flash::done("Cancelled", "The simulation was stopped. Nothing has changed.");
@@ -74,8 +74,8 @@ async fn cancel(form: PageForm<PageViewer>, State(pages): State<Pages>) -> PageR
 }
 
 /// The fields that are filled in.
-fn given(fields: &FormFields) -> impl Iterator<Item = (&'static str, &str)> {
-    FIELDS.into_iter().filter_map(|name| Some((name, fields.get(name)?)))
+fn given(fields: &FormFields) -> impl Iterator<Item = (&str, &str)> {
+    FIELDS.iter().filter_map(|name| Some((*name, fields.get(name)?)))
 }
 
 /// The address of a question: also its name.
