@@ -23,6 +23,7 @@ mod job;
 mod live;
 mod login;
 mod nodes;
+mod open_incidents;
 mod parts;
 mod prefs;
 mod run;
@@ -43,6 +44,7 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 
+use self::open_incidents::OpenIncidents;
 use crate::api::LogBook;
 use crate::app::App;
 use crate::auth::Auth;
@@ -62,6 +64,7 @@ pub struct Pages {
     streams: Arc<Semaphore>,
     /// Where questions to the simulator are answered.
     whatif: whatif::WhatIfDesk,
+    open_incidents: OpenIncidents,
 }
 
 /// Streams of changes that are open at once.
@@ -69,8 +72,15 @@ const N_STREAMS_MAX: usize = 256;
 
 impl Pages {
     pub fn new(app: App, logs: Arc<dyn LogBook>, auth: Auth, trusted_proxies: Vec<Network>) -> Pages {
-        let streams = Arc::new(Semaphore::new(N_STREAMS_MAX));
-        Pages { app, logs, auth, trusted_proxies, streams, whatif: whatif::WhatIfDesk::default() }
+        Pages {
+            app,
+            logs,
+            auth,
+            trusted_proxies,
+            streams: Arc::new(Semaphore::new(N_STREAMS_MAX)),
+            open_incidents: OpenIncidents::default(),
+            whatif: whatif::WhatIfDesk::default(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod agenda;
 mod faults;
 mod follow;
 mod load_ahead;
+mod outlook;
 mod upcoming;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ pub use load_ahead::{LoadAhead, PartedWindow, WantedParts};
 pub use upcoming::UpcomingStarts;
 
 use self::agenda::{AgendaCell, CurrentAgenda};
+use self::outlook::OutlookCell;
 use self::upcoming::FleetAhead;
 use crate::clock::Clock;
 use crate::config::AgendaSettings;
@@ -86,6 +88,7 @@ struct FleetState {
     load_counts: SingleFlight<LoadQuestion, Arc<LoadAhead>>,
     /// Distributions of other windows than a day, by their hours.
     distributions: SingleFlight<u32, Result<Arc<Distribution>, WindowHoursError>>,
+    outlook: OutlookCell,
 }
 
 impl Fleet {
@@ -105,6 +108,7 @@ impl Fleet {
             loads: Mutex::default(),
             load_counts: SingleFlight::default(),
             distributions: SingleFlight::default(),
+            outlook: OutlookCell::default(),
         };
         Fleet { inner: Arc::new(inner) }
     }
