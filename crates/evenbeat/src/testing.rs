@@ -88,6 +88,9 @@ pub mod store {
             AuditChainPage, AuditFilter, Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint,
         };
     }
+    pub mod run_times {
+        pub use crate::store::run_times::{MemberBy, RunOrder, RunTimes};
+    }
     pub mod spans {
         pub use crate::store::spans::{GroupBy, JobSpan, SpanKind};
     }

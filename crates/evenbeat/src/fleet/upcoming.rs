@@ -163,7 +163,7 @@ impl FleetAhead {
 const TICK: Duration = Duration::from_millis(1);
 
 /// The starts of a job within a window, if its runs may be held up.
-fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<UpcomingRun>> {
+pub(super) fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<UpcomingRun>> {
     job.hold_ups?.within(job.rhythm.clone(), now, window)
 }
 

@@ -28,7 +28,9 @@ pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod sharing;
 pub(crate) mod status;
+pub(crate) mod timeline;
 pub(crate) mod takeover;
 pub(crate) mod upcoming;
+pub(crate) mod whatif;
 
 pub(crate) use error::ViewError;

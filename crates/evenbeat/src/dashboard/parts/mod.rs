@@ -7,6 +7,7 @@ mod slots;
 mod status;
 mod strip;
 mod svg;
+mod url;
 
 use maud::{Markup, PreEscaped, html};
 
@@ -17,6 +18,7 @@ pub(super) use slots::{SlotUnits, meter, slot_cells};
 pub(super) use status::{ConditionMark, status, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};
 pub(super) use svg::{percent, rounded_up};
+pub(super) use url::url_query;
 
 use super::user::FORM_TOKEN;
 use crate::auth::PageSession;
