@@ -38,6 +38,11 @@ impl KeyPattern {
         &self.0
     }
 
+    /// Whether it means one key.
+    pub fn is_exact(&self) -> bool {
+        !self.0.contains('*')
+    }
+
     /// Whether a key is meant.
     pub fn matches(&self, key: &JobKey) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else { return self.0 == key.as_str() };

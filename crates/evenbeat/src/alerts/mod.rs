@@ -39,7 +39,7 @@ pub(crate) use self::payload::subject_of;
 use crate::clock::Clock;
 use crate::config::AlertSettings;
 use crate::fleet::Fleet;
-use crate::intake::{Actor, Intake};
+use crate::intake::{Actor, AuditChange, Intake};
 use crate::mint::mint;
 use crate::node::NodeHandle;
 use crate::node::telemetry::Telemetry;
@@ -187,8 +187,42 @@ impl Alerts {
         let id = mint(self.parts.clock.now());
         let mute = Mute { id, scope, starts_at, ends_at, reason, actor: actor.0.clone() };
         self.parts.store.put_mute(mute.clone()).await?;
+        let detail = mute.reason.clone();
+        let change = AuditChange { detail, after: Some(times(&mute)), ..change_of("mute", &mute) };
+        self.parts.intake.append_audit(actor, change).await?;
         Ok(mute)
     }
+
+    /// Ends a mute before its time. False if there is none of this id.
+    pub async fn unmute(&self, id: u128, actor: &Actor) -> Result<bool, StoreDown> {
+        let mutes = self.parts.store.mutes(MUTES_MAX).await?;
+        if !self.parts.store.remove_mute(id).await? {
+            return Ok(false);
+        }
+        if let Some(mute) = mutes.iter().find(|it| it.id == id) {
+            let change = AuditChange { before: Some(times(mute)), ..change_of("unmute", mute) };
+            self.parts.intake.append_audit(actor, change).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// What an audit entry about a mute begins with. A mute of one job is listed with the other changes of that job.
+fn change_of(action: &'static str, mute: &Mute) -> AuditChange {
+    let subject = match (&mute.scope, mute.scope.parts()) {
+        (MuteScope::Jobs(pattern), (_, key)) if pattern.is_exact() => key,
+        (MuteScope::Fleet, (kind, _)) => kind.to_owned(),
+        (_, (kind, value)) => format!("{kind} {value}"),
+    };
+    AuditChange { action, subject, ..AuditChange::default() }
+}
+
+fn times(mute: &Mute) -> serde_json::Value {
+    serde_json::json!({
+        "mute": uuid::Uuid::from_u128(mute.id).to_string(),
+        "muted_from": mute.starts_at.to_string(),
+        "muted_until": mute.ends_at.to_string(),
+    })
 }
 
 /// A length for timers.

@@ -153,12 +153,12 @@ pub(in crate::api) async fn mute(
 }
 
 pub(in crate::api) async fn unmute(
-    _caller: Caller<Operator>,
+    caller: Caller<Operator>,
     State(api): State<Api>,
     MutePath(id): MutePath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<NoContent, Problem> {
-    if api.app.store.remove_mute(id).await? {
+    if api.app.alerts.unmute(id, &caller.actor).await? {
         return Ok(NoContent);
     }
     Err(no_such_mute())
