@@ -35,8 +35,10 @@ pub struct RebalancePlan {
     pub moves: Vec<Move>,
     /// Jobs that must not move now, by key.
     pub kept: Vec<Kept>,
-    /// Jobs that are well where they are.
+    /// Jobs that are well where they are, or were not looked at.
     pub n_unchanged: usize,
+    /// Whether no further move would help. Else a limit was reached: apply this plan, then make another.
+    pub is_complete: bool,
     /// The next day as it is.
     pub before: Distribution,
     /// The next day as it would be.
@@ -63,6 +65,15 @@ pub struct Move {
 pub struct Kept {
     pub key: JobKey,
     pub reason: KeptReason,
+}
+
+/// How much a plan may do. Every move helps by itself, so a plan that stops early is still a good one.
+#[derive(Debug)]
+pub struct PlanLimits<F> {
+    /// Most jobs that move.
+    pub moves_max: usize,
+    /// Asked before each search: whether there is time for it.
+    pub has_time: F,
 }
 
 /// The plan for a fleet as it is now: the same for the same fleet.
@@ -116,16 +127,20 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
         }
     }
 
-    /// The plan.
+    /// The whole plan.
     pub fn plan(self) -> RebalancePlan {
+        self.plan_within(PlanLimits { moves_max: usize::MAX, has_time: || true })
+    }
+
+    /// The plan, or the beginning of it.
+    pub fn plan_within(self, limits: PlanLimits<impl FnMut() -> bool>) -> RebalancePlan {
         let RebalancePlanner { balance, now, mut kept, pinned, seats } = self;
         kept.sort_by(|one, other| one.key.cmp(&other.key));
         let mut seats = most_frequent_first(seats);
 
         let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
-        if balance.strategy != Strategy::None {
-            level(balance, now, &pinned, &mut seats);
-        }
+        let is_complete =
+            balance.strategy == Strategy::None || level(balance, now, &pinned, &mut seats, limits);
         let mut after = distribution(balance, now, pinned.iter().chain(seats.iter().map(Seat::final_load)));
         let is_worse = after.score() < before.score() || before.peak_slot().1 < after.peak_slot().1;
         if is_worse {
@@ -139,7 +154,7 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
         let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
         moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         let n_unchanged = n_seats - moves.len();
-        RebalancePlan { made_at: now, moves, kept, n_unchanged, before, after }
+        RebalancePlan { made_at: now, moves, kept, n_unchanged, is_complete, before, after }
     }
 }
 
@@ -167,31 +182,39 @@ fn distribution<'a>(
     }
 }
 
-/// Moves seats until none can gain.
+/// Moves seats until none can gain. False if a limit was reached before.
 fn level<T: Deref<Target = Terms>>(
     balance: Balance,
     now: Timestamp,
     pinned: &[JobLoad],
     seats: &mut [Seat<T>],
-) {
+    mut limits: PlanLimits<impl FnMut() -> bool>,
+) -> bool {
     let mut load = SlotLoad::new(now, balance.width, balance.by);
     for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
         load.add(one);
     }
+    let mut n_moving = 0;
     for _ in 0..ROUNDS_MAX {
         let mut n_moved = 0;
         let calm = Calm::of(&load);
         for seat in &mut *seats {
+            let is_new = seat.moved.is_none();
+            if is_new && n_moving == limits.moves_max || !(limits.has_time)() {
+                return false;
+            }
             if let Some(moved) = seat.take_better_place(&mut load, now, calm) {
                 load.add(&moved.load);
                 seat.moved = Some(Box::new(moved));
                 n_moved += 1;
+                n_moving += usize::from(is_new);
             }
         }
         if n_moved == 0 {
             break;
         }
     }
+    true
 }
 
 /// What spares most jobs of a level fleet the search: who meets no more than this is well placed. In

@@ -28,7 +28,7 @@ use crate::clock::Clock;
 use crate::config::{AgendaSettings, AlertSettings, HttpEndpoint, MetricsSettings};
 use crate::exec::Router;
 use crate::fleet::{Fleet, follow};
-use crate::intake::{Intake, IntakeParts, JobPolicy};
+use crate::intake::{Intake, IntakeParts, JobPolicy, PreviewLimits};
 use crate::node::telemetry::Telemetry;
 use crate::node::write_probe::WriteProbe;
 use crate::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
@@ -52,6 +52,8 @@ pub struct AppParts {
     pub agenda: AgendaSettings,
     /// What jobs may ask for.
     pub allowed: JobPolicy,
+    /// How much a rebalance plan may take.
+    pub preview_limits: PreviewLimits,
     /// Channels and routes.
     pub alerts: AlertSettings,
     /// What is kept for how long.
@@ -131,6 +133,7 @@ impl App {
             balance,
             agenda,
             allowed,
+            preview_limits,
             alerts,
             keep,
             metrics,
@@ -160,6 +163,7 @@ impl App {
             telemetry: telemetry.clone(),
             clock: clock.clone(),
             allowed,
+            preview_limits,
         });
         let write_probe = WriteProbe::of(store.clone(), clock.clone());
         let alerts = Alerts::new(AlertParts {

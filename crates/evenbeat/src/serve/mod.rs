@@ -78,6 +78,7 @@ impl Server {
             balance: config.balance(),
             agenda: config.agenda,
             allowed: open::allowed(config),
+            preview_limits: crate::intake::PreviewLimits::default(),
             metrics: config.metrics.clone(),
             traces: config.traces.clone(),
             alerts: config.alerts.clone(),
