@@ -5,7 +5,10 @@ use proptest::strategy::Strategy as _;
 
 use super::ledger::LedgerEntry;
 use super::protection::KeptReason;
-use super::{Balance, Ledger, PlanLimits, RebalancePlan, RebalancePlanner, Strategy, WishedHours, place_every, place_fleet, plan_rebalance};
+use super::{
+    Balance, Ledger, PlanLimits, RebalancePlan, RebalancePlanner, Strategy, WishedHours, place_every,
+    place_fleet, plan_rebalance,
+};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::distribution::{Distribution, SCORE_ACCEPTABLE};
 use crate::ids::{JobKey, RunId};
@@ -340,7 +343,11 @@ fn a_plan_that_stops_at_a_limit_can_be_applied_and_continued() {
         apply(&part, job, state);
     }
     let rest = plan_of(&jobs, "10:07:30");
-    assert_eq!((rest.before, rest.is_complete), (part.after, true), "the next plan goes on where this one ends");
+    assert_eq!(
+        (rest.before, rest.is_complete),
+        (part.after, true),
+        "the next plan goes on where this one ends"
+    );
 }
 
 #[test]

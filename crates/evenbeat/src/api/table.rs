@@ -181,7 +181,13 @@ fn scheduler(routes: Routes) -> Routes {
         .about(
             "With the `plan_id` of a preview, exactly that plan is applied, or nothing if it is out of date.",
         )
-        .refuses(&[Code::PlanIsOld, Code::TooBusy, Code::TooManyPreviews, Code::FleetTooLarge, Code::PlanTooSlow])
+        .refuses(&[
+            Code::PlanIsOld,
+            Code::TooBusy,
+            Code::TooManyPreviews,
+            Code::FleetTooLarge,
+            Code::PlanTooSlow,
+        ])
         .get(
             "/api/v1/scheduler/score-history",
             "listScores",

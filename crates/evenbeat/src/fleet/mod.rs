@@ -26,7 +26,7 @@ pub use follow::follow;
 pub use upcoming::UpcomingStarts;
 
 use self::agenda::{AgendaCell, CurrentAgenda};
-use self::upcoming::FleetAhead;
+use self::upcoming::{FleetAhead, TotalCache};
 use crate::clock::Clock;
 use crate::config::AgendaSettings;
 use crate::single_flight::SingleFlight;
@@ -63,6 +63,7 @@ struct FleetState {
     clock: Clock,
     /// Who may look through the fleet for windows that the agenda does not cover.
     walks: Semaphore,
+    totals: TotalCache,
     /// Distributions of other windows than a day, by their hours.
     distributions: SingleFlight<u32, Result<Arc<Distribution>, WindowHoursError>>,
 }
@@ -81,6 +82,7 @@ impl Fleet {
             faults: JobFaults::default(),
             clock,
             walks: Semaphore::new(N_WALKS_MAX),
+            totals: TotalCache::default(),
             distributions: SingleFlight::default(),
         };
         Fleet { inner: Arc::new(inner) }
@@ -148,9 +150,16 @@ impl Fleet {
         most: usize,
         now: Timestamp,
     ) -> Result<UpcomingStarts, AgendaError> {
-        let ahead = self.ahead();
+        let (ahead, now) = (self.ahead(), FleetAhead::as_of(window, now));
+        // Only who turns a page is shown a number that is a little older.
+        let counted = after.as_ref().and_then(|_| self.inner.totals.get(window, now));
         let turn = if ahead.is_known(window, now) { None } else { self.inner.walks.acquire().await.ok() };
-        let page = self.walk(move |_| ahead.page(window, after.as_ref(), most, now)).await;
+        let page = self.walk(move |fleet| {
+            let total = counted.unwrap_or_else(|| ahead.total(window, now));
+            fleet.inner.totals.put(window, now, total);
+            ahead.page(window, after.as_ref(), most, now, total)
+        });
+        let page = page.await;
         drop(turn);
         page
     }

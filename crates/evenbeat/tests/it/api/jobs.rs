@@ -347,7 +347,8 @@ fn a_paused_job_has_no_next_run() {
     assert!(planned["next_run_at"].is_string() && planned["can_start_by"].is_string(), "{planned}");
     served.post("/api/v1/jobs/shop/pause", r#"{"reason":"holiday"}"#);
     let paused = job();
-    let times = ["next_run_at", "can_start_by", "planned_start", "should_start_by", "expected_end", "deadline"];
+    let times =
+        ["next_run_at", "can_start_by", "planned_start", "should_start_by", "expected_end", "deadline"];
     for time in times {
         assert!(paused[time].is_null(), "{time}: {paused}");
     }
