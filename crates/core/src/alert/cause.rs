@@ -168,6 +168,8 @@ impl Cause {
 pub enum AlertEvent {
     /// Occurrences of a job got no run.
     OccurrencesMissed,
+    /// A run takes far longer than runs of its job usually do.
+    RunSlow,
     /// The stored next run of a job was impossible and was repaired.
     JobRepaired,
     /// A clock was ahead, and jobs that it had stamped go on from now.
@@ -184,8 +186,9 @@ pub enum AlertEvent {
 
 impl AlertEvent {
     /// Every one.
-    pub const ALL: [AlertEvent; 7] = [
+    pub const ALL: [AlertEvent; 8] = [
         AlertEvent::OccurrencesMissed,
+        AlertEvent::RunSlow,
         AlertEvent::JobRepaired,
         AlertEvent::ClockWasAhead,
         AlertEvent::TooManyFaults,
@@ -198,6 +201,7 @@ impl AlertEvent {
     pub fn as_str(self) -> &'static str {
         match self {
             AlertEvent::OccurrencesMissed => "occurrences_missed",
+            AlertEvent::RunSlow => "run_slow",
             AlertEvent::JobRepaired => "job_repaired",
             AlertEvent::ClockWasAhead => "clock_was_ahead",
             AlertEvent::TooManyFaults => "too_many_faults",
@@ -210,9 +214,10 @@ impl AlertEvent {
     /// How bad it is.
     pub fn severity(self) -> Severity {
         match self {
-            AlertEvent::OccurrencesMissed | AlertEvent::JobRepaired | AlertEvent::ClockWasAhead => {
-                Severity::Warning
-            }
+            AlertEvent::OccurrencesMissed
+            | AlertEvent::RunSlow
+            | AlertEvent::JobRepaired
+            | AlertEvent::ClockWasAhead => Severity::Warning,
             AlertEvent::TooManyFaults
             | AlertEvent::NodeLost
             | AlertEvent::RunUnkillable
@@ -224,6 +229,7 @@ impl AlertEvent {
     pub fn tag(self) -> &'static str {
         match self {
             AlertEvent::OccurrencesMissed => "MISSED",
+            AlertEvent::RunSlow => "SLOW",
             AlertEvent::JobRepaired => "REPAIRED",
             AlertEvent::ClockWasAhead => "CLOCK",
             AlertEvent::TooManyFaults => "FAULTS",

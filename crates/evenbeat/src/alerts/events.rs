@@ -82,6 +82,12 @@ fn event_of(notice: &Notice) -> Option<(AlertEvent, EventText)> {
             }
             RecordKind::SkippedOverlap | RecordKind::MissedPaused | RecordKind::MissedReplaced => None,
         },
+        Notice::RunSlow { key, run, slow, usual } => {
+            let (slow, usual) = (slow.rounded(), usual.rounded());
+            let sentence =
+                format!("run {run} has taken {slow} so far; runs of this job usually take {usual}");
+            of(AlertEvent::RunSlow, Some(key), sentence)
+        }
         Notice::Mended { key, fault, next } => {
             let next = next.map_or_else(|| "never".to_owned(), |at| at.to_string());
             of(AlertEvent::JobRepaired, Some(key), format!("{fault}; it runs next at {next}"))
