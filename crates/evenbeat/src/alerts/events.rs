@@ -25,7 +25,6 @@ const INCIDENTS_MAX: usize = 1_000;
 
 /// Listens until the process ends.
 pub(super) async fn events(alerts: Alerts, mut notices: Receiver<Arc<Notice>>) {
-    let group_wait = length(alerts.parts.settings.rules.group_wait);
     let mut waiting: BTreeMap<AlertEvent, Vec<EventText>> = BTreeMap::new();
     let mut due: Option<Instant> = None;
     loop {
@@ -38,12 +37,13 @@ pub(super) async fn events(alerts: Alerts, mut notices: Receiver<Arc<Notice>>) {
         tokio::select! {
             notice = notices.recv() => match notice {
                 Ok(notice) => {
-                    if let Some((event, text)) = event_of(&notice) {
+                    let settings = alerts.parts.settings();
+                    if settings.rules.is_on() && let Some((event, text)) = event_of(&notice) {
                         let events = waiting.entry(event).or_default();
                         if events.len() < EVENTS_MAX {
                             events.push(text);
                         }
-                        due.get_or_insert(Instant::now() + group_wait);
+                        due.get_or_insert_with(|| Instant::now() + length(settings.rules.group_wait));
                     }
                 }
                 // Too much happened at once, and some events were missed; the log has all of them.
@@ -128,7 +128,8 @@ async fn store(alerts: &Alerts, event: AlertEvent, items: Vec<EventText>) -> Res
             by_channel.entry(channel).or_default().push(item.clone());
         }
     }
-    let public_url = parts.settings.public_url.as_deref();
+    let settings = parts.settings();
+    let public_url = settings.public_url.as_deref();
     let deliveries: Vec<NewDelivery> = by_channel
         .into_iter()
         .map(|(channel, items)| {
@@ -158,7 +159,8 @@ async fn listeners(
     item: &EventText,
     mutes: &[Mute],
 ) -> Result<BTreeSet<Channel>, StoreDown> {
-    let rules = &parts.settings.rules;
+    let settings = parts.settings();
+    let rules = &settings.rules;
     let Some(key) = &item.job else {
         let is_muted = mutes.iter().any(|it| it.covers(&AlertSubject::System(SystemPart::Scheduler), None));
         return Ok(if is_muted { BTreeSet::new() } else { rules.of_system() });

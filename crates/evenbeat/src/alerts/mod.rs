@@ -12,7 +12,7 @@
 //!   store -> store_watch --> channels, without the store; and the heartbeat
 //! ```
 //!
-//! Nothing of this runs until a channel is set up.
+//! Until a channel is set up, none of this does anything. SIGHUP replaces the settings of a running process.
 
 mod channel;
 mod deliver;
@@ -26,6 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration as Length;
 
+use arc_swap::ArcSwap;
 use evenbeat_core::alert::{AlertText, MUTE_MAX, Mute, MuteScope};
 use evenbeat_core::ids::Channel;
 use evenbeat_core::store::StoreDown;
@@ -53,7 +54,8 @@ pub const MUTES_MAX: usize = 1_000;
 /// What alerts need of the process they are part of.
 #[derive(Debug)]
 pub struct AlertParts {
-    pub settings: AlertSettings,
+    /// Replaced as a whole when the configuration is reloaded.
+    pub settings: ArcSwap<AlertSettings>,
     pub store: AnyStore,
     pub node: NodeHandle,
     pub fleet: Fleet,
@@ -66,6 +68,13 @@ pub struct AlertParts {
     pub node_name: String,
     /// Who takes leases and messages: the data directory.
     pub home: u128,
+}
+
+impl AlertParts {
+    /// The current settings.
+    fn settings(&self) -> Arc<AlertSettings> {
+        self.settings.load_full()
+    }
 }
 
 /// Alerts of one process. Copies share everything.
@@ -125,41 +134,44 @@ impl Alerts {
 
     /// Starts what runs in the background. Must be called within the runtime.
     pub fn start(&self) -> Vec<JoinHandle<()>> {
-        let mut tasks = Vec::new();
-        if self.parts.settings.rules.is_on() {
-            // Listens from now on, so that nothing is missed before its task runs.
-            let notices = self.parts.telemetry.listen();
-            tasks.push(tokio::spawn(look::look(self.clone())));
-            tasks.push(tokio::spawn(events::events(self.clone(), notices)));
-            tasks.push(tokio::spawn(deliver::deliver(self.clone())));
-        }
-        if self.parts.settings.rules.is_on() || self.parts.settings.heartbeat.is_some() {
-            tasks.push(tokio::spawn(store_watch::watch(self.clone())));
-        }
-        tasks
+        // Listens from now on, so that nothing is missed before its task runs.
+        let notices = self.parts.telemetry.listen();
+        vec![
+            tokio::spawn(look::look(self.clone())),
+            tokio::spawn(events::events(self.clone(), notices)),
+            tokio::spawn(deliver::deliver(self.clone())),
+            tokio::spawn(store_watch::watch(self.clone())),
+        ]
+    }
+
+    /// Goes by these settings from now on. Where requests may go stays as it was.
+    pub fn reload(&self, settings: AlertSettings) {
+        self.parts.settings.store(Arc::new(settings));
     }
 
     /// The channels, and of which kind each is.
-    pub fn channels(&self) -> impl Iterator<Item = (&Channel, &'static str)> {
-        self.parts.settings.channels.iter().map(|(name, it)| (name, it.kind.as_str()))
+    pub fn channels(&self) -> Vec<(Channel, &'static str)> {
+        let settings = self.parts.settings();
+        settings.channels.iter().map(|(name, it)| (name.clone(), it.kind.as_str())).collect()
     }
 
     /// How long ended incidents and messages are kept.
     pub fn keep_for(&self) -> Duration {
-        self.parts.settings.keep_for
+        self.parts.settings().keep_for
     }
 
     /// Sends a test message now, past the outbox, and returns what its receiver says. None if there is no such channel.
     pub async fn test(&self, name: &Channel, actor: &Actor) -> Option<TestAnswer> {
-        let settings = self.parts.settings.channels.get(name)?;
+        let settings = self.parts.settings();
+        let channel = settings.channels.get(name)?;
         let now = self.parts.clock.now();
         let text = AlertText {
             subject: format!("[TEST] Evenbeat on {} reaches this channel", self.parts.node_name),
             body: format!("{} sent this test at {now}. Nothing is wrong.\n", actor.0),
-            link: self.parts.settings.public_url.clone(),
+            link: settings.public_url.clone(),
         };
         let payload = Payload::plain(&format!("test:{}", now.as_millis()), &text, now);
-        let receipt = channel::send(settings, &payload, &self.parts.outbound, now).await;
+        let receipt = channel::send(channel, &payload, &self.parts.outbound, now).await;
         Some(TestAnswer { is_accepted: receipt.is_accepted, answer: receipt.answer })
     }
 

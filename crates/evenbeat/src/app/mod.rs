@@ -9,8 +9,10 @@ mod scrape;
 
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::sync::Arc;
 use std::time::Duration as Length;
 
+use arc_swap::ArcSwap;
 use evenbeat_core::engine::Settings;
 use evenbeat_core::ids::RunId;
 use evenbeat_core::placement::Balance;
@@ -98,6 +100,8 @@ pub struct App {
     pub clock: Clock,
     /// How fresh groups of jobs were.
     pub attainment: AttainmentCache,
+    /// What is kept for how long.
+    pub keep: Arc<ArcSwap<HousekeepingRules>>,
 }
 
 /// The tasks of a process.
@@ -168,7 +172,7 @@ impl App {
         let write_probe = WriteProbe::of(store.clone(), clock.clone());
         let alerts = Alerts::new(AlertParts {
             outbound,
-            settings: alerts,
+            settings: ArcSwap::from_pointee(alerts),
             store: store.clone(),
             node: handle.clone(),
             fleet: fleet.clone(),
@@ -193,11 +197,12 @@ impl App {
             started_at,
             clock,
             attainment: AttainmentCache::default(),
+            keep: Arc::new(ArcSwap::from_pointee(keep)),
         };
         let node = tokio::spawn(node.run());
         let mut others = vec![
             tokio::spawn(follow(app.fleet.clone(), fleet_news, app.telemetry.clone())),
-            tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
+            tokio::spawn(housekeeping::keep_house(app.clone())),
             tokio::spawn(repairs::repair(app.clone())),
             tokio::spawn(scrape::select_jobs(app.clone(), metrics)),
             tokio::spawn(app.telemetry.events().clone().collect(app.clock.clone())),

@@ -101,7 +101,8 @@ pub(in crate::api) async fn test(
         Err(_) => None,
     };
     let Some(answer) = answer else {
-        let names: Vec<&str> = api.app.alerts.channels().map(|(name, _)| name.as_str()).collect();
+        let channels = api.app.alerts.channels();
+        let names: Vec<&str> = channels.iter().map(|(name, _)| name.as_str()).collect();
         let hint = match nearest(&channel, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "this node has no channels; see `alerts.channels`".to_owned(),
