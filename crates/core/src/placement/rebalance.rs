@@ -136,7 +136,7 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
     pub fn plan_within(self, limits: PlanLimits<impl FnMut() -> bool>) -> RebalancePlan {
         let RebalancePlanner { balance, now, mut kept, pinned, seats } = self;
         kept.sort_by(|one, other| one.key.cmp(&other.key));
-        let mut seats = most_frequent_first(seats);
+        let (mut seats, order) = most_frequent_first(seats);
 
         let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
         let is_complete =
@@ -151,23 +151,31 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
             after = before.clone();
         }
         let n_seats = seats.len();
-        let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
-        moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        let moves = seats.into_iter().zip(order).filter_map(|(seat, no)| Some((no, seat.into_move()?)));
+        let mut moves: Vec<(usize, Move)> = moves.collect();
+        moves.sort_unstable_by_key(|(no, _)| *no);
+        let moves: Vec<Move> = moves.into_iter().map(|(_, it)| it).collect();
         let n_unchanged = n_seats - moves.len();
         RebalancePlan { made_at: now, moves, kept, n_unchanged, is_complete, before, after }
     }
 }
 
-/// By distance, then by key. Only what is compared is sorted: a seat is large, and is moved once.
-fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> Vec<Seat<T>> {
-    let mut order: Vec<(Duration, &JobKey, usize)> = seats
-        .iter()
-        .enumerate()
-        .filter_map(|(idx, seat)| seat.as_ref().map(|seat| (seat.distance, &seat.key, idx)))
-        .collect();
+/// By distance, then by key, and the place of each seat in the order of keys. Only what is compared is sorted: a seat is
+/// large, and is moved once.
+fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> (Vec<Seat<T>>, Vec<usize>) {
+    fn key_of<T>(seat: &Option<Seat<T>>) -> Option<&JobKey> {
+        seat.as_ref().map(|seat| &seat.key)
+    }
+    // They come from the store in this order, and then no key has to be compared again.
+    if !seats.is_sorted_by(|one, other| key_of(one) <= key_of(other)) {
+        seats.sort_by(|one, other| key_of(one).cmp(&key_of(other)));
+    }
+    let distances = seats.iter().enumerate().filter_map(|(no, seat)| Some((seat.as_ref()?.distance, no)));
+    let mut order: Vec<(Duration, usize)> = distances.collect();
     order.sort_unstable();
-    let order: Vec<usize> = order.into_iter().map(|(_, _, idx)| idx).collect();
-    order.into_iter().filter_map(|idx| seats.get_mut(idx).and_then(Option::take)).collect()
+    let order: Vec<usize> = order.into_iter().map(|(_, no)| no).collect();
+    let sorted = order.iter().filter_map(|no| seats.get_mut(*no).and_then(Option::take)).collect();
+    (sorted, order)
 }
 
 fn distribution<'a>(
