@@ -1,4 +1,4 @@
-//! Looks at the fleet, on one node at a time, and stores what is to be told.
+//! Looks at the fleet, on one node at a time, and stores the messages that follow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(super) async fn look(alerts: Alerts) {
         ticks.tick().await;
         let looked = watcher.look().await;
         if let Err(StoreDown(why)) = &looked {
-            // What was decided is not stored, so it did not happen.
+            // Nothing was stored, so the decisions do not count.
             watcher.state = None;
             if !is_failing {
                 tracing::warn!(why, "alert evaluation failed, trying again");
@@ -203,6 +203,9 @@ impl Watcher {
         }
         let plan = parts.intake.plan_rebalance(&Actor("alerts".to_owned())).await.ok()?.plan;
         let (before, after, n_moves) = (plan.before.score(), plan.after.score(), plan.moves.len());
+        if n_moves == 0 {
+            return Some(format!("the score is {score:.2}, and no job can be moved now"));
+        }
         Some(format!("consider rebalancing: {before:.2} -> {after:.2}, {n_moves} moves"))
     }
 }
