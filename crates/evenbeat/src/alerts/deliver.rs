@@ -45,13 +45,13 @@ pub(super) async fn deliver(alerts: Alerts) {
             continue;
         }
         let longest = settings.channels.values().map(|it| it.time_limit).max().unwrap_or_default();
-        // A message is sent a second time if its channel does not understand the first.
+        // An attempt may send twice: a channel that rejects the first format gets a simpler one.
         let keep_for = longest + longest + CLAIM_SLACK;
         if !is_released {
             is_released = parts.store.release_deliveries(parts.home).await.is_ok();
             continue;
         }
-        // The store's trouble is told elsewhere.
+        // `store_watch` reports store failures.
         let Ok(claimed) = parts.store.claim_deliveries(parts.home, keep_for).await else { continue };
         for row in claimed {
             tokio::spawn(attempt(alerts.clone(), row));
@@ -101,7 +101,7 @@ async fn attempt(alerts: Alerts, row: DeliveryRow) {
     alerts.nudge.notify_one();
 }
 
-/// What becomes of a message after an attempt.
+/// Decides what to do with a message after an attempt.
 fn judge(row: &DeliveryRow, receipt: &Receipt, now: Timestamp, retry_for: Duration) -> AttemptResult {
     if receipt.is_accepted {
         return AttemptResult::Sent;
@@ -115,7 +115,7 @@ fn judge(row: &DeliveryRow, receipt: &Receipt, now: Timestamp, retry_for: Durati
     AttemptResult::Again(pause.min(PAUSE_MAX))
 }
 
-/// Notes the result, again and again until the store has it or someone else has the message.
+/// Records the result. Retries until the store has it or another node has taken the message.
 async fn finish(alerts: &Alerts, row: &DeliveryRow, result: AttemptResult, answer: String) {
     let mut pause = Duration::from_millis(200);
     for _ in 0..8 {
@@ -142,7 +142,7 @@ async fn tell_others(alerts: &Alerts, row: &DeliveryRow, answer: &str, now: Time
     let text = compose_event(event, &items, &id, settings.public_url.as_deref());
     let payload = Payload::of_event(event, &items, &id, &text, now).to_json();
     let deliveries: Vec<NewDelivery> = others
-        // Two broken channels must not tell each other for ever.
+        // Two broken channels must not report each other forever.
         .filter(|_| !is_about_this)
         .map(|it| NewDelivery { id: id.clone(), channel: it.to_string(), payload: payload.clone() })
         .collect();

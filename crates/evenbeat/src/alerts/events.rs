@@ -1,4 +1,4 @@
-//! Alerts about things that happened once. The node on which they happened stores them.
+//! Alerts about one-time events. The node on which an event happened stores the alert.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::payload::Payload;
 use super::{AlertParts, Alerts, MUTES_MAX, length};
 use crate::store::alert_rows::NewDelivery;
 
-/// Most events that are collected for one message; of more, the first are told.
+/// Most events in one message. Later ones are dropped.
 const EVENTS_MAX: usize = 1_000;
 
 /// Most open incidents among which that of the scheduler is looked for.
@@ -62,7 +62,7 @@ pub(super) async fn events(alerts: Alerts, mut notices: Receiver<Arc<Notice>>) {
     }
 }
 
-/// What is worth an alert.
+/// The event of a notice, if it is worth an alert.
 fn event_of(notice: &Notice) -> Option<(AlertEvent, EventText)> {
     let of = |event, job: Option<&evenbeat_core::ids::JobKey>, sentence: String| {
         Some((event, EventText { job: job.cloned(), sentence }))
@@ -117,7 +117,7 @@ async fn store(alerts: &Alerts, event: AlertEvent, items: Vec<EventText>) -> Res
     let parts = &alerts.parts;
     let now = parts.intake.now();
     if event == AlertEvent::OccurrencesMissed && is_catching_up(parts).await? {
-        // They were missed because nobody was there, which is told already.
+        // They were missed because the scheduler was away, which has an alert of its own.
         return Ok(());
     }
     let mutes: Vec<Mute> =

@@ -1,9 +1,8 @@
 //! Alerts (G6): incidents are found, messages are stored, delivered and tried again.
 //!
 //! The decisions are those of [`evenbeat_core::alert`]. One node at a time looks at the fleet ([`look`]), which a lease in
-//! the store ensures; any node delivers ([`deliver`]), and the store hands each message to one of them. So of several nodes
-//! one sends, and what one of them was about to send when it died is sent by another. A receiver gets every message at
-//! least once, under the same id.
+//! the store ensures. Any node delivers ([`deliver`]), and the store hands each message to one of them. If that node dies,
+//! another one sends the message. A receiver gets every message at least once, always under the same id.
 //!
 //! ```text
 //!   roster --> look ----+
@@ -66,7 +65,7 @@ pub struct AlertParts {
     pub outbound: Outbound,
     /// The name of this node, for people.
     pub node_name: String,
-    /// Who takes leases and messages: the data directory.
+    /// Identifies this node as the holder of leases and messages; derived from the data directory.
     pub home: u128,
 }
 
@@ -109,7 +108,7 @@ pub enum MuteError {
     /// It would be over already.
     #[error("the mute would have ended at {0}")]
     Over(Timestamp),
-    /// Nobody would remember it.
+    /// It is longer than [`MUTE_MAX`].
     #[error("a mute lasts at most {MUTE_MAX}; set `alerts = \"none\"` in the job to silence it for good")]
     TooLong,
     /// There are too many.
@@ -127,7 +126,7 @@ impl From<StoreDown> for MuteError {
 }
 
 impl Alerts {
-    /// Nothing runs yet.
+    /// Creates the alerts of a process. Call [`start`](Alerts::start) to run them.
     pub fn new(parts: AlertParts) -> Alerts {
         Alerts { parts: Arc::new(parts), nudge: Arc::default() }
     }
