@@ -41,7 +41,7 @@ pub mod exec {
     pub use crate::exec::Router;
 }
 pub mod intake {
-    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
+    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy, PreviewLimits};
 }
 pub mod jobfile {
     pub use crate::jobfile::{
