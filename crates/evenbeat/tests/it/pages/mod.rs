@@ -1,3 +1,4 @@
 //! The pages, as a browser asks for them.
 
+mod fleet;
 mod live;
