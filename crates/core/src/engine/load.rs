@@ -84,4 +84,10 @@ impl Engine {
             refused_until: self.counters.refused_until(counter),
         }
     }
+
+    /// The first jobs of this node that wait for a limit, the most urgent first.
+    pub fn jobs_waiting_for(&self, counter: &CounterKey, most: usize) -> Vec<JobKey> {
+        let waiting = self.counters.parked(counter).filter_map(|idx| self.view.get(idx));
+        waiting.take(most).map(|entry| entry.key.clone()).collect()
+    }
 }
