@@ -1,5 +1,6 @@
 //! The pages, as a browser asks for them.
 
+mod fleet;
 mod live;
 mod timeline;
 mod whatif;
