@@ -2,5 +2,8 @@
 
 mod fleet;
 mod live;
+mod person;
+mod schedule;
 mod timeline;
+mod welcome;
 mod whatif;
