@@ -11,8 +11,9 @@ use crate::dashboard::times::{Times, counted};
 use crate::printable;
 use crate::store::query::AuditRow;
 
-/// Fields of one change that are shown.
+/// Fields of one change that are shown, and those of something that was created or deleted as a whole.
 const FIELDS_MAX: usize = 6;
+const FIELDS_OF_WHOLE_MAX: usize = 3;
 
 /// Longest value that is shown whole.
 const VALUE_CHARS_MAX: usize = 120;
@@ -97,11 +98,15 @@ fn changes(entry: &AuditEntry, times: &Times) -> Markup {
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort();
     names.dedup();
-    let n_more = names.len().saturating_sub(FIELDS_MAX);
+    // It stands beside it already.
+    names.retain(|name| *name != "name");
+    let is_whole = entry.before.is_none() || entry.after.is_none();
+    let most = if is_whole { FIELDS_OF_WHOLE_MAX } else { FIELDS_MAX };
+    let n_more = names.len().saturating_sub(most);
     html! {
         @if !names.is_empty() || !entry.detail.is_empty() {
             span.diff {
-                @for name in names.iter().take(FIELDS_MAX) {
+                @for name in names.iter().take(most) {
                     span.mut { (printable::line(name)) }
                     span { (change(before.get(*name), after.get(*name), times)) }
                 }

@@ -117,7 +117,7 @@ async fn page(user: PageUser<PageOperator>, State(pages): State<Pages>) -> PageR
             form.flt role="search" aria-label="Filter this list" {
                 @if let Some(kind) = ask.kind { input type="hidden" name="who" value=(word(kind)); }
                 label.sr for="aq" { "Who, what or job" }
-                span.field { (icon("search")) input.in id="aq" name="q" type="search" placeholder="Who, what or job" value=[ask.text.as_deref()] maxlength=(TEXT_CHARS_MAX); kbd aria-hidden="true" { "/" } }
+                span.field { (icon("search")) input.in id="aq" name="q" type="search" placeholder="Who, what or job" value=[ask.text.as_deref()] maxlength=(TEXT_CHARS_MAX); }
                 button.btn.no-js type="submit" { "Filter" }
             }
         }
