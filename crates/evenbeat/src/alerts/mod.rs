@@ -33,7 +33,7 @@ use evenbeat_core::time::{Duration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-pub(crate) use self::facts::last_run;
+pub(crate) use self::facts::{last_run, last_run_among};
 use self::payload::Payload;
 pub(crate) use self::payload::{MessageTopic, subject_of, topics_of};
 use crate::clock::Clock;

@@ -113,7 +113,7 @@ impl Times {
         (second / 3_600, second / 60 % 60, second % 60)
     }
 
-    fn weekday(&self, at: Timestamp) -> &'static str {
+    pub(super) fn weekday(&self, at: Timestamp) -> &'static str {
         let day = weekday(day_of(self.zone.local(at).date));
         ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"].get(usize::from(day)).copied().unwrap_or("")
     }

@@ -151,6 +151,18 @@ impl Served {
         format!("http://{}", self.address)
     }
 
+    /// The cookie of a new page session with a role.
+    pub(crate) fn session_of(&self, role: &str) -> String {
+        let body = format!(r#"{{"role":"{role}"}}"#);
+        let link = self.ask_socket_with("POST", "/api/v1/login-links", &[], Some(&body));
+        assert_eq!(link.status, 201, "{link:?}");
+        let url = link.json()["url"].as_str().unwrap().to_owned();
+        let reply = self.ask_bare("GET", url.strip_prefix(&self.url()).unwrap(), &[], None);
+        assert_eq!(reply.status, 303, "{reply:?}");
+        let cookie = reply.header("set-cookie").unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("evenbeat.sock")
     }

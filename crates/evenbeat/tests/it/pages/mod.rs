@@ -1,0 +1,3 @@
+//! The pages, as a browser asks for them.
+
+mod live;
