@@ -19,6 +19,8 @@ pub struct PageSession {
     /// Their name in the audit log.
     pub actor: Actor,
     pub role: Role,
+    /// Whether it was opened with a token, and not with a login link. No token can create or revoke tokens (S21).
+    pub is_of_token: bool,
     /// What the forms of their pages must carry.
     pub form_token: String,
     hash: SecretHash,
@@ -85,7 +87,8 @@ impl Auth {
             tokio::spawn(async move { store.touch_page_session(hash).await });
         }
         let actor = Actor(row.opened_by.clone());
-        Ok(Some(PageSession { actor, role: row.role, form_token: form_token(cookie), hash }))
+        let (role, is_of_token) = (row.role, row.token_id.is_some());
+        Ok(Some(PageSession { actor, role, is_of_token, form_token: form_token(cookie), hash }))
     }
 
     /// Ends a session: here at once, on other nodes within seconds.
