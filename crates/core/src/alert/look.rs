@@ -383,6 +383,13 @@ fn listeners(incident: &Incident, job: Option<&Job>, rules: &AlertRules) -> BTre
     }
 }
 
+/// When an open incident is announced again if nothing changes; none if it is not.
+pub fn next_reminder(incident: &Incident, rules: &AlertRules) -> Option<Timestamp> {
+    let known = incident.told.keys().filter(|it| rules.channels.contains_key(*it));
+    let next = known.filter_map(|channel| next_news(incident, channel, rules));
+    next.filter(|(kind, _)| *kind == AnnouncementKind::Reminder).map(|(_, at)| at).min()
+}
+
 /// What a channel should hear next, and from when on.
 fn next_news(
     incident: &Incident,

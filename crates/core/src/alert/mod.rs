@@ -30,7 +30,7 @@ mod tests;
 
 pub use cause::{AlertEvent, AlertSubject, Cause, Severity, SystemPart};
 pub use incident::{Incident, IncidentEnd, Told, ToldWhat};
-pub use look::{AlertState, Announced, AnnouncedItem, AnnouncementKind, JobHealth, Looked};
+pub use look::{AlertState, Announced, AnnouncedItem, AnnouncementKind, JobHealth, Looked, next_reminder};
 pub use mute::{MUTE_MAX, Mute, MuteScope};
 pub use route::{AlertRoute, AlertRules, KeyPattern};
 pub use text::{AlertText, EventText, JobFacts, LISTED_MAX, compose, compose_event};

@@ -11,6 +11,7 @@ use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::day_counts::{DayCounts, Projection};
 use crate::distribution::{Distribution, WindowHoursError};
+use crate::expected_running::{ExpectedRunning, RunningSum};
 use crate::ids::JobKey;
 use crate::job::{Job, JobState, Status, Terms};
 use crate::keyed_parts::KeyedParts;
@@ -30,6 +31,9 @@ pub struct Balance {
     /// How wide slots are.
     pub width: SlotWidth,
 }
+
+/// The day that is looked at.
+const DAY_HOURS: u32 = 24;
 
 /// Two readers of one clock may come in the other order than they have read it.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
@@ -60,6 +64,21 @@ pub struct LedgerSnapshot {
     known: KeyedParts<LedgerEntry>,
 }
 
+/// What the next day asks for, from the current slot on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DayOutlook {
+    /// As of when.
+    pub made_at: Timestamp,
+    /// Starts of jobs whose time Evenbeat may choose, by slot.
+    pub movable_slots: Vec<u32>,
+    /// Number of these jobs.
+    pub n_movable: usize,
+    /// Number of jobs that will start by themselves.
+    pub n_jobs: usize,
+    /// How many runs are expected at once.
+    pub running: ExpectedRunning,
+}
+
 /// What is known of one job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LedgerEntry {
@@ -69,6 +88,8 @@ pub(super) struct LedgerEntry {
     pub(super) next_run_at: Timestamp,
     /// Whether its occurrences are guessed.
     pub(super) is_estimate: bool,
+    /// Whether Evenbeat chose its time, and may choose another.
+    pub(super) is_movable: bool,
     /// For how much it counts in the next day.
     projection: Projection,
     /// Of the jobs that have it.
@@ -88,6 +109,8 @@ impl LedgerEntry {
             next_run_at: self.next_run_at,
             rhythm: self.rhythm(),
             is_estimate: self.is_estimate,
+            is_movable: self.is_movable,
+            work: self.counted.work,
             hold_ups: self.detail.as_ref().and_then(|it| it.hold_ups.as_ref()),
         }
     }
@@ -119,6 +142,10 @@ pub struct LedgerJob<'a> {
     pub rhythm: Rhythm<'a>,
     /// Whether they are guessed: those of a `fresh` job depend on how its runs go.
     pub is_estimate: bool,
+    /// Whether Evenbeat chose its time, and may choose another.
+    pub is_movable: bool,
+    /// What one run takes up.
+    pub work: RunWork,
     /// What may hold up its runs, so that they start later than they are due.
     pub hold_ups: Option<&'a HoldUps>,
 }
@@ -142,6 +169,26 @@ impl LedgerSnapshot {
     /// How many jobs there are.
     pub fn n_jobs(&self) -> usize {
         self.known.len()
+    }
+
+    /// What the next day asks for beyond the starts that are counted all the time. Walks over all jobs.
+    pub fn outlook(&self, now: Timestamp) -> DayOutlook {
+        let width = self.balance.width;
+        let mut running = RunningSum::new(now, width);
+        for job in self.jobs() {
+            running.add(&job.rhythm, job.work);
+        }
+        let n_movable = self.jobs().filter(|job| job.is_movable).count();
+        let movable = self.jobs().filter(|job| job.is_movable).map(|job| job.rhythm);
+        let movable = Distribution::of_rhythms(now, DAY_HOURS, width, movable);
+        let movable_slots = movable.map(|it| it.slots).unwrap_or_default();
+        DayOutlook {
+            made_at: now,
+            movable_slots,
+            n_movable,
+            n_jobs: self.n_jobs(),
+            running: running.finish(),
+        }
     }
 
     /// How the starts of the next hours are spread. Walks over all jobs.
@@ -294,6 +341,8 @@ impl Ledger {
                 (known.projection, known.next_run_at) = (projection, next_run_at);
             }
             known.detail = detail;
+            // Only levelling by work counts it, and then it is the same.
+            known.counted.work = load.work;
             if before.is_some() {
                 self.changes.note(key, before.as_ref());
             }
@@ -305,8 +354,10 @@ impl Ledger {
         self.remove(key);
         self.load.add(&load);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
+        let is_movable = terms.schedule.is_movable();
         let projection = Projection::Whole;
-        let mut known = LedgerEntry { counted: load, next_run_at, is_estimate, projection, detail };
+        let mut known =
+            LedgerEntry { counted: load, next_run_at, is_estimate, is_movable, projection, detail };
         known.projection = self.day.add(key, &known.rhythm());
         self.jobs.known.insert(key, known);
     }

@@ -35,7 +35,7 @@ mod tests;
 pub use changes::LedgerChanges;
 pub use fleet::place_fleet;
 pub use hashed::place_hashed;
-pub use ledger::{Balance, Ledger, LedgerJob, LedgerSnapshot};
+pub use ledger::{Balance, DayOutlook, Ledger, LedgerJob, LedgerSnapshot};
 pub use phase::place_every;
 pub use protection::{KeptReason, MOVE_COOLDOWN, PROTECTION_MAX};
 pub use rebalance::{Kept, Move, RebalancePlan, RebalancePlanner, plan_rebalance};

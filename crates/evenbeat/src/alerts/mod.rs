@@ -26,16 +26,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration as Length;
 
-use evenbeat_core::alert::{AlertText, MUTE_MAX, Mute, MuteScope};
+use evenbeat_core::alert::{AlertRules, AlertText, MUTE_MAX, Mute, MuteScope};
 use evenbeat_core::ids::Channel;
 use evenbeat_core::store::StoreDown;
 use evenbeat_core::time::{Duration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-pub(crate) use self::facts::last_run;
+pub(crate) use self::facts::{last_run, last_run_among};
 use self::payload::Payload;
-pub(crate) use self::payload::subject_of;
+pub(crate) use self::payload::{MessageTopic, subject_of, topics_of};
 use crate::clock::Clock;
 use crate::config::AlertSettings;
 use crate::fleet::Fleet;
@@ -49,6 +49,9 @@ use crate::store::any::AnyStore;
 
 /// Most mutes that are kept.
 pub const MUTES_MAX: usize = 1_000;
+
+/// Longest reason of a mute.
+pub const MUTE_REASON_CHARS_MAX: usize = 1_000;
 
 /// What alerts need of the process they are part of.
 #[derive(Debug)]
@@ -142,6 +145,11 @@ impl Alerts {
     /// The channels, and of which kind each is.
     pub fn channels(&self) -> impl Iterator<Item = (&Channel, &'static str)> {
         self.parts.settings.channels.iter().map(|(name, it)| (name, it.kind.as_str()))
+    }
+
+    /// Routes, and when to alert.
+    pub fn rules(&self) -> &AlertRules {
+        &self.parts.settings.rules
     }
 
     /// How long ended incidents and messages are kept.

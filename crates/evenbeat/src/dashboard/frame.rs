@@ -78,8 +78,6 @@ pub(super) struct Frame {
     /// The only job that the page is about.
     pub(super) live_job: Option<String>,
     pub(super) status: StatusCode,
-    /// Incidents that are open, for the navigation.
-    pub(super) open_incidents: Option<u64>,
 }
 
 impl Frame {
@@ -92,7 +90,6 @@ impl Frame {
             live: "",
             live_job: None,
             status: StatusCode::OK,
-            open_incidents: None,
         }
     }
 
@@ -177,9 +174,10 @@ fn brand() -> Markup {
 fn top<R>(frame: &Frame, user: &PageUser<R>, times: &Times) -> Markup {
     let link = |(nav, href, label, class): (Nav, &str, &str, &str)| {
         let current = (nav == frame.nav).then_some("page");
-        let badge = frame.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
+        let badge = user.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
         html! {
-            a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current] {
+            a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current]
+                id=[(nav == Nav::Alerts).then_some("nav-alerts")] data-l=[(nav == Nav::Alerts).then_some("")] {
                 (label)
                 @if let Some(n) = badge { " " span.bdg { span.sr { ", open: " } (count(n)) } }
             }

@@ -113,7 +113,7 @@ impl Times {
         (second / 3_600, second / 60 % 60, second % 60)
     }
 
-    fn weekday(&self, at: Timestamp) -> &'static str {
+    pub(super) fn weekday(&self, at: Timestamp) -> &'static str {
         let day = weekday(day_of(self.zone.local(at).date));
         ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"].get(usize::from(day)).copied().unwrap_or("")
     }
@@ -130,7 +130,8 @@ impl Times {
     }
 }
 
-fn month_name(month: u8) -> &'static str {
+/// `Jan` to `Dec`.
+pub(super) fn month_name(month: u8) -> &'static str {
     const NAMES: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     NAMES.get(usize::from(month).saturating_sub(1)).copied().unwrap_or("")

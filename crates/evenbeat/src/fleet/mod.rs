@@ -7,6 +7,7 @@
 mod agenda;
 mod faults;
 mod follow;
+mod outlook;
 mod upcoming;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ pub use follow::follow;
 pub use upcoming::UpcomingStarts;
 
 use self::agenda::{AgendaCell, CurrentAgenda};
+use self::outlook::OutlookCell;
 use self::upcoming::FleetAhead;
 use crate::clock::Clock;
 use crate::config::AgendaSettings;
@@ -65,6 +67,7 @@ struct FleetState {
     walks: Semaphore,
     /// Distributions of other windows than a day, by their hours.
     distributions: SingleFlight<u32, Result<Arc<Distribution>, WindowHoursError>>,
+    outlook: OutlookCell,
 }
 
 impl Fleet {
@@ -82,6 +85,7 @@ impl Fleet {
             clock,
             walks: Semaphore::new(N_WALKS_MAX),
             distributions: SingleFlight::default(),
+            outlook: OutlookCell::default(),
         };
         Fleet { inner: Arc::new(inner) }
     }

@@ -11,6 +11,7 @@ mod backfill;
 mod bulk;
 mod error;
 mod in_flight;
+mod plan_summary;
 mod plan_text;
 mod rebalance;
 
@@ -38,6 +39,7 @@ pub use apply::{ApplyOptions, ApplyResult, JobChange};
 pub use audit::AuditChange;
 pub use bulk::{BulkAction, BulkOutcome};
 pub use error::IntakeError;
+pub use plan_summary::{ListedMove, PlanSummary};
 use rebalance::Previews;
 pub use rebalance::{RebalanceResult, StoredPlan};
 

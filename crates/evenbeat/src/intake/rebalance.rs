@@ -13,6 +13,7 @@ use evenbeat_core::store::{
 };
 use evenbeat_core::time::Timestamp;
 
+use super::plan_summary::PlanSummary;
 use super::plan_text::{self, FleetHash, ParsedPlan};
 use super::{Actor, Intake, IntakeError, N_TRIES, audit};
 use crate::fleet::DAY_HOURS;
@@ -64,6 +65,8 @@ pub struct RebalanceResult {
     pub moved: Vec<Move>,
     /// Jobs that did not, and why.
     pub skipped: Vec<Kept>,
+    /// Those of them that were to move and can no longer.
+    pub held_back: Vec<Kept>,
     /// Evenness before.
     pub old_score: f64,
     /// Evenness now.
@@ -125,6 +128,12 @@ impl Intake {
         Ok(StoredPlan { id, plan: Arc::new(plan) })
     }
 
+    /// The figures of a plan. None if it was applied, has expired or never was.
+    pub async fn plan_summary(&self, id: PlanId) -> Result<Option<PlanSummary>, IntakeError> {
+        let Some(stored) = self.inner.store.plan(id).await? else { return Ok(None) };
+        Ok(beside(move || plan_text::read_summary(&stored.text)).await?)
+    }
+
     /// Makes a plan and applies it in one step.
     pub async fn rebalance_now(&self, actor: &Actor) -> Result<RebalanceResult, IntakeError> {
         let mut n_plans = 0;
@@ -156,11 +165,10 @@ impl Intake {
             return Err(old());
         }
         let (rows, now) = (self.rows_of(&plan.moves).await?, self.now());
-        let mut skipped = plan.kept.clone();
+        let planned_kept = plan.kept.clone();
         let (by, scores) = (actor.clone(), (plan.old_score, plan.new_score));
         let worked_out = beside(move || work_out(plan, &rows, &by, now)).await?;
-        let (mut pending, kept) = worked_out.ok_or_else(old)?;
-        skipped.extend(kept);
+        let (mut pending, mut held_back) = worked_out.ok_or_else(old)?;
         for _ in 0..N_TRIES {
             let puts = pending.iter().map(|it| it.put.clone()).collect();
             match self.inner.store.apply_plan(ApplyPlan { id, puts }).await? {
@@ -170,7 +178,7 @@ impl Intake {
                     }
                     self.inner.node.nudge();
                     let moved = pending.into_iter().map(|it| it.made).collect();
-                    return Ok(self.tell_of_rebalance(scores, moved, skipped).await);
+                    return Ok(self.tell_of_rebalance(scores, moved, planned_kept, held_back).await);
                 }
                 PlanAnswer::Gone => return Err(IntakeError::NoSuchPlan { plan: id }),
                 PlanAnswer::Stale(rows) if rows.is_empty() => return Err(old()),
@@ -179,7 +187,7 @@ impl Intake {
                     let now = self.now();
                     for row in rows {
                         let again = rework(&mut pending, &row, actor, now).ok_or_else(old)?;
-                        skipped.extend(again);
+                        held_back.extend(again);
                     }
                 }
             }
@@ -191,8 +199,10 @@ impl Intake {
         &self,
         scores: (f64, f64),
         moved: Vec<Move>,
-        skipped: Vec<Kept>,
+        planned_kept: Vec<Kept>,
+        held_back: Vec<Kept>,
     ) -> RebalanceResult {
+        let skipped = [planned_kept, held_back.clone()].concat();
         let (old_score, planned_score) = scores;
         let day = self.inner.fleet.distribution(self.now(), DAY_HOURS).await;
         let new_score = day.map_or(planned_score, |day| day.score());
@@ -202,7 +212,7 @@ impl Intake {
         }
         let (n_moved, n_skipped) = (moved.len(), skipped.len());
         self.inner.telemetry.tell(Notice::Rebalanced { n_moved, n_skipped, old_score, new_score });
-        RebalanceResult { moved, skipped, old_score, new_score }
+        RebalanceResult { moved, skipped, held_back, old_score, new_score }
     }
 
     /// Reads all jobs, page by page, until the visitor has enough.

@@ -326,6 +326,23 @@ impl AnyStore {
         look!(self, |tx| tx.list_runs(&query, before, most), |server| server.list_runs(&query, before, most))
     }
 
+    /// The latest ended runs of several jobs, at most `most` of each: by job, the latest first.
+    pub async fn latest_runs(
+        &self,
+        keys: Arc<[JobKey]>,
+        most: usize,
+    ) -> Result<BTreeMap<JobKey, Vec<RunRow>>, StoreDown> {
+        let runs = look!(self, |tx| tx.latest_runs(&keys, most), |server| server.latest_runs(&keys, most))?;
+        let mut by_job: BTreeMap<JobKey, Vec<RunRow>> = BTreeMap::new();
+        for run in runs {
+            by_job.entry(run.key.clone()).or_default().push(run);
+        }
+        for runs in by_job.values_mut() {
+            runs.sort_by_key(|it| std::cmp::Reverse(it.run));
+        }
+        Ok(by_job)
+    }
+
     /// The number of open runs of each session that has any.
     pub async fn open_runs_by_session(&self) -> Result<BTreeMap<SessionId, u64>, StoreDown> {
         look!(self, |tx| tx.open_runs_by_session(), |server| server.open_runs_by_session())

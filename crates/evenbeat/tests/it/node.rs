@@ -243,7 +243,7 @@ async fn what_is_declared_becomes_so_and_the_second_time_changes_nothing() {
         applied.into_iter().map(|it| (it.key.to_string(), it.change)).collect()
     };
     let said = |name: &str, change: JobChange| (name.to_owned(), change);
-    let dry = ApplyOptions { dry_run: true, prune: true };
+    let dry = ApplyOptions { dry_run: true, prune: true, ..ApplyOptions::default() };
     let all = |change| vec![said("a", change), said("b", change), said("c", change)];
     assert_eq!(changes(fleet(), dry).await, all(JobChange::Created));
     assert_eq!(changes(fleet(), ApplyOptions::default()).await, all(JobChange::Created));
@@ -255,7 +255,7 @@ async fn what_is_declared_becomes_so_and_the_second_time_changes_nothing() {
     assert_eq!(kept, [said("a", JobChange::Changed), said("b", JobChange::Changed)]);
     // Another label is no other rhythm.
     assert_eq!(app.store.job(&key("a")).await.unwrap().unwrap().state.placement, placed);
-    let pruned = changes(next, ApplyOptions { prune: true, dry_run: false }).await;
+    let pruned = changes(next, ApplyOptions { prune: true, ..ApplyOptions::default() }).await;
     assert_eq!(
         pruned,
         [said("a", JobChange::Unchanged), said("b", JobChange::Unchanged), said("c", JobChange::Removed)]

@@ -1,6 +1,8 @@
 //! Small pieces that pages are made of.
 
 mod freshness;
+mod question;
+mod slots;
 mod status;
 mod strip;
 mod svg;
@@ -8,7 +10,9 @@ mod svg;
 use maud::{Markup, PreEscaped, html};
 
 pub(super) use freshness::{Freshness, freshness_bar, time_left};
-pub(super) use status::{ConditionMark, status, status_pill};
+pub(super) use question::{Question, question};
+pub(super) use slots::{SlotUnits, meter, slot_cells};
+pub(super) use status::{ConditionMark, status, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};
 pub(super) use svg::{percent, rounded_up};
 

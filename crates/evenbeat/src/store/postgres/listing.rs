@@ -39,6 +39,16 @@ static RUN: Statement = Statement {
     sql: concat!("SELECT ", select_run!(), " FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1"),
     types: &[Type::UUID],
 };
+static LATEST_RUNS: Statement = Statement {
+    sql: concat!(
+        "SELECT ",
+        select_run!(),
+        " FROM job j CROSS JOIN LATERAL \
+          (SELECT * FROM run WHERE run.job_id = j.id ORDER BY run.id DESC LIMIT $2) r \
+          WHERE j.key = ANY($1)"
+    ),
+    types: &[Type::TEXT_ARRAY, Type::INT8],
+};
 static SCORES: Statement = Statement {
     sql: "SELECT at, score, peak, n_jobs FROM score WHERE $1 <= at ORDER BY at LIMIT $2",
     types: &[Type::INT8, Type::INT8],
@@ -95,6 +105,13 @@ impl PgStore {
             _ => horizon,
         };
         Ok(RunPage { rows, next })
+    }
+
+    /// The latest ended runs of several jobs, at most `most` of each.
+    pub async fn latest_runs(&self, keys: &[JobKey], most: usize) -> Result<Vec<RunRow>, StoreDown> {
+        let keys: Vec<&str> = keys.iter().map(JobKey::as_str).collect();
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &LATEST_RUNS, [&keys, &limit(most)]))?;
+        read(&rows, run_row)
     }
 
     /// One run, open or ended.
