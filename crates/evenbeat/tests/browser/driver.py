@@ -185,6 +185,10 @@ class Server:
         """The id of a job's last run."""
         return self.api("GET", f"/jobs/{job}/runs?limit=1")["items"][0]["id"]
 
+    def node(self):
+        """The name of the node."""
+        return self.api("GET", "/nodes")["items"][0]["node"]
+
     def audit(self):
         """What was changed so far, without logins: a list of actions and their targets."""
         items = self.api("GET", "/audit?limit=200")["items"]
