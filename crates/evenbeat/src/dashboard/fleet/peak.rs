@@ -114,6 +114,7 @@ fn axis(value: f64) -> String {
     match value {
         10_000_000.0.. => format!("{:.0}M", value / 1_000_000.0),
         10_000.0.. => format!("{:.0}k", value / 1_000.0),
+        10.0.. => format!("{value:.0}"),
         _ => tenths(value),
     }
 }
@@ -126,7 +127,7 @@ mod tests {
     fn numbers_fit_the_axis() {
         assert_eq!(
             [0.0, 2.5, 100.0, 4_000.0, 25_000.0, 20_000_000.0].map(axis),
-            ["0", "2.5", "100", "4,000", "25k", "20M"]
+            ["0", "2.5", "100", "4000", "25k", "20M"]
         );
         assert_eq!([word(0.84), word(0.6), word(0.1)], ["good", "fair", "poor"]);
     }
