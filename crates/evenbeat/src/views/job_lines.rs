@@ -142,7 +142,7 @@ impl JobLine {
 /// a failure.
 fn is_hold_up(binding: &str, has_failed: bool) -> bool {
     let is_of_course = ["ok", "running", "not_due", "cooldown", "never_run", "manual"].contains(&binding);
-    !is_of_course && !(has_failed && binding == Reason::Backoff.as_str())
+    !(is_of_course || has_failed && binding == Reason::Backoff.as_str())
 }
 
 /// The sentences of the explanation that the rest of a line does not show.

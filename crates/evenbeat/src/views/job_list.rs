@@ -10,7 +10,7 @@ use evenbeat_core::condition::{Condition, Reason};
 use evenbeat_core::engine::Engine;
 use evenbeat_core::ids::{JobKey, Pool, Site};
 use evenbeat_core::job::Status;
-use evenbeat_core::roster::{AttentionCause, Jobs as _, PoolMark, Roster, RosterLine, Which};
+use evenbeat_core::roster::{AttentionCause, Counts, Jobs as _, PoolMark, Roster, RosterLine, Which};
 use evenbeat_core::time::Timestamp;
 
 use super::ViewError;
@@ -201,7 +201,7 @@ async fn candidates(app: &App, query: &ListQuery) -> Result<Option<Candidates>, 
 /// Whether the pool that is asked for has so few jobs that the store lists them all at once.
 async fn is_small_pool(app: &App, query: &ListQuery) -> Result<bool, ViewError> {
     let Some(pool) = query.pool.clone() else { return Ok(false) };
-    let n = app.node.ask_roster(move |roster| roster.counts_of(&pool).map_or(0, |it| it.n_jobs()));
+    let n = app.node.ask_roster(move |roster| roster.counts_of(&pool).map_or(0, Counts::n_jobs));
     Ok(n.await.ok_or(ViewError::NodeGone)? as usize <= PAGE_MAX)
 }
 
