@@ -1,6 +1,11 @@
 //! The first page: the verdict, the causes, the list of jobs, and what is done to many of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration as Length;
+
+use evenbeat::testing::store::alert_rows::IncidentWrite;
+use evenbeat_core::alert::{AlertSubject, Cause, Incident, Severity};
+use evenbeat_core::condition::Reason;
 
 use crate::support::served::{Reply, Served, Setup};
 
@@ -293,4 +298,34 @@ fn nobody_acts_without_the_role_and_the_token_of_a_form() {
         .post(&format!("form_token={token}&list=https://elsewhere.example/%3Ftab%3Dall&verb=resume&key=a"));
     assert_eq!((reply.status, reply.header("location")), (303, Some("/?tab=all")));
     assert_eq!(served.get("/api/v1/jobs/a").json()["status"], "scheduled");
+}
+
+#[test]
+fn every_page_says_how_many_incidents_are_open() {
+    let served = Served::start();
+    served.add("a", r#""every":"24h""#);
+    served.counted(1);
+    let viewer = Visitor::new(&served, "viewer");
+    assert!(!viewer.page("/").contains(r#"class="bdg""#));
+    let now = served.app.clock.now();
+    let incident = Incident {
+        subject: AlertSubject::Job("a".parse().unwrap()),
+        opened_at: now,
+        cause: Cause::Reason(Reason::DeadlinePassed),
+        since: now,
+        severity: Severity::Error,
+        turned_at: now,
+        well_since: None,
+        n_good: 0,
+        last_good_at: None,
+        closed: None,
+        changes: vec![now],
+        is_flapping: false,
+        told: BTreeMap::new(),
+    };
+    let write = IncidentWrite { incident, is_settled: false };
+    assert!(served.runtime.block_on(served.app.store.put_alerts(None, vec![write], Vec::new())).unwrap());
+    for path in ["/", "/schedule"] {
+        viewer.until(path, r#"<span class="bdg"><span class="sr">, open: </span>1</span>"#);
+    }
 }
