@@ -85,7 +85,7 @@ pub mod store {
     }
     pub mod query {
         pub use crate::store::query::{
-            AuditChainPage, AuditFilter, Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint,
+            ActorKind, AuditChainPage, AuditFilter, Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint,
         };
     }
     pub mod spans {

@@ -10,7 +10,7 @@ mod svg;
 use maud::{Markup, PreEscaped, html};
 
 pub(super) use freshness::{Freshness, freshness_bar, time_left};
-pub(super) use question::{Question, question};
+pub(super) use question::{PageQuestion, question};
 pub(super) use slots::{CELLS_MAX, SlotUnits, meter, slot_cells};
 pub(super) use status::{ConditionMark, status, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};
