@@ -16,7 +16,7 @@ use crate::store::access::{PageSessionRow, SecretHash};
 /// A person with a page session.
 #[derive(Clone, Debug)]
 pub struct PageSession {
-    /// How they are called in the audit.
+    /// Their name in the audit log.
     pub actor: Actor,
     pub role: Role,
     /// Whether it was opened with a token, and not with a login link. No token can create or revoke tokens.
@@ -83,7 +83,7 @@ impl Auth {
         let Some(row) = row.filter(|it| it.is_valid(now.wall)) else { return Ok(None) };
         if self.inner.sessions.is_touch_due(hash, now.boot) {
             let store = self.inner.store.clone();
-            // Nobody waits for it, and the next use tries again.
+            // In the background. If it fails, the next use tries again.
             tokio::spawn(async move { store.touch_page_session(hash).await });
         }
         let actor = Actor(row.opened_by.clone());

@@ -142,7 +142,7 @@ pub(super) async fn nowhere(headers: HeaderMap) -> Response {
 }
 
 /// An error text as a sentence.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let Some(first) = letters.next() else { return String::new() };
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };

@@ -15,10 +15,11 @@ use evenbeat_core::job::{JobState, Terms};
 use evenbeat_core::placement::WishedHours;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{AuditEntry, JobNews, JobRow, Revision, RunRow};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{Duration, Timestamp};
 
 use super::audit_chain::ChainLink;
 use super::definition;
+use super::keyword::Keyword;
 
 /// Most rows of a page.
 pub const PAGE_MAX: usize = 1_000;
@@ -88,6 +89,34 @@ pub struct RunPage {
     pub rows: Vec<RunRow>,
     /// The next page starts before this run. `None` for the last page.
     pub next: Option<RunId>,
+}
+
+/// How many runs of an outcome ended in a part of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EndedCount {
+    /// The number of the part, from 0.
+    pub part: u64,
+    /// Those that ended like this; none for all of them.
+    pub outcome: Option<Outcome>,
+    /// The number of runs.
+    pub n: u64,
+}
+
+/// A window in parts of equal length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedWindow {
+    /// Where it begins.
+    pub since: Timestamp,
+    /// Where it ends.
+    pub until: Timestamp,
+    /// The length of a part.
+    pub part: Duration,
+}
+
+/// Outcomes that are found by an index, as literals: the planner must see that the partial index has all of them.
+pub(super) fn not_good() -> String {
+    let words = Outcome::ALL.into_iter().filter(|it| *it != Outcome::Succeeded);
+    words.map(|it| format!("'{}'", it.keyword())).collect::<Vec<_>>().join(", ")
 }
 
 /// A request for a run.

@@ -23,7 +23,7 @@ static POSTGRES: Dialect = Dialect { join: "JOIN", position: "strpos", has_hints
 
 /// Lists walk an index and look up few rows. The server must not read whole tables instead, whatever its statistics
 /// say.
-const WALK: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; \
+pub(super) const WALK: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; \
                     SET LOCAL enable_mergejoin = off; SET LOCAL join_collapse_limit = 1; \
                     SET LOCAL max_parallel_workers_per_gather = 0";
 

@@ -3,8 +3,14 @@
 mod alerts;
 mod audit;
 mod client;
+mod fleet;
 mod live;
 mod nodes;
 mod nowhere;
+mod person;
+mod schedule;
 mod sites;
+mod timeline;
 mod tokens;
+mod welcome;
+mod whatif;
