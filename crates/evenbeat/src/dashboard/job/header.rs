@@ -174,7 +174,7 @@ fn may_backfill(detail: &JobDetail) -> bool {
 }
 
 /// The question about a verb, as a heading, a text and a form.
-struct PageQuestion {
+struct Question {
     heading: String,
     body: Markup,
     safe: &'static str,
@@ -188,11 +188,11 @@ fn question<R>(
     user: &PageUser<R>,
     idempotency: &str,
     times: &Times,
-) -> PageQuestion {
+) -> Question {
     let key = detail.key();
     let token = form_token(&user.session);
     match verb {
-        Verb::Run => PageQuestion {
+        Verb::Run => Question {
             heading: format!("Run {key} now?"),
             body: html! {
                 p { @for sentence in run_now_text(detail, times) { (coded(&sentence)) " " } }
@@ -202,7 +202,7 @@ fn question<R>(
             act: "Run now".to_owned(),
             class: "btn pri",
         },
-        Verb::Pause => PageQuestion {
+        Verb::Pause => Question {
             heading: format!("Pause {key}"),
             body: html! {
                 p.t2 { "Nothing more of it starts. A run that goes on may end." }
@@ -224,7 +224,7 @@ fn question<R>(
             act: "Pause".to_owned(),
             class: "btn pri",
         },
-        Verb::Resume => PageQuestion {
+        Verb::Resume => Question {
             heading: format!("Resume {key}?"),
             body: html! { p { "It gets a new place on the time line, and what was missed meanwhile is not made up for." } (token) },
             safe: "Keep it paused",
@@ -245,7 +245,7 @@ fn question<R>(
             } else {
                 format!("Stop {}", counted(open.len() as u64, "run"))
             };
-            PageQuestion {
+            Question {
                 heading: format!("{act} of {key}?"),
                 body: html! {
                     p { "It is asked to end, and killed if it does not. It counts as cancelled, not as failed" @if detail.view.tracked { ", so the data stays as old as it is" } "." }
@@ -257,7 +257,7 @@ fn question<R>(
                 class: "btn dng-f",
             }
         }
-        Verb::Delete => PageQuestion {
+        Verb::Delete => Question {
             heading: format!("Delete {key}?"),
             body: html! {
                 p { "Nothing of it starts from now on; a run that goes on may end. Its history is kept for as long as that of other jobs. If a job file declares it, the next " code { "evenbeat apply" } " creates it again." }
