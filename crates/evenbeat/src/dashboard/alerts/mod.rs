@@ -77,9 +77,7 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
         }
         @if is_set_up || !alerts.messages.is_empty() { (message::section(&alerts.messages, with_all, &times)) }
     };
-    let mut frame = Frame::new(Nav::Alerts, verdict.title, body).live("condition");
-    frame.open_incidents = Some(alerts.n_open as u64);
-    Ok(frame.show(&user, &times))
+    Ok(Frame::new(Nav::Alerts, verdict.title, body).live("condition").show(&user, &times))
 }
 
 fn failing(channel: &ChannelHealth, times: &Times) -> Markup {

@@ -12,7 +12,7 @@ use crate::api::LogBook;
 use crate::target::command::{ERROR_LINE, KeptBytes, OWN_LINE};
 
 /// The bytes of a part.
-pub(super) const PART_BYTES: u64 = 64 << 10;
+pub(super) const PART_BYTES: u64 = 64_000;
 
 /// A reader that is further behind than this goes on with the end of the log.
 const BEHIND_MAX: u64 = 256 << 10;
