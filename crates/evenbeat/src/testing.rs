@@ -41,7 +41,7 @@ pub mod exec {
     pub use crate::exec::Router;
 }
 pub mod intake {
-    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
+    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy, PreviewLimits};
 }
 pub mod jobfile {
     pub use crate::jobfile::{
@@ -88,6 +88,9 @@ pub mod store {
             AuditChainPage, AuditFilter, Count, EndedCount, EndedWindow, JobFilter, JobPage, RunPage, RunQuery,
             ScorePoint,
         };
+    }
+    pub mod run_times {
+        pub use crate::store::run_times::{MemberBy, RunOrder, RunTimes};
     }
     pub mod spans {
         pub use crate::store::spans::{GroupBy, JobSpan, SpanKind};

@@ -62,6 +62,8 @@ pub struct Pages {
     pub trusted_proxies: Vec<Network>,
     /// Room for streams of changes. Each holds a connection.
     streams: Arc<Semaphore>,
+    /// Where questions to the simulator are answered.
+    whatif: whatif::WhatIfDesk,
     open_incidents: OpenIncidents,
 }
 
@@ -77,6 +79,7 @@ impl Pages {
             trusted_proxies,
             streams: Arc::new(Semaphore::new(N_STREAMS_MAX)),
             open_incidents: OpenIncidents::default(),
+            whatif: whatif::WhatIfDesk::default(),
         }
     }
 }
@@ -102,5 +105,6 @@ pub fn pages(pages: Pages) -> Router {
         .route("/live", get(live::live))
         .route("/assets/{name}", get(assets::asset))
         .route_layer(from_fn(frame::with_headers))
+        .fallback(error::nowhere)
         .with_state(pages)
 }

@@ -64,6 +64,16 @@ impl Times {
         format!("{}{}", self.day_prefix(at), self.clock(at))
     }
 
+    /// `Thu 12`: a day as text, for the axes of long charts.
+    pub(super) fn day(&self, at: Timestamp) -> String {
+        format!("{} {}", self.weekday(at), self.zone.local(at).date.day)
+    }
+
+    /// The seconds since midnight of the viewer's day.
+    pub(super) fn second_of_day(&self, at: Timestamp) -> u32 {
+        self.zone.local(at).second_of_day
+    }
+
     /// The zone's short name now, for table heads: `CET`.
     pub(super) fn zone_name(&self) -> String {
         self.zone.abbreviation(self.now)

@@ -20,6 +20,7 @@ pub mod keyword;
 pub mod migrations;
 pub mod postgres;
 pub mod query;
+pub mod run_times;
 pub mod similar;
 pub mod spans;
 pub mod sqlite;

@@ -184,6 +184,39 @@ pub struct ScorePoint {
 /// Most audit entries examined for one page if no index matches the filter.
 pub const AUDIT_ROWS_MAX: usize = 10_000;
 
+/// Kinds of those who change something, by how they are called in the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorKind {
+    /// Someone at the machine of the server, or on the pages after a login link.
+    Person,
+    /// Whoever has a token.
+    Token,
+    /// The program itself.
+    System,
+}
+
+impl ActorKind {
+    /// The word that the queries of the stores give.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ActorKind::Person => "person",
+            ActorKind::Token => "token",
+            ActorKind::System => "system",
+        }
+    }
+
+    /// The kind of an actor, as the queries of the stores tell it.
+    pub fn of(actor: &str) -> ActorKind {
+        if actor.starts_with("token ") {
+            ActorKind::Token
+        } else if actor.starts_with("uid ") || actor == "loopback" {
+            ActorKind::Person
+        } else {
+            ActorKind::System
+        }
+    }
+}
+
 /// Which audit entries to list. Fields without a value match all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
@@ -193,6 +226,10 @@ pub struct AuditFilter {
     pub action: Option<String>,
     /// To which job, node or other thing.
     pub subject: Option<String>,
+    /// Who did it, by kind.
+    pub actor_kind: Option<ActorKind>,
+    /// A part of who, what, to what or how, in any case.
+    pub text: Option<String>,
     /// Then or later.
     pub since: Option<Timestamp>,
     /// Before.

@@ -45,7 +45,7 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
     };
     let with_all = user.query.get("messages") == Some("all");
     let alerts = alert_overview::overview(&pages.app, skip, INCIDENTS_MAX).await?;
-    let rules = pages.app.alerts.rules();
+    let rules = &pages.app.alerts.rules();
     let verdict = verdict::verdict(&alerts, &times);
     let may_mute = user.may(Role::Operator);
     let is_set_up = !alerts.channels.is_empty();
@@ -77,7 +77,8 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
         }
         @if is_set_up || !alerts.messages.is_empty() { (message::section(&alerts.messages, with_all, &times)) }
     };
-    Ok(Frame::new(Nav::Alerts, verdict.title, body).live("condition").show(&user, &times))
+    let frame = Frame::new(Nav::Alerts, verdict.title, body).live("condition");
+    Ok(frame.show(&user, &times))
 }
 
 fn failing(channel: &ChannelHealth, times: &Times) -> Markup {

@@ -34,6 +34,7 @@ mod prefetch;
 mod requests;
 mod rows;
 mod run_ops;
+mod run_times;
 mod sessions;
 mod sharing;
 mod spans;

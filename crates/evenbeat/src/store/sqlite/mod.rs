@@ -45,6 +45,7 @@ mod read_tx;
 mod recovery;
 mod requests;
 mod rows;
+mod run_times;
 mod sessions;
 mod sharing;
 mod spans;

@@ -4,53 +4,14 @@ use std::time::Duration as Length;
 
 use serde_json::Value as Json;
 
+use crate::pages::client::PageClient;
 use crate::support::served::{Reply, Served, Setup};
 
-/// Someone with a role at a browser.
-struct Person<'a> {
-    served: &'a Served,
-    cookie: String,
-}
-
-impl Person<'_> {
-    fn new<'a>(served: &'a Served, role: &str) -> Person<'a> {
-        Person { served, cookie: served.session_of(role) }
-    }
-
-    fn get(&self, path: &str) -> Reply {
-        self.served.ask_bare("GET", path, &[("Cookie", &self.cookie)], None)
-    }
-
-    /// The text of a page that must be there.
-    #[track_caller]
-    fn page(&self, path: &str) -> String {
-        let reply = self.get(path);
-        let text = String::from_utf8(reply.body).unwrap();
-        assert_eq!(reply.status, 200, "{path}: {text}");
-        text
-    }
-
-    #[track_caller]
-    fn json(&self, path: &str) -> Json {
-        serde_json::from_str(&self.page(path)).unwrap()
-    }
-
-    fn form_token(&self) -> String {
-        let page = self.page("/runs");
-        let (_, rest) = page.split_once(r#"name="form_token" value=""#).unwrap();
-        rest.split('"').next().unwrap().to_owned()
-    }
-
-    /// Sends a form of a page.
-    fn post(&self, path: &str, fields: &str) -> Reply {
-        let body = format!("form_token={}{fields}", self.form_token());
-        self.post_bare(path, &body)
-    }
-
-    fn post_bare(&self, path: &str, body: &str) -> Reply {
-        let kind = ("Content-Type", "application/x-www-form-urlencoded");
-        self.served.ask_bare("POST", path, &[("Cookie", &self.cookie), kind], Some(body))
-    }
+#[track_caller]
+fn json(client: &PageClient<'_>, path: &str) -> Json {
+    let reply = client.get(path);
+    assert_eq!(reply.status, 200, "{path}: {reply:?}");
+    reply.json()
 }
 
 fn id(run: &Json) -> String {
@@ -77,7 +38,7 @@ fn a_run_says_how_it_ended_and_what_can_be_done() {
     served.add("shop@eu", r#""manual":true"#);
     let run = id(&served.ended_run_of("shop@eu"));
     let path = format!("/runs/{run}");
-    let operator = Person::new(&served, "operator").page(&path);
+    let operator = PageClient::new(&served, "operator").page(&path);
     has(
         &operator,
         &[
@@ -93,7 +54,7 @@ fn a_run_says_how_it_ended_and_what_can_be_done() {
         ],
     );
     has_not(&operator, &["confirm=cancel", "style="]);
-    let viewer = Person::new(&served, "viewer").page(&path);
+    let viewer = PageClient::new(&served, "viewer").page(&path);
     has_not(&viewer, &["confirm=again", "Run again", "Cancel run"]);
     has(&viewer, &["There is no log.", "Logs are kept for 14d."]);
 }
@@ -106,7 +67,7 @@ fn a_log_is_text_whatever_the_run_wrote() {
     let written = "\u{1b}[31mred\u{1b}[0m <script>alert(1)</script>\n[stderr] bad \u{202e}news\u{1b}[2J\n\
                    [evenbeat] note\n\u{1b}]8;;https://evil.example\u{7}link\u{1b}]8;;\u{7} \u{0}\nlast";
     served.logs.write(&run, written, true);
-    let person = Person::new(&served, "viewer");
+    let person = PageClient::new(&served, "viewer");
     let page = person.page(&format!("/runs/{run}"));
     has(
         &page,
@@ -136,7 +97,7 @@ fn older_parts_of_a_log_come_by_their_bytes() {
     let run = id(&served.ended_run_of("shop"));
     let whole: String = (1..=20_000).map(|no| format!("line {no}\n")).collect();
     served.logs.write(&run, &whole, true);
-    let person = Person::new(&served, "viewer");
+    let person = PageClient::new(&served, "viewer");
     let page = person.page(&format!("/runs/{run}"));
     has(&page, &["Load the ", "are not loaded", "line 20000\n", r#"data-n="20,000""#]);
     has_not(&page, &[">line 2\n"]);
@@ -148,7 +109,7 @@ fn older_parts_of_a_log_come_by_their_bytes() {
     has(&page, &[&format!("lines 1 to {} are not loaded", thousands(no - 1))]);
     let mut n_parts = 0;
     while 0 < first {
-        let part = person.json(&format!("/runs/{run}/log?before={first}&no={no}"));
+        let part = json(&person, &format!("/runs/{run}/log?before={first}&no={no}"));
         let last = format!("data-n=\"{}\">line {}\n</span>", thousands(no - 1), no - 1);
         assert!(part["html"].as_str().unwrap().ends_with(&last), "{part}");
         (first, no) = (part["first"].as_u64().unwrap(), part["first_no"].as_u64().unwrap());
@@ -172,12 +133,12 @@ fn a_log_is_followed_until_the_run_ends() {
     let served = Served::slow();
     served.add("shop", r#""manual":true"#);
     let run = id(&served.run_of("shop"));
-    let person = Person::new(&served, "operator");
+    let person = PageClient::new(&served, "operator");
     served.logs.write(&run, "one\ntw", false);
     let page = person.page(&format!("/runs/{run}"));
     has(&page, &["Running for ", r#"data-live="1""#, "<span class=\"l o\" data-n=\"2\">tw\n</span>", r#"data-next="4""#]);
     served.logs.write(&run, "one\ntwo\n[stderr] three\n", false);
-    let part = person.json(&format!("/runs/{run}/log?after=4&no=2"));
+    let part = json(&person, &format!("/runs/{run}/log?after=4&no=2"));
     assert_eq!(
         part["html"],
         "<span class=\"l\" data-n=\"2\">two\n</span><span class=\"l e\" data-n=\"3\">three\n</span>"
@@ -188,22 +149,22 @@ fn a_log_is_followed_until_the_run_ends() {
     let update = served.ask_bare(
         "GET",
         &format!("/runs/{run}"),
-        &[("Cookie", &person.cookie), ("X-Evenbeat-Live", "1")],
+        &[("Cookie", &served.session_of("viewer")), ("X-Evenbeat-Live", "1")],
         None,
     );
     has_not(&String::from_utf8(update.body).unwrap(), &[">two\n"]);
 
-    let cancel = person.post(&format!("/runs/{run}/cancel"), "");
+    let cancel = person.send(&format!("/runs/{run}/cancel"), "");
     assert_eq!((cancel.status, cancel.header("location")), (303, Some(format!("/runs/{run}").as_str())));
     served.logs.write(&run, "one\ntwo\n[stderr] three\n", true);
     served.until("the end of the log", || {
-        let part = person.json(&format!("/runs/{run}/log?after=23&no=4"));
+        let part = json(&person, &format!("/runs/{run}/log?after=23&no=4"));
         (part["is_over"] == true).then_some(())
     });
     let page = person.page(&format!("/runs/{run}"));
     has(&page, &["<span>Cancelled after", "The run was cancelled."]);
     has_not(&page, &[r#"data-live="1""#, "Cancel run"]);
-    let again = person.post(&format!("/runs/{run}/cancel"), "");
+    let again = person.send(&format!("/runs/{run}/cancel"), "");
     assert_eq!(again.status, 303);
     has(&flash(&again), &["Not cancelled", "The run is over: cancelled."]);
 }
@@ -221,12 +182,12 @@ fn who_may_not_act_cannot() {
     let served = Served::slow();
     served.add("shop", r#""manual":true"#);
     let run = id(&served.run_of("shop"));
-    let (viewer, operator) = (Person::new(&served, "viewer"), Person::new(&served, "operator"));
+    let (viewer, operator) = (PageClient::new(&served, "viewer"), PageClient::new(&served, "operator"));
     for verb in ["cancel", "again"] {
         let path = format!("/runs/{run}/{verb}");
-        assert_eq!(viewer.post(&path, "").status, 403, "{verb}");
-        assert_eq!(operator.post_bare(&path, "").status, 403, "{verb}");
-        assert_eq!(operator.post_bare(&path, &format!("form_token={}", viewer.form_token())).status, 403);
+        assert_eq!(viewer.send(&path, "").status, 403, "{verb}");
+        assert_eq!(operator.send_without_token(&path, "").status, 403, "{verb}");
+        assert_eq!(operator.send_without_token(&path, &format!("form_token={}", viewer.form_token())).status, 403);
         assert_eq!(operator.get(&path).status, 405, "{verb}");
     }
     // A question that is not theirs to answer is not asked.
@@ -248,7 +209,7 @@ fn a_request_says_what_it_waits_for_and_is_taken_back() {
     served.run_of("first");
     let asked = served.post("/api/v1/jobs/second/trigger", "").json()["id"].as_str().unwrap().to_owned();
     let path = format!("/runs/{asked}");
-    let operator = Person::new(&served, "operator");
+    let operator = PageClient::new(&served, "operator");
     let page = served.until("the reason", || {
         let page = operator.page(&path);
         page.contains("capacity").then_some(page)
@@ -256,7 +217,7 @@ fn a_request_says_what_it_waits_for_and_is_taken_back() {
     has(&page, &["<span>Waits for its turn</span>", "<b>Waiting</b>", "Cancel request", r#"id="log" data-l hidden"#]);
     assert_eq!(operator.get(&format!("{path}/log.txt")).status, 404);
     has(&operator.page(&format!("{path}?confirm=cancel")), &["Let it wait", "nothing runs for it"]);
-    let cancel = operator.post(&format!("{path}/cancel"), "");
+    let cancel = operator.send(&format!("{path}/cancel"), "");
     has(&flash(&cancel), &["Request cancelled"]);
     has(&operator.page(&path), &["<span>Cancelled before it started</span>"]);
 }
@@ -266,13 +227,13 @@ fn a_job_is_run_again_once_however_often_the_form_is_sent() {
     let served = Served::start();
     served.add("shop", r#""manual":true"#);
     let run = id(&served.ended_run_of("shop"));
-    let operator = Person::new(&served, "operator");
+    let operator = PageClient::new(&served, "operator");
     let question = operator.page(&format!("/runs/{run}?confirm=again"));
     has(&question, &["Run shop again?", "Not now"]);
     let (_, rest) = question.split_once(r#"name="once" value=""#).unwrap();
     let once = rest.split('"').next().unwrap();
     let ask = || {
-        let reply = operator.post(&format!("/runs/{run}/again"), &format!("&once={once}"));
+        let reply = operator.send(&format!("/runs/{run}/again"), &format!("once={once}"));
         assert_eq!(reply.status, 303, "{reply:?}");
         reply.header("location").unwrap().to_owned()
     };
@@ -284,7 +245,7 @@ fn a_job_is_run_again_once_however_often_the_form_is_sent() {
     assert_eq!(audit.iter().filter(|it| it.action == "trigger").count(), 2, "{audit:?}");
 
     assert_eq!(served.post("/api/v1/jobs/shop/pause", r#"{"reason":"<b>"}"#).status, 200);
-    let refused = operator.post(&format!("/runs/{run}/again"), "&once=2");
+    let refused = operator.send(&format!("/runs/{run}/again"), "once=2");
     has(&flash(&refused), &["Not started", "shop is paused by operator (<b>). Resume it first."]);
 }
 
@@ -293,7 +254,7 @@ fn the_beginning_of_an_id_leads_to_the_run_and_nonsense_to_a_sentence() {
     let served = Served::start();
     served.add("shop", r#""manual":true"#);
     let run = id(&served.ended_run_of("shop"));
-    let person = Person::new(&served, "viewer");
+    let person = PageClient::new(&served, "viewer");
     let reply = person.get(&format!("/runs/{}", &run[..13]));
     assert_eq!((reply.status, reply.header("location")), (303, Some(format!("/runs/{run}").as_str())));
     for (path, said) in [
@@ -313,7 +274,7 @@ fn the_beginning_of_an_id_leads_to_the_run_and_nonsense_to_a_sentence() {
 fn a_run_that_took_too_long_says_so_and_links_its_attempts() {
     let served = Served::slow();
     served.add("shop", r#""every":"1h","first_run_within":"1s","max_allowed_duration":"1s","retry":{"delays":["1s"]}"#);
-    let person = Person::new(&served, "viewer");
+    let person = PageClient::new(&served, "viewer");
     let runs = served.until("two attempts", || {
         let runs = served.get("/api/v1/jobs/shop/runs?outcome=timed_out").json();
         let runs = runs["items"].as_array().unwrap().clone();

@@ -129,6 +129,17 @@ fn runs_are_found_by_job_outcome_and_end() {
     assert_eq!(counted, [count(0, None, 1), count(1, None, 1), count(1, Some(Outcome::Failed), 1)]);
     let horizon = |most: usize| runtime().block_on(store.ended_horizon(at(0), most)).unwrap();
     assert_eq!((horizon(0), horizon(2), horizon(3)), (Some(at(3_000)), Some(at(1_000)), None));
+
+    let latest = |keys: &[&str], most: usize| {
+        let keys: Vec<JobKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
+        let runs = runtime().block_on(store.latest_runs(&keys, most)).unwrap();
+        let mut runs: Vec<(String, u128)> = runs.iter().map(|it| (it.key.to_string(), it.run.0)).collect();
+        runs.sort();
+        runs
+    };
+    assert_eq!(latest(&["c", "nobody", "open", "a"], 9), [("a".to_owned(), 1), ("c".to_owned(), 3)]);
+    assert_eq!(latest(&["a", "b", "c"], 0), []);
+    assert_eq!(latest(&[], 9), []);
 }
 
 #[test]
