@@ -62,7 +62,10 @@ fn runs_are_listed_by_how_they_ended() {
     assert_eq!(jobs(&page(&served, &cookie, "/runs?o=all&pool=default")), ["gone", "late"]);
     assert_eq!(jobs(&page(&served, &cookie, "/runs?o=all&pool=other")), Vec::<String>::new());
     let hostile = page(&served, &cookie, "/runs?o=all&q=%3Cscript%3E%22");
-    assert!(hostile.contains(r#"value="&lt;script&gt;&quot;""#) && hostile.contains("Clear the filters"), "{hostile}");
+    assert!(
+        hostile.contains(r#"value="&lt;script&gt;&quot;""#) && hostile.contains("Clear the filters"),
+        "{hostile}"
+    );
 }
 
 #[test]
@@ -82,7 +85,8 @@ fn runs_come_in_pages_and_an_empty_list_says_what_that_means() {
     let second = page(&served, &cookie, &format!("/runs?o=all&before={before}"));
     assert_eq!(jobs(&second).len(), 3);
     assert!(second.contains(">Latest</a>") && !second.contains("rel=\"next\""), "{second}");
-    let key = |page: &str| page.split("<tr data-key=\"").skip(1).map(|it| it[..36].to_owned()).collect::<Vec<_>>();
+    let key =
+        |page: &str| page.split("<tr data-key=\"").skip(1).map(|it| it[..36].to_owned()).collect::<Vec<_>>();
     assert!(key(&first).iter().all(|id| !key(&second).contains(id)));
 }
 
