@@ -67,8 +67,11 @@ pub(super) fn log_tail(logs: &dyn LogBook, run: RunId) -> io::Result<Option<LogT
 
 #[cfg(test)]
 mod tests {
+    use evenbeat_core::time::Duration;
+
     use super::*;
     use crate::api::LogPart;
+    use crate::target::command::KeptBytes;
 
     #[derive(Debug)]
     struct OneLog(Vec<u8>);
@@ -79,6 +82,14 @@ mod tests {
             let bytes: Vec<u8> = self.0[from..].iter().take(most).copied().collect();
             let next = (from + bytes.len()) as u64;
             Ok(Some(LogPart { bytes, next, is_over: true }))
+        }
+
+        fn kept(&self, _: RunId) -> Option<KeptBytes> {
+            None
+        }
+
+        fn kept_for(&self) -> Option<Duration> {
+            None
         }
     }
 
