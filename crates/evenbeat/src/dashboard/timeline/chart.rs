@@ -159,11 +159,8 @@ pub(super) fn density(name: &str, density: &Density, capacity: Option<u64>, axis
                 @let x = percent(width * place(idx) + 0.06);
                 @let w = percent((width - 0.12).max(0.1));
                 @if 0.02 < shown {
-                    @if axis.is_past(idx) || 1.5 < base - y(shown) {
-                        rect class=(if axis.is_past(idx) { "good" } else { "fut" }) x=(x) width=(w) y=(px(y(shown)))
-                            height=(px((base - y(shown)).max(0.8))) {}
-                    }
-                    @if !axis.is_past(idx) { rect.sky x=(x) width=(w) y=(px(y(shown))) height="1.2" {} }
+                    rect class=(if axis.is_past(idx) { "good" } else { "fut" }) x=(x) width=(w) y=(px(y(shown)))
+                        height=(px((base - y(shown)).max(0.8))) {}
                 }
                 @if let Some(cap) = cap.filter(|cap| cap + 0.25 < *wanted && !axis.is_past(idx)) {
                     @let over = ((wanted - cap) / cap.max(1.0) * 6.0 + 2.0).min(6.0).min(y(cap));
