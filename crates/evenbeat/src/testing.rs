@@ -41,7 +41,7 @@ pub mod exec {
     pub use crate::exec::Router;
 }
 pub mod intake {
-    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
+    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy, PreviewLimits};
 }
 pub mod jobfile {
     pub use crate::jobfile::{
@@ -103,7 +103,7 @@ pub mod target {
     pub mod command {
         pub use crate::target::command::{
             Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey, find_cgroup,
-            open_own_file, read_log,
+            KeptBytes, open_own_file, read_log,
         };
         pub mod boot {
             pub use crate::target::command::boot::{id, now};

@@ -38,6 +38,6 @@ pub use hashed::place_hashed;
 pub use ledger::{Balance, DayOutlook, Ledger, LedgerJob, LedgerSnapshot, PoolNo};
 pub use phase::place_every;
 pub use protection::{KeptReason, MOVE_COOLDOWN, PROTECTION_MAX};
-pub use rebalance::{Kept, Move, RebalancePlan, RebalancePlanner, plan_rebalance};
+pub use rebalance::{Kept, Move, PlanLimits, RebalancePlan, RebalancePlanner, plan_rebalance};
 pub use spot::{Spot, Strategy};
 pub use wishes::{WishedHours, Wishes};

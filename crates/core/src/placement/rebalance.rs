@@ -37,8 +37,10 @@ pub struct RebalancePlan {
     pub moves: Vec<Move>,
     /// Jobs that must not move now, by key.
     pub kept: Vec<Kept>,
-    /// Jobs that are well where they are.
+    /// Jobs that are well where they are, or were not looked at.
     pub n_unchanged: usize,
+    /// Whether no further move would help. Else a limit was reached: apply this plan, then make another.
+    pub is_complete: bool,
     /// The next day as it is.
     pub before: Distribution,
     /// The next day as it would be.
@@ -85,6 +87,15 @@ impl Move {
 pub struct Kept {
     pub key: JobKey,
     pub reason: KeptReason,
+}
+
+/// How much a plan may do. Every move helps by itself, so a plan that stops early is still a good one.
+#[derive(Debug)]
+pub struct PlanLimits<F> {
+    /// Most jobs that move.
+    pub moves_max: usize,
+    /// Asked before each search: whether there is time for it.
+    pub has_time: F,
 }
 
 /// The plan for a fleet as it is now: the same for the same fleet.
@@ -142,16 +153,20 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
         }
     }
 
-    /// The plan.
+    /// The whole plan.
     pub fn plan(self) -> RebalancePlan {
+        self.plan_within(PlanLimits { moves_max: usize::MAX, has_time: || true })
+    }
+
+    /// The plan, or the beginning of it.
+    pub fn plan_within(self, limits: PlanLimits<impl FnMut() -> bool>) -> RebalancePlan {
         let RebalancePlanner { balance, now, mut kept, pinned, seats } = self;
         kept.sort_by(|one, other| one.key.cmp(&other.key));
-        let mut seats = most_frequent_first(seats);
+        let (mut seats, order) = most_frequent_first(seats);
 
         let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
-        if balance.strategy != Strategy::None {
-            level(balance, now, &pinned, &mut seats);
-        }
+        let is_complete =
+            balance.strategy == Strategy::None || level(balance, now, &pinned, &mut seats, limits);
         let mut after = distribution(balance, now, pinned.iter().chain(seats.iter().map(Seat::final_load)));
         let is_worse = after.score() < before.score() || before.peak_slot().1 < after.peak_slot().1;
         if is_worse {
@@ -166,14 +181,17 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
         let running_after = running(&mut pinned.iter().chain(seats.iter().map(Seat::final_load)));
         let n_in_blackout = seats.iter().filter(|seat| seat.meets_blackout(after.window)).count();
         let n_seats = seats.len();
-        let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
-        moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        let moves = seats.into_iter().zip(order).filter_map(|(seat, no)| Some((no, seat.into_move()?)));
+        let mut moves: Vec<(usize, Move)> = moves.collect();
+        moves.sort_unstable_by_key(|(no, _)| *no);
+        let moves: Vec<Move> = moves.into_iter().map(|(_, it)| it).collect();
         let n_unchanged = n_seats - moves.len();
         RebalancePlan {
             made_at: now,
             moves,
             kept,
             n_unchanged,
+            is_complete,
             before,
             after,
             running_before,
@@ -183,16 +201,22 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
     }
 }
 
-/// By distance, then by key. Only what is compared is sorted: a seat is large, and is moved once.
-fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> Vec<Seat<T>> {
-    let mut order: Vec<(Duration, &JobKey, usize)> = seats
-        .iter()
-        .enumerate()
-        .filter_map(|(idx, seat)| seat.as_ref().map(|seat| (seat.distance, &seat.key, idx)))
-        .collect();
+/// By distance, then by key, and the place of each seat in the order of keys. Only what is compared is sorted: a seat is
+/// large, and is moved once.
+fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> (Vec<Seat<T>>, Vec<usize>) {
+    fn key_of<T>(seat: Option<&Seat<T>>) -> Option<&JobKey> {
+        seat.map(|seat| &seat.key)
+    }
+    // They come from the store in this order, and then no key has to be compared again.
+    if !seats.is_sorted_by(|one, other| key_of(one.as_ref()) <= key_of(other.as_ref())) {
+        seats.sort_by(|one, other| key_of(one.as_ref()).cmp(&key_of(other.as_ref())));
+    }
+    let distances = seats.iter().enumerate().filter_map(|(no, seat)| Some((seat.as_ref()?.distance, no)));
+    let mut order: Vec<(Duration, usize)> = distances.collect();
     order.sort_unstable();
-    let order: Vec<usize> = order.into_iter().map(|(_, _, idx)| idx).collect();
-    order.into_iter().filter_map(|idx| seats.get_mut(idx).and_then(Option::take)).collect()
+    let order: Vec<usize> = order.into_iter().map(|(_, no)| no).collect();
+    let sorted = order.iter().filter_map(|no| seats.get_mut(*no).and_then(Option::take)).collect();
+    (sorted, order)
 }
 
 fn distribution<'a>(
@@ -207,31 +231,39 @@ fn distribution<'a>(
     }
 }
 
-/// Moves seats until none can gain.
+/// Moves seats until none can gain. False if a limit was reached before.
 fn level<T: Deref<Target = Terms>>(
     balance: Balance,
     now: Timestamp,
     pinned: &[JobLoad],
     seats: &mut [Seat<T>],
-) {
+    mut limits: PlanLimits<impl FnMut() -> bool>,
+) -> bool {
     let mut load = SlotLoad::new(now, balance.width, balance.by);
     for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
         load.add(one);
     }
+    let mut n_moving = 0;
     for _ in 0..ROUNDS_MAX {
         let mut n_moved = 0;
         let calm = Calm::of(&load);
         for seat in &mut *seats {
+            let is_new = seat.moved.is_none();
+            if is_new && n_moving == limits.moves_max || !(limits.has_time)() {
+                return false;
+            }
             if let Some(moved) = seat.take_better_place(&mut load, now, calm) {
                 load.add(&moved.load);
                 seat.moved = Some(Box::new(moved));
                 n_moved += 1;
+                n_moving += usize::from(is_new);
             }
         }
         if n_moved == 0 {
             break;
         }
     }
+    true
 }
 
 /// What spares most jobs of a level fleet the search: who meets no more than this is well placed. In

@@ -7,7 +7,7 @@ use crate::urgency::Outlook;
 
 /// What keeps a job from being fresh, or is about to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum AttentionCause {
     /// Its last run failed.
     Failed,
     /// Its run takes too long, or began too late.
@@ -26,30 +26,30 @@ pub enum Cause {
     GivenUp,
 }
 
-impl Cause {
+impl AttentionCause {
     /// Every one, in the order in which they are shown.
-    pub const ALL: [Cause; 8] = [
-        Cause::Failed,
-        Cause::Running,
-        Cause::Waiting,
-        Cause::NoNode,
-        Cause::Blackout,
-        Cause::StartsLate,
-        Cause::Unsatisfiable,
-        Cause::GivenUp,
+    pub const ALL: [AttentionCause; 8] = [
+        AttentionCause::Failed,
+        AttentionCause::Running,
+        AttentionCause::Waiting,
+        AttentionCause::NoNode,
+        AttentionCause::Blackout,
+        AttentionCause::StartsLate,
+        AttentionCause::Unsatisfiable,
+        AttentionCause::GivenUp,
     ];
 
     /// The word in addresses.
     pub fn as_str(self) -> &'static str {
         match self {
-            Cause::Failed => "failed",
-            Cause::Running => "running",
-            Cause::Waiting => "waiting",
-            Cause::NoNode => "no_node",
-            Cause::Blackout => "blackout",
-            Cause::StartsLate => "starts_late",
-            Cause::Unsatisfiable => "unsatisfiable",
-            Cause::GivenUp => "given_up",
+            AttentionCause::Failed => "failed",
+            AttentionCause::Running => "running",
+            AttentionCause::Waiting => "waiting",
+            AttentionCause::NoNode => "no_node",
+            AttentionCause::Blackout => "blackout",
+            AttentionCause::StartsLate => "starts_late",
+            AttentionCause::Unsatisfiable => "unsatisfiable",
+            AttentionCause::GivenUp => "given_up",
         }
     }
 }
@@ -59,29 +59,29 @@ pub(super) fn cause(
     known: &JobRef<'_>,
     it: &Assessment,
     outlook: &Outlook,
-) -> Option<(Cause, Option<Timestamp>)> {
+) -> Option<(AttentionCause, Option<Timestamp>)> {
     if it.condition() == Condition::Ok {
         return None;
     }
     if matches!(it.reason(), Reason::DisabledInvalid | Reason::PausedFailures | Reason::PausedQuota) {
-        return Some((Cause::GivenUp, None));
+        return Some((AttentionCause::GivenUp, None));
     }
     let has_failed = it.reasons.contains(&Reason::LastRunFailed);
     let cause = if it.running_since.is_some() && !has_failed {
-        Cause::Running
+        AttentionCause::Running
     } else if outlook.fit.unsatisfiable(known.terms).is_some() {
-        Cause::NoNode
+        AttentionCause::NoNode
     } else if has_failed {
-        Cause::Failed
+        AttentionCause::Failed
     } else if !it.unsatisfiable.is_empty() {
-        Cause::Unsatisfiable
+        AttentionCause::Unsatisfiable
     } else {
         let wait = waits(known.key, known.terms, known.state, it.now, outlook).into_iter().next();
         let until = wait.and_then(|wait| wait.until);
         return Some(match wait.map(|wait| wait.reason) {
-            None => (Cause::Waiting, next_hold_up(known.terms, it.now, it.expected_length)),
-            Some(Reason::Blackout | Reason::BlackoutAhead) => (Cause::Blackout, until),
-            Some(_) => (Cause::StartsLate, until),
+            None => (AttentionCause::Waiting, next_hold_up(known.terms, it.now, it.expected_length)),
+            Some(Reason::Blackout | Reason::BlackoutAhead) => (AttentionCause::Blackout, until),
+            Some(_) => (AttentionCause::StartsLate, until),
         });
     };
     Some((cause, None))

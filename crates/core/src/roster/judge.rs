@@ -1,7 +1,7 @@
 //! The verdict about one job.
 
 use super::JobRef;
-use super::cause::{Cause, cause};
+use super::cause::{AttentionCause, cause};
 use super::lists::RosterEntry;
 use crate::condition::{Reason, assess, next_change_at};
 use crate::job::Status;
@@ -17,7 +17,7 @@ pub(super) struct Judgement {
     /// When the clock may turn it next; strictly later.
     pub(super) next_at: Option<Timestamp>,
     /// Why it is late or at risk; none while it is neither.
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<AttentionCause>,
     /// When a good run must be complete.
     pub(super) deadline: Option<Timestamp>,
     /// Since when the reason holds, where that follows from the job itself: the same on every node, and after

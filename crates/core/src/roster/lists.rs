@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cause::Cause;
+use super::cause::AttentionCause;
 use super::tally::{CountedBy, PoolIdx};
 use crate::condition::{Condition, Reason};
 use crate::ids::JobKey;
@@ -48,7 +48,7 @@ pub(super) struct RosterEntry {
     pub(super) pool: PoolIdx,
     pub(super) status: Status,
     pub(super) reason: Option<Reason>,
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<AttentionCause>,
     /// The end of time if there is none.
     pub(super) deadline: Timestamp,
 }
@@ -61,7 +61,7 @@ impl RosterEntry {
         CountedBy { status: self.status, reason: self.reason, cause: self.cause }
     }
 
-    fn attention(&self, no: KeyNo) -> Option<(Cause, AttentionRank)> {
+    fn attention(&self, no: KeyNo) -> Option<(AttentionCause, AttentionRank)> {
         let condition = self.reason?.condition();
         Some((self.cause?, (Reverse(condition), self.deadline, no)))
     }
@@ -72,7 +72,7 @@ impl RosterEntry {
 pub(super) struct Lists {
     all: KeyedSlab<RosterEntry>,
     by_reason: BTreeMap<Option<Reason>, SortedIndex<KeyNo>>,
-    by_cause: BTreeMap<Cause, BTreeSet<AttentionRank>>,
+    by_cause: BTreeMap<AttentionCause, BTreeSet<AttentionRank>>,
     running: BTreeSet<KeyNo>,
 }
 
@@ -141,7 +141,7 @@ impl Lists {
     /// Jobs that are late or at risk, the most urgent first: of one cause or of all, in one condition or in both.
     pub(super) fn most_urgent(
         &self,
-        cause: Option<Cause>,
+        cause: Option<AttentionCause>,
         condition: Option<Condition>,
     ) -> impl Iterator<Item = KeyNo> {
         let lists = self.by_cause.iter().filter(move |(it, _)| cause.is_none_or(|cause| cause == **it));

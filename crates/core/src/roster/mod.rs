@@ -35,7 +35,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use cause::Cause;
+pub use cause::AttentionCause;
 pub use jobs::{EngineJobs, JobRef, Jobs};
 pub use lists::Which;
 pub use tally::Counts;
@@ -91,7 +91,7 @@ pub struct RosterLine<'a> {
     /// The condition; none while it is not tracked.
     pub condition: Option<Condition>,
     /// Why it is late or at risk.
-    pub cause: Option<Cause>,
+    pub cause: Option<AttentionCause>,
     /// When a good run must be complete.
     pub deadline: Option<Timestamp>,
     pool: PoolIdx,
@@ -250,7 +250,7 @@ impl Roster {
     /// those in one condition.
     pub fn most_urgent(
         &self,
-        cause: Option<Cause>,
+        cause: Option<AttentionCause>,
         condition: Option<Condition>,
     ) -> impl Iterator<Item = RosterLine<'_>> {
         self.lists.most_urgent(cause, condition).filter_map(|no| self.line_of(no))

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::cause::Cause;
+use super::cause::AttentionCause;
 use crate::condition::{Condition, Reason};
 use crate::ids::Pool;
 use crate::job::Status;
 
 const N_CONDITIONS: usize = Condition::Error as usize + 1;
 const N_REASONS: usize = Reason::ALL.len();
-const N_CAUSES: usize = Cause::ALL.len();
+const N_CAUSES: usize = AttentionCause::ALL.len();
 const N_STATUSES: usize = Status::Done as usize + 1;
 
 /// How many jobs stand how.
@@ -28,7 +28,7 @@ pub struct Counts {
 pub(super) struct CountedBy {
     pub(super) status: Status,
     pub(super) reason: Option<Reason>,
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<AttentionCause>,
 }
 
 impl Counts {
@@ -48,12 +48,12 @@ impl Counts {
     }
 
     /// Jobs that are late for this cause.
-    pub fn late(&self, cause: Cause) -> u32 {
+    pub fn late(&self, cause: AttentionCause) -> u32 {
         count(&self.late, cause as usize)
     }
 
     /// Jobs that are at risk for this cause.
-    pub fn at_risk(&self, cause: Cause) -> u32 {
+    pub fn at_risk(&self, cause: AttentionCause) -> u32 {
         count(&self.at_risk, cause as usize)
     }
 

@@ -1,4 +1,4 @@
-//! What else is known of a job, to argue the case. An alert is sent even if none of it can be found.
+//! Collects details about a job for an alert. The alert is sent even if none can be found.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! `evenbeat apply`, `diff` and `export`: job files and a server's fleet.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use evenbeat_core::zone::Zones;
@@ -13,6 +12,7 @@ use super::{Exit, chart, job_file};
 use crate::jobfile::{self, LoadedFiles, SourceText};
 use crate::printable;
 use crate::value_json::to_json;
+use crate::views::definition_text;
 use crate::views::model::{AppliedJob, ApplyAnswer, ApplyRequest, JobDefinition, Page};
 use anstyle::{AnsiColor, Style};
 
@@ -186,7 +186,8 @@ pub(crate) fn export(remote: &mut RemoteContext<'_>) -> CommandResult {
 
 /// A job as in a job file.
 pub(crate) fn as_job_file(definition: &JobDefinition) -> Result<String, CommandError> {
-    written(definition).map_err(|error| CommandError::Bad(format!("cannot write a job as TOML: {error}")))
+    definition_text::job_file(definition)
+        .map_err(|error| CommandError::Bad(format!("cannot write a job as TOML: {error}")))
 }
 
 /// Prints what an edit would change.
@@ -195,45 +196,4 @@ pub(crate) fn print_changes(
     remote: &mut RemoteContext<'_>,
 ) -> Result<(), CommandError> {
     answer.changes.iter().try_for_each(|it| print_job(it, Purpose::Diff, remote))
-}
-
-/// A job as in a job file, with the name first.
-fn written(JobDefinition(fields): &JobDefinition) -> Result<String, toml::ser::Error> {
-    let mut fields = fields.clone();
-    let mut text = "[[job]]\n".to_owned();
-    for name in ["name", "configuration"] {
-        if let Some(Json::String(value)) = fields.remove(name) {
-            let _ = writeln!(text, "{name} = {}", toml::Value::String(value));
-        }
-    }
-    let rest = toml::Value::try_from(Json::Object(fields))?;
-    // A table inside a job needs a header such as `[job.retry]`.
-    let document = toml::Table::from_iter([("job".to_owned(), toml::Value::Array(vec![rest]))]);
-    let document = toml::to_string(&document)?;
-    text.push_str(document.strip_prefix("[[job]]\n").unwrap_or(&document));
-    Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::jobfile::load;
-
-    #[test]
-    fn an_exported_job_is_read_back() {
-        let definition = serde_json::json!({
-            "name": "shop", "configuration": "test", "every": "6h", "cost": 2,
-            "command": { "argv": ["crawl"], "env": { "A": "b" } },
-            "retry": { "delays": ["5m", "1h"] }, "labels": { "team": "news" },
-            "blackout_periods": [{ "start": "00:00", "end": "01:00", "days": ["mon"] }],
-        });
-        let Json::Object(fields) = definition else { panic!("an object") };
-        let text = written(&JobDefinition(fields.clone())).unwrap();
-        assert!(text.starts_with("[[job]]\nname = \"shop\"\nconfiguration = \"test\"\n"), "{text}");
-        let source = SourceText { name: "exported".to_owned(), text: text.clone() };
-        let now = "2026-02-04T10:00:00Z".parse().unwrap();
-        let loaded = load(&[source], now, &mut Zones::new())
-            .unwrap_or_else(|it| panic!("{}\n{text}", it.render(false)));
-        assert_eq!(JobDefinition::of(&loaded.files[0].jobs[0].job), JobDefinition(fields));
-    }
 }

@@ -1,6 +1,6 @@
 //! Why a page could not be shown, as a page.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
 use evenbeat_core::rights::Role;
@@ -8,8 +8,9 @@ use evenbeat_core::store::StoreDown;
 use maud::html;
 
 use super::flash::Flash;
-use super::frame::BarePage;
+use super::frame::{BarePage, protect};
 use super::parts::icon;
+use super::prefs::Prefs;
 use crate::views::ViewError;
 
 /// Why there is no page.
@@ -126,8 +127,22 @@ fn store_away() -> Response {
     answer
 }
 
+/// The page for an address that leads nowhere. Anyone gets it: it says nothing about what there is.
+pub(super) async fn nowhere(headers: HeaderMap) -> Response {
+    let body = html! {
+        h1 { "There is no such page" }
+        p.sub { "The address may be mistyped, or what it led to is gone." }
+        p { a.btn href="/" { "Open the fleet" } }
+    };
+    let prefs = Some(Prefs::of(&headers));
+    let page = BarePage { status: StatusCode::NOT_FOUND, prefs, ..BarePage::new("Not found", body) };
+    let mut answer = page.into_response();
+    protect(&mut answer);
+    answer
+}
+
 /// An error text as a sentence.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let Some(first) = letters.next() else { return String::new() };
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };

@@ -105,5 +105,6 @@ pub fn pages(pages: Pages) -> Router {
         .route("/live", get(live::live))
         .route("/assets/{name}", get(assets::asset))
         .route_layer(from_fn(frame::with_headers))
+        .fallback(error::nowhere)
         .with_state(pages)
 }

@@ -32,7 +32,7 @@ pub use upcoming::UpcomingStarts;
 
 use self::agenda::{AgendaCell, CurrentAgenda};
 use self::outlook::OutlookCell;
-use self::upcoming::FleetAhead;
+use self::upcoming::{FleetAhead, TotalCache};
 use crate::clock::Clock;
 use crate::config::AgendaSettings;
 use crate::single_flight::SingleFlight;
@@ -98,6 +98,7 @@ struct FleetState {
     loads: Mutex<KeptLoads>,
     /// Who counts it anew.
     load_counts: SingleFlight<LoadQuestion, Arc<LoadAhead>>,
+    totals: TotalCache,
     /// Distributions of other windows than a day, by their hours.
     distributions: SingleFlight<u32, Result<Arc<Distribution>, WindowHoursError>>,
     outlook: OutlookCell,
@@ -119,6 +120,7 @@ impl Fleet {
             walks: Semaphore::new(N_WALKS_MAX),
             loads: Mutex::default(),
             load_counts: SingleFlight::default(),
+            totals: TotalCache::default(),
             distributions: SingleFlight::default(),
             outlook: OutlookCell::default(),
         };
@@ -187,9 +189,16 @@ impl Fleet {
         most: usize,
         now: Timestamp,
     ) -> Result<UpcomingStarts, AgendaError> {
-        let ahead = self.ahead();
+        let (ahead, now) = (self.ahead(), FleetAhead::as_of(window, now));
+        // Only who turns a page is shown a number that is a little older.
+        let counted = after.as_ref().and_then(|_| self.inner.totals.get(window, now));
         let turn = if ahead.is_known(window, now) { None } else { self.inner.walks.acquire().await.ok() };
-        let page = self.walk(move |_| ahead.page(window, after.as_ref(), most, now)).await;
+        let page = self.walk(move |fleet| {
+            let total = counted.unwrap_or_else(|| ahead.total(window, now));
+            fleet.inner.totals.put(window, now, total);
+            ahead.page(window, after.as_ref(), most, now, total)
+        });
+        let page = page.await;
         drop(turn);
         page
     }

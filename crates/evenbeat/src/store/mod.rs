@@ -9,6 +9,7 @@ pub mod alert_rows;
 pub mod any;
 pub mod audit_chain;
 mod any_alerts;
+mod any_runs;
 pub mod check;
 pub mod columns;
 mod counter_room;

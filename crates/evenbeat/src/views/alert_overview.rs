@@ -110,9 +110,9 @@ pub(crate) async fn overview(app: &App, skip: usize, most: usize) -> Result<Aler
     let messages: Vec<AlertMessage> = messages.into_iter().map(AlertMessage::of).collect();
     let shown: Vec<Incident> = open.into_iter().skip(skip).take(most).collect();
     let incidents = with_jobs(app, shown, &mutes, now).await?;
-    let rules = app.alerts.rules();
-    let channels = app.alerts.channels().map(|(name, kind)| {
-        let is_default = rules.default.contains(name);
+    let rules = &app.alerts.rules();
+    let channels = app.alerts.channels().into_iter().map(|(name, kind)| {
+        let is_default = rules.default.contains(&name);
         ChannelHealth { is_default, ..health(name.as_str(), kind, &messages, now) }
     });
     let channels = channels.collect();
@@ -131,7 +131,7 @@ async fn with_jobs(
     let views = jobs::views(app, &rows, now).await;
     let mut known: BTreeMap<String, (JobRow, JobView)> =
         rows.into_iter().zip(views).map(|(row, view)| (row.job.key.to_string(), (row, view))).collect();
-    let rules = app.alerts.rules();
+    let rules = &app.alerts.rules();
     let mut found = Vec::with_capacity(incidents.len());
     for incident in incidents {
         let known = match &incident.subject {

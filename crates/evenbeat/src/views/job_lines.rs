@@ -128,9 +128,11 @@ impl JobLine {
     }
 }
 
-/// Whether what binds a job is worth a word beside how it stands: it is no matter of course.
-fn is_hold_up(binding: &str) -> bool {
-    !["ok", "running", "not_due", "cooldown", "never_run", "manual"].contains(&binding)
+/// Whether what binds a job is worth a word beside how it stands: it is no matter of course, such as that a retry follows
+/// a failure.
+fn is_hold_up(binding: &str, has_failed: bool) -> bool {
+    let is_of_course = ["ok", "running", "not_due", "cooldown", "never_run", "manual"].contains(&binding);
+    !is_of_course && !(has_failed && binding == Reason::Backoff.as_str())
 }
 
 /// The sentences of the explanation that the rest of a line does not show.
@@ -146,13 +148,27 @@ fn why(it: &ExplanationView, last_run: Option<&str>, is_tracked: bool, pause_rea
         "ok" => {}
         // How late it is stands beside it.
         _ if it.reason == Reason::DeadlinePassed.as_str() => parts.extend(last_run),
+        // So does the row of failures.
+        _ if it.reason == Reason::LastRunFailed.as_str() && last_run.is_some() => parts.extend(last_run),
         _ => parts.push(&view.sentence),
     }
     let is_said = parts.iter().any(|part| part.contains(&it.binding_sentence));
-    if parts.is_empty() || is_hold_up(&it.binding) && !is_said {
+    if parts.is_empty() || is_hold_up(&it.binding, last_run.is_some()) && !is_said {
         parts.push(&it.binding_sentence);
     }
-    parts.join(" ")
+    joined(&parts)
+}
+
+/// Sentences one after the other. One that ends with what a run printed may have no full stop.
+fn joined(parts: &[&str]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() {
+            text.push_str(if text.ends_with(['.', '!', '?']) { " " } else { ". " });
+        }
+        text.push_str(part);
+    }
+    text
 }
 
 fn explanation(it: &ExplanationView, last_run: Option<&str>) -> String {
@@ -161,7 +177,7 @@ fn explanation(it: &ExplanationView, last_run: Option<&str>) -> String {
     if view.sentence == view.binding_sentence {
         return view.sentence;
     }
-    format!("{} {}", view.sentence, view.binding_sentence)
+    joined(&[&view.sentence, &view.binding_sentence])
 }
 
 fn next_event(it: &ExplanationView, status: Status, running_since: Option<Timestamp>) -> NextEvent {

@@ -10,7 +10,7 @@ use evenbeat_core::condition::{Condition, Reason};
 use evenbeat_core::engine::Engine;
 use evenbeat_core::ids::{JobKey, Pool, Site};
 use evenbeat_core::job::Status;
-use evenbeat_core::roster::{Cause, Jobs as _, PoolMark, Roster, RosterLine, Which};
+use evenbeat_core::roster::{AttentionCause, Jobs as _, PoolMark, Roster, RosterLine, Which};
 use evenbeat_core::time::Timestamp;
 
 use super::ViewError;
@@ -118,7 +118,7 @@ pub(crate) struct ListQuery {
     pub(crate) site: Option<Site>,
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) condition: Option<ListedCondition>,
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<AttentionCause>,
 }
 
 impl ListQuery {

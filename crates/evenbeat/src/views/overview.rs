@@ -7,7 +7,7 @@ use evenbeat_core::distribution::Distribution;
 use evenbeat_core::engine::{Engine, Now};
 use evenbeat_core::ids::{JobKey, Pool};
 use evenbeat_core::job::Status;
-use evenbeat_core::roster::{Cause, Counts, Jobs as _, Roster};
+use evenbeat_core::roster::{AttentionCause, Counts, Jobs as _, Roster};
 use evenbeat_core::time::Timestamp;
 
 use super::ViewError;
@@ -65,7 +65,7 @@ pub(crate) struct JobNumbers {
 /// Jobs that are late or at risk for one cause, and in one pool where that matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CauseLine {
-    pub(crate) cause: Cause,
+    pub(crate) cause: AttentionCause,
     pub(crate) pool: Option<BusyPool>,
     pub(crate) n_late: u32,
     pub(crate) n_at_risk: u32,
@@ -133,8 +133,8 @@ fn next_miss(roster: &Roster) -> Option<(JobKey, Timestamp)> {
 
 fn causes(engine: &Engine, roster: &Roster, now: Now) -> Vec<CauseLine> {
     let mut lines = Vec::new();
-    for cause in Cause::ALL {
-        if cause == Cause::Waiting {
+    for cause in AttentionCause::ALL {
+        if cause == AttentionCause::Waiting {
             lines.extend(waiting_by_pool(engine, roster, now));
         } else {
             lines.extend(line_of(cause, roster.counts(), || next_of(cause, engine, roster, now)));
@@ -145,7 +145,11 @@ fn causes(engine: &Engine, roster: &Roster, now: Now) -> Vec<CauseLine> {
 }
 
 /// A line, unless it has no jobs.
-fn line_of(cause: Cause, counts: &Counts, next: impl FnOnce() -> Option<Timestamp>) -> Option<CauseLine> {
+fn line_of(
+    cause: AttentionCause,
+    counts: &Counts,
+    next: impl FnOnce() -> Option<Timestamp>,
+) -> Option<CauseLine> {
     let (n_late, n_at_risk) = (counts.late(cause), counts.at_risk(cause));
     let is_sample = SAMPLE_MAX < (n_late + n_at_risk) as usize;
     let is_any = 0 < n_late + n_at_risk;
@@ -157,11 +161,14 @@ fn waiting_by_pool(engine: &Engine, roster: &Roster, now: Now) -> Vec<CauseLine>
     let loads = engine.pool_loads();
     let mut lines: Vec<CauseLine> = Vec::new();
     let mut pools: Vec<(&Pool, &Counts)> = roster.counts_by_pool().collect();
-    let weight = |counts: &Counts| (counts.late(Cause::Waiting), counts.at_risk(Cause::Waiting));
+    let weight =
+        |counts: &Counts| (counts.late(AttentionCause::Waiting), counts.at_risk(AttentionCause::Waiting));
     pools.retain(|(_, counts)| weight(counts) != (0, 0));
     pools.sort_by_key(|(_, counts)| std::cmp::Reverse(weight(counts)));
     for (idx, (pool, counts)) in pools.into_iter().enumerate() {
-        let Some(line) = line_of(Cause::Waiting, counts, || engine.next_room_at(now, pool)) else { continue };
+        let Some(line) = line_of(AttentionCause::Waiting, counts, || engine.next_room_at(now, pool)) else {
+            continue;
+        };
         if idx < POOLS_MAX {
             let load = loads.iter().find(|it| it.pool == *pool);
             let units = load.map(|it| (it.in_use, it.capacity));
@@ -178,7 +185,7 @@ fn waiting_by_pool(engine: &Engine, roster: &Roster, now: Now) -> Vec<CauseLine>
 }
 
 /// When the first of the most urgent jobs of a cause starts, or ends if it runs.
-fn next_of(cause: Cause, engine: &Engine, roster: &Roster, now: Now) -> Option<Timestamp> {
+fn next_of(cause: AttentionCause, engine: &Engine, roster: &Roster, now: Now) -> Option<Timestamp> {
     let jobs = engine.jobs()?;
     let time = engine.time(now);
     let sample = roster.most_urgent(Some(cause), None).take(SAMPLE_MAX);
@@ -186,9 +193,14 @@ fn next_of(cause: Cause, engine: &Engine, roster: &Roster, now: Now) -> Option<T
         let job = jobs.job(line.key)?;
         let it = assess(job.key, job.terms, job.state, time, &jobs.outlook(job.terms));
         match cause {
-            Cause::Running => it.expected_end,
-            Cause::Failed | Cause::Blackout | Cause::StartsLate => it.planned_start,
-            Cause::Waiting | Cause::NoNode | Cause::Unsatisfiable | Cause::GivenUp => None,
+            AttentionCause::Running => it.expected_end,
+            AttentionCause::Failed | AttentionCause::Blackout | AttentionCause::StartsLate => {
+                it.planned_start
+            }
+            AttentionCause::Waiting
+            | AttentionCause::NoNode
+            | AttentionCause::Unsatisfiable
+            | AttentionCause::GivenUp => None,
         }
     });
     instants.min()

@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -52,6 +53,18 @@ document.addEventListener("securitypolicyviolation", (it) =>
 """
 
 expect.set_options(timeout=PATIENCE_MS)
+
+
+def brief(kind, error, trace):
+    """Prints where in the scripts it went wrong, without the driver's own frames."""
+    print(f"{kind.__name__}: {error}")
+    here = str(Path(__file__).parent)
+    for frame in traceback.extract_tb(trace):
+        if frame.filename.startswith(here) and not frame.filename.endswith("driver.py"):
+            print(f"  at {Path(frame.filename).name}:{frame.lineno}: {frame.line}")
+
+
+sys.excepthook = brief
 
 
 class Findings:
@@ -171,6 +184,10 @@ class Server:
     def last_run(self, job):
         """The id of a job's last run."""
         return self.api("GET", f"/jobs/{job}/runs?limit=1")["items"][0]["id"]
+
+    def node(self):
+        """The name of the node."""
+        return self.api("GET", "/nodes")["items"][0]["node"]
 
     def audit(self):
         """What was changed so far, without logins: a list of actions and their targets."""

@@ -15,7 +15,7 @@ def main():
         # The address of the preview is asked for again after a plan was refused.
         Watch(page, here.url, findings, how, [409])
         page.goto("/schedule")
-        before = here.api("GET", "/distribution")["score"]
+        before = here.api("GET", "/status")["distribution_score"]
         preview(page, how)
         dialog = page.locator("dialog[open]")
         heading = dialog.get_by_role("heading", level=2).first
@@ -24,9 +24,18 @@ def main():
         findings.check(0 < planned, "preview", "moves nothing")
         findings.check(here.audit_of("rebalance") == 0, "preview", "has changed something")
         # Compare: what moves, and what stays with its reason.
-        expect(dialog.locator("table tbody tr").first).to_be_visible()
+        expect(dialog.get_by_role("tabpanel").locator("tbody tr").first).to_be_visible()
+        stays = dialog.get_by_role("tab", name="Stays")
+        if how == "keyboard":
+            tab_to(page, dialog.get_by_role("tab", name="Moves"))
+            page.keyboard.press("ArrowRight")
+        else:
+            stays.click()
+        expect(stays).to_have_attribute("aria-selected", "true")
+        expect(dialog.get_by_role("tabpanel", name="Stays")).to_be_visible()
         if how == "stale":
             here.api("PUT", "/jobs/another", {"command": ["true"], "every": "1h"})
+            seen = page.url
         confirm = dialog.get_by_role("button", name=re.compile(rf"^Move {planned} jobs?$"))
         expect(confirm).to_be_enabled()
         if how == "keyboard":
@@ -35,15 +44,15 @@ def main():
         else:
             confirm.click()
         if how == "stale":
-            expect(page.locator("dialog[open], main").first).to_contain_text(re.compile("preview|plan", re.I))
-            expect(page.locator(".banner:visible").first).to_contain_text(re.compile("changed|new preview|recomputed", re.I))
+            page.wait_for_url(lambda url: url != seen)
+            expect(dialog.locator(".banner")).to_contain_text(re.compile("changed|new preview", re.I))
             findings.check(here.audit_of("rebalance") == 0, "stale plan", "was applied")
-            page.locator("dialog[open]").get_by_role("button", name=re.compile(r"^Move \d+ jobs?$")).click()
+            dialog.get_by_role("button", name=re.compile(r"^Move \d+ jobs?$")).click()
         toast = page.locator(".toast").first
         expect(toast).to_contain_text(re.compile(r"[Mm]oved \d+ jobs?"))
         moved = int(re.search(r"oved (\d+)", toast.inner_text()).group(1))
         findings.check(moved == planned or how == "stale", "result", f"{moved} moved, {planned} were planned")
-        after = here.api("GET", "/distribution")["score"]
+        after = here.api("GET", "/status")["distribution_score"]
         findings.check(before < after, "result", f"the score goes from {before} to {after}")
         findings.check(here.audit_of("rebalance") == 1, "result", "is not in the audit once")
         context.close()
@@ -51,9 +60,7 @@ def main():
 
 
 def preview(page, how):
-    button = page.locator("main").get_by_role("button", name=re.compile("^(Preview|Rebalance)")).or_(
-        page.locator("main").get_by_role("link", name=re.compile("^(Preview|Rebalance)"))
-    ).first
+    button = page.locator("main").get_by_role("button", name="Preview rebalance")
     if how == "keyboard":
         tab_to(page, button)
         page.keyboard.press("Enter")

@@ -13,7 +13,9 @@ use evenbeat::testing::app::{App, AppParts, AppTasks, StopResult};
 use evenbeat::testing::clock::Clock;
 use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
-use evenbeat::testing::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
+use evenbeat::testing::intake::{
+    Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy, PreviewLimits,
+};
 use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat::testing::node::NodeIdentity;
 use evenbeat::testing::store::any::AnyStore;
@@ -68,6 +70,7 @@ fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        preview_limits: PreviewLimits::default(),
         metrics: MetricsSettings::default(),
         traces: None,
         alerts: AlertSettings::default(),

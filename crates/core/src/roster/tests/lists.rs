@@ -5,7 +5,7 @@ use crate::condition::{Condition, Reason};
 use crate::ids::{JobKey, Pool};
 use crate::job::sample::{instant, job};
 use crate::job::{Job, Status};
-use crate::roster::{Cause, Roster, Which};
+use crate::roster::{AttentionCause, Roster, Which};
 use crate::unsatisfiable::NodeFit;
 
 const GOOD: &str = "good 10:00-10:10, next 11:00";
@@ -203,9 +203,9 @@ fn what_needs_attention_comes_by_urgency_and_with_its_cause() {
     put("j-dark", &dark, "good 08:30-08:40, next 10:00");
     put("k-gave-up", &hourly, "good 10:00-10:10, failed 3 until 10:20, next 11:00, paused by system");
     let roster = roster_of(&jobs);
-    let told = |cause: Option<Cause>, condition: Option<Condition>| -> String {
+    let told = |cause: Option<AttentionCause>, condition: Option<Condition>| -> String {
         let lines = roster.most_urgent(cause, condition);
-        let told = lines.map(|it| format!("{} {}", it.key, it.cause.map_or("none", Cause::as_str)));
+        let told = lines.map(|it| format!("{} {}", it.key, it.cause.map_or("none", AttentionCause::as_str)));
         told.collect::<Vec<_>>().join(", ")
     };
     assert_eq!(
@@ -213,13 +213,13 @@ fn what_needs_attention_comes_by_urgency_and_with_its_cause() {
         "i-sooner waiting, b-late waiting, h-late waiting, j-dark blackout, k-gave-up given_up, d-failed failed, \
          g-running running"
     );
-    assert_eq!(told(Some(Cause::Waiting), None), "i-sooner waiting, b-late waiting, h-late waiting");
+    assert_eq!(told(Some(AttentionCause::Waiting), None), "i-sooner waiting, b-late waiting, h-late waiting");
     assert_eq!(told(None, Some(Condition::Warning)), "d-failed failed, g-running running");
     let counts = roster.counts();
-    assert_eq!((counts.late(Cause::Waiting), counts.at_risk(Cause::Waiting)), (3, 0));
-    assert_eq!((counts.late(Cause::Failed), counts.at_risk(Cause::Failed)), (0, 1));
+    assert_eq!((counts.late(AttentionCause::Waiting), counts.at_risk(AttentionCause::Waiting)), (3, 0));
+    assert_eq!((counts.late(AttentionCause::Failed), counts.at_risk(AttentionCause::Failed)), (0, 1));
     let browsers: Pool = "browsers".parse().unwrap();
-    assert_eq!(roster.counts_of(&browsers).unwrap().late(Cause::Waiting), 1);
+    assert_eq!(roster.counts_of(&browsers).unwrap().late(AttentionCause::Waiting), 1);
     let here = roster.most_urgent(None, None).filter(|it| it.is_in(roster.pool(&browsers)));
     assert_eq!(here.map(|it| it.key.as_str()).collect::<Vec<_>>(), ["h-late", "g-running"]);
     assert_eq!(roster.running().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["g-running"]);

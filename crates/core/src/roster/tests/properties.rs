@@ -9,7 +9,7 @@ use crate::condition::{Condition, Reason, assess};
 use crate::ids::{JobKey, Pool};
 use crate::job::sample::{instant, job};
 use crate::job::{JobState, Status, Terms};
-use crate::roster::{Cause, Counts, HELD_BACK_MAX, Roster, Turned, Which};
+use crate::roster::{AttentionCause, Counts, HELD_BACK_MAX, Roster, Turned, Which};
 use crate::run::Outcome;
 use crate::time::{Duration, Timestamp};
 use crate::unsatisfiable::NodeFit;
@@ -212,7 +212,7 @@ impl Listener {
     fn check_attention(&self) {
         let mut anew = Roster::new(self.roster.now());
         anew.reassess(self.roster.now(), &self.jobs);
-        let lines = |roster: &Roster, cause: Option<Cause>, condition: Option<Condition>| {
+        let lines = |roster: &Roster, cause: Option<AttentionCause>, condition: Option<Condition>| {
             let lines = roster.most_urgent(cause, condition);
             lines.map(|it| (it.condition, it.deadline, it.cause, it.key.clone())).collect::<Vec<_>>()
         };
@@ -228,7 +228,7 @@ impl Listener {
         assert!(all.is_sorted_by_key(|(condition, deadline, ..)| rank(*condition, *deadline)), "{all:?}");
         let n_attention = self.roster.page(Which::Attention, None, 100).len();
         assert_eq!(all.len(), n_attention);
-        for cause in Cause::ALL {
+        for cause in AttentionCause::ALL {
             let late = lines(&self.roster, Some(cause), Some(Condition::Error)).len();
             let at_risk = lines(&self.roster, Some(cause), Some(Condition::Warning)).len();
             let counts = self.roster.counts();

@@ -98,7 +98,8 @@ pub(in crate::api) async fn test(
         Err(_) => None,
     };
     let Some(answer) = answer else {
-        let names: Vec<&str> = api.app.alerts.channels().map(|(name, _)| name.as_str()).collect();
+        let channels = api.app.alerts.channels();
+        let names: Vec<&str> = channels.iter().map(|(name, _)| name.as_str()).collect();
         let hint = match nearest(&channel, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "this node has no channels; see `alerts.channels`".to_owned(),
@@ -150,12 +151,12 @@ pub(in crate::api) async fn mute(
 }
 
 pub(in crate::api) async fn unmute(
-    _caller: Caller<Operator>,
+    caller: Caller<Operator>,
     State(api): State<Api>,
     MutePath(id): MutePath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<NoContent, Problem> {
-    if api.app.store.remove_mute(id).await? {
+    if api.app.alerts.unmute(id, &caller.actor).await? {
         return Ok(NoContent);
     }
     Err(no_such_mute())

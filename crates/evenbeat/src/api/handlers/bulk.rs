@@ -50,8 +50,8 @@ pub(in crate::api) async fn act(
     }
     let action = match request.action {
         BulkVerb::Pause => {
-            let until = pause_end(request.until, "/until", api.app.intake.now())?;
-            BulkAction::Pause(pause_reason(request.reason.clone(), "/reason")?, until)
+            let until = pause_end(request.until, api.app.intake.now())?;
+            BulkAction::Pause(pause_reason(request.reason.clone())?, until)
         }
         _ if request.reason.is_some() => {
             return Err(wrong("/reason", "only `pause` has a reason; leave it out".to_owned()));

@@ -9,7 +9,7 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::{Overlap, Pause, Status};
 use evenbeat_core::nearest::shortened;
 use evenbeat_core::store::JobRow;
-use evenbeat_core::time::{Duration, Timestamp};
+use evenbeat_core::time::Timestamp;
 use evenbeat_core::zone::Zones;
 
 use super::trigger::IdempotencyKey;
@@ -20,7 +20,7 @@ use crate::api::extract::{Body, KeyPath, KeyText, MaybeBody, Precondition, UrlQu
 use crate::api::params::{NoParams, ParamKind, Params, Query};
 use crate::api::problem::{Code, Problem};
 use crate::api::router::Api;
-use crate::intake::Expect;
+use crate::intake::{self, Expect};
 use crate::store::query::JobFilter;
 use crate::value_json::from_json;
 use crate::views::explanation::explanation;
@@ -158,8 +158,8 @@ pub(in crate::api) async fn pause(
     UrlQuery(NoParams): UrlQuery<NoParams>,
     MaybeBody(request): MaybeBody<PauseRequest>,
 ) -> Result<Tagged<JobView>, Problem> {
-    let until = pause_end(request.until, "/until", api.app.intake.now())?;
-    let reason = pause_reason(request.reason, "/reason")?;
+    let until = pause_end(request.until, api.app.intake.now())?;
+    let reason = pause_reason(request.reason)?;
     let row = api.app.intake.pause(&caller.actor, &key, reason, until).await?;
     Ok(as_it_is(&api, &row).await)
 }
@@ -204,42 +204,14 @@ pub(in crate::api) async fn trigger(
     Ok(AcceptedAt { location: format!("/api/v1/runs/{id}"), body })
 }
 
-/// The longest reason of a pause, in characters.
-const REASON_MAX: usize = 1_000;
-
 /// A reason that can be stored and shown.
-pub(super) fn pause_reason(reason: Option<String>, pointer: &str) -> Result<Option<String>, Problem> {
-    let Some(text) = &reason else { return Ok(None) };
-    let detail = if text.contains('\0') {
-        "the reason contains a NUL character; leave it out".to_owned()
-    } else if REASON_MAX < text.chars().count() {
-        format!("the reason has more than {REASON_MAX} characters; shorten it")
-    } else {
-        return Ok(reason);
-    };
-    let errors = vec![FieldError { pointer: pointer.to_owned(), detail: detail.clone() }];
-    Err(Problem::new(Code::InvalidBody, detail).with(errors))
+pub(super) fn pause_reason(reason: Option<String>) -> Result<Option<String>, Problem> {
+    Ok(intake::pause_reason(reason)?)
 }
 
-/// The longest pause that ends automatically.
-const PAUSE_MAX: Duration = Duration::from_days(366);
-
 /// When a pause ends, if that can be.
-pub(super) fn pause_end(
-    until: Option<Instant>,
-    pointer: &str,
-    now: Timestamp,
-) -> Result<Option<Timestamp>, Problem> {
-    let Some(Instant(until)) = until else { return Ok(None) };
-    let detail = if until <= now {
-        format!("{until} is not in the future")
-    } else if now + PAUSE_MAX < until {
-        "a pause ends within 366 days; leave `until` out for a pause without an end".to_owned()
-    } else {
-        return Ok(Some(until));
-    };
-    let errors = vec![FieldError { pointer: pointer.to_owned(), detail: detail.clone() }];
-    Err(Problem::new(Code::InvalidBody, detail).with(errors))
+pub(super) fn pause_end(until: Option<Instant>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+    Ok(intake::pause_end(until.map(|it| it.0), now)?)
 }
 
 /// What becomes of a trigger of a paused job: nothing, and nothing waits until it is resumed.

@@ -93,7 +93,7 @@ pub(super) fn answer(row: &DeliveryRow) -> String {
     // What comes from a receiver begins with how it was said.
     let is_theirs = ["HTTP ", "SMTP ", "exit "].iter().any(|it| said.starts_with(it));
     match (row.state, row.attempts, is_theirs) {
-        (DeliveryState::Pending, 0, _) => "on its way".to_owned(),
+        (DeliveryState::Pending, 0, _) => "waiting".to_owned(),
         (DeliveryState::Sent, _, false) => "accepted".to_owned(),
         (_, _, false) => "no answer".to_owned(),
         (_, _, true) => {
@@ -135,7 +135,7 @@ mod tests {
         check(Sent, 1, Some("SMTP 250: OK: queued"), "answered SMTP 250", ConditionMark::Ok);
         check(Failed, 5, Some("HTTP 404"), "answered HTTP 404", ConditionMark::Error);
         check(Failed, 5, Some("connection refused"), "no answer", ConditionMark::Error);
-        check(Pending, 0, None, "on its way", ConditionMark::New);
+        check(Pending, 0, None, "waiting", ConditionMark::New);
         check(Pending, 2, Some("no answer within 10s"), "no answer", ConditionMark::Warning);
         check(Pending, 2, Some("HTTP 5\u{202e}03"), "answered HTTP 5\\u{202e}03", ConditionMark::Warning);
     }

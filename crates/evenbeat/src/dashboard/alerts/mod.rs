@@ -45,7 +45,7 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
     };
     let with_all = user.query.get("messages") == Some("all");
     let alerts = alert_overview::overview(&pages.app, skip, INCIDENTS_MAX).await?;
-    let rules = pages.app.alerts.rules();
+    let rules = &pages.app.alerts.rules();
     let verdict = verdict::verdict(&alerts, &times);
     let may_mute = user.may(Role::Operator);
     let is_set_up = !alerts.channels.is_empty();

@@ -2,6 +2,8 @@
 (function (eb) {
   "use strict";
   var $ = eb.$, $$ = eb.$$, list = $("#list"), bar = $("#bulk"), every = $("#cb-all"), dialog = $("#bulk-dlg");
+  /* The first job changes the whole page. */
+  if ($("#no-jobs")) document.addEventListener("evenbeat:patched", function () { location.reload(); });
   if (!list || !bar) return;
 
   function boxes() { return $$("#rows .cb"); }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use evenbeat_core::nearest::shortened;
-use evenbeat_core::roster::Cause;
+use evenbeat_core::roster::AttentionCause;
 
 use crate::dashboard::user::FormFields;
 use crate::views::job_list::{JobTab, ListOrder, ListQuery, ListedCondition};
@@ -82,7 +82,7 @@ impl ListAddress {
                     ListedCondition::ALL,
                     ListedCondition::as_str,
                 )?,
-                cause: one_of(word("cause"), "cause", Cause::ALL, Cause::as_str)?,
+                cause: one_of(word("cause"), "cause", AttentionCause::ALL, AttentionCause::as_str)?,
             },
             page_idx: page_no - 1,
         })

@@ -52,70 +52,70 @@ const PAUSES: [(&str, &str); 6] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
+enum ListVerb {
     Run,
     Pause,
     Resume,
     Delete,
 }
 
-impl Verb {
-    const ALL: [Verb; 4] = [Verb::Run, Verb::Pause, Verb::Resume, Verb::Delete];
+impl ListVerb {
+    const ALL: [ListVerb; 4] = [ListVerb::Run, ListVerb::Pause, ListVerb::Resume, ListVerb::Delete];
 
     fn as_str(self) -> &'static str {
         match self {
-            Verb::Run => "run",
-            Verb::Pause => "pause",
-            Verb::Resume => "resume",
-            Verb::Delete => "delete",
+            ListVerb::Run => "run",
+            ListVerb::Pause => "pause",
+            ListVerb::Resume => "resume",
+            ListVerb::Delete => "delete",
         }
     }
 
     /// On its button.
     fn label(self) -> &'static str {
         match self {
-            Verb::Run => "Run now",
-            Verb::Pause => "Pause",
-            Verb::Resume => "Resume",
-            Verb::Delete => "Delete",
+            ListVerb::Run => "Run now",
+            ListVerb::Pause => "Pause",
+            ListVerb::Resume => "Resume",
+            ListVerb::Delete => "Delete",
         }
     }
 
     /// Before a number of jobs: "Run 3 jobs".
     fn order(self) -> &'static str {
         match self {
-            Verb::Run => "Run",
+            ListVerb::Run => "Run",
             other => other.label(),
         }
     }
 
     fn past(self) -> &'static str {
         match self {
-            Verb::Run => "Requested runs of",
-            Verb::Pause => "Paused",
-            Verb::Resume => "Resumed",
-            Verb::Delete => "Deleted",
+            ListVerb::Run => "Requested runs of",
+            ListVerb::Pause => "Paused",
+            ListVerb::Resume => "Resumed",
+            ListVerb::Delete => "Deleted",
         }
     }
 
     fn role(self) -> Role {
         match self {
-            Verb::Run | Verb::Pause | Verb::Resume => Role::Operator,
-            Verb::Delete => Role::Editor,
+            ListVerb::Run | ListVerb::Pause | ListVerb::Resume => Role::Operator,
+            ListVerb::Delete => Role::Editor,
         }
     }
 
     /// What it does, before it is confirmed.
     fn consequence(self) -> &'static str {
         match self {
-            Verb::Run => {
+            ListVerb::Run => {
                 "Each starts as soon as its pool has a slot, in front of planned runs. Paused jobs are left out."
             }
-            Verb::Pause => {
+            ListVerb::Pause => {
                 "Runs that have started go on. Nothing new starts, and nobody is told that these jobs get late."
             }
-            Verb::Resume => "They start again as planned.",
-            Verb::Delete => {
+            ListVerb::Resume => "They start again as planned.",
+            ListVerb::Delete => {
                 "Runs that have started go on. Their history stays until it is trimmed. This cannot be undone."
             }
         }
@@ -136,8 +136,8 @@ pub(super) fn bar(found: &FoundJobs, may_delete: bool) -> Markup {
                 }
             }
             span.sp {}
-            @for verb in Verb::ALL {
-                @if verb != Verb::Delete || may_delete {
+            @for verb in ListVerb::ALL {
+                @if verb != ListVerb::Delete || may_delete {
                     button.btn type="submit" name="verb" value=(verb.as_str()) { (verb.label()) }
                 }
             }
@@ -153,7 +153,7 @@ pub(super) fn dialog() -> Markup {
 
 /// What a form asks for.
 struct BulkOrder {
-    verb: Verb,
+    verb: ListVerb,
     list: ListAddress,
     is_all: bool,
     keys: Vec<JobKey>,
@@ -171,7 +171,7 @@ pub(super) async fn act(State(pages): State<Pages>, form: PageForm<PageOperator>
     let refused = |title: &str, text: String| NoPage::Back(back.clone(), Flash::failed(title, text));
     let confirmed = match fields.get("confirm") {
         // What can be undone by the same button needs no question.
-        None if order.verb == Verb::Resume && !order.is_all => n,
+        None if order.verb == ListVerb::Resume && !order.is_all => n,
         None => {
             let times = user.times(app.clock.store_now());
             let form = html! { (form_token(&user.session)) (question(&order)) };
@@ -196,7 +196,7 @@ pub(super) async fn act(State(pages): State<Pages>, form: PageForm<PageOperator>
 
 async fn order_of(app: &App, fields: &FormFields) -> PageResult<BulkOrder> {
     let word = fields.get("verb").unwrap_or_default();
-    let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.as_str() == word) else {
+    let Some(verb) = ListVerb::ALL.into_iter().find(|verb| verb.as_str() == word) else {
         return Err(NoPage::Refused(format!(
             "`{}` is not something that can be done to jobs",
             shortened(word)
@@ -236,12 +236,12 @@ async fn order_of(app: &App, fields: &FormFields) -> PageResult<BulkOrder> {
 }
 
 /// What a form says about the action. The error says what is wrong.
-fn action_of(verb: Verb, fields: &FormFields, now: Timestamp) -> Result<BulkAction, String> {
+fn action_of(verb: ListVerb, fields: &FormFields, now: Timestamp) -> Result<BulkAction, String> {
     Ok(match verb {
-        Verb::Run => BulkAction::Trigger,
-        Verb::Resume => BulkAction::Resume,
-        Verb::Delete => BulkAction::Delete,
-        Verb::Pause => {
+        ListVerb::Run => BulkAction::Trigger,
+        ListVerb::Resume => BulkAction::Resume,
+        ListVerb::Delete => BulkAction::Delete,
+        ListVerb::Pause => {
             let reason = fields.get("reason").map(str::to_owned);
             if reason.as_ref().is_some_and(|it| REASON_MAX < it.chars().count() || it.contains('\0')) {
                 return Err(format!("The reason has more than {REASON_MAX} characters. Shorten it."));
@@ -266,7 +266,7 @@ fn question(order: &BulkOrder) -> Markup {
         div.dlg-h { h2 id="confirm-h" { (verb.order()) " " (counted(n, "job")) "?" } }
         div.dlg-b {
             p { (verb.consequence()) }
-            @if *verb == Verb::Pause {
+            @if *verb == ListVerb::Pause {
                 p.bk-f { label for="bk-for" { "Pause them" } " "
                     select.sel id="bk-for" name="for" { @for (value, text) in PAUSES { option value=(value) { (text) } } }
                 }
@@ -280,7 +280,7 @@ fn question(order: &BulkOrder) -> Markup {
         div.dlg-f {
             span.sp {}
             a.btn href=(list.path()) data-close { "Cancel" }
-            button.btn.dng[*verb == Verb::Delete].pri[*verb != Verb::Delete] type="submit" { (verb.order()) " " (counted(n, "job")) }
+            button.btn.dng[*verb == ListVerb::Delete].pri[*verb != ListVerb::Delete] type="submit" { (verb.order()) " " (counted(n, "job")) }
         }
     }
 }
@@ -329,7 +329,7 @@ async fn carry_out(app: &App, actor: &Actor, action: &BulkAction, keys: &[JobKey
 
 impl BulkReport {
     /// The message for the next page.
-    fn flash(&self, verb: Verb) -> Flash {
+    fn flash(&self, verb: ListVerb) -> Flash {
         let title = format!("{} {}", verb.past(), counted(self.n_done, "job"));
         let mut parts = Vec::new();
         if 0 < self.n_unchanged {
@@ -353,9 +353,9 @@ impl BulkReport {
             Flash::failed(title, text)
         };
         match verb {
-            Verb::Pause => flash.with_link("/?tab=paused", "Show paused jobs"),
-            Verb::Run => flash.with_link("/?tab=running", "Show running jobs"),
-            Verb::Resume | Verb::Delete => flash,
+            ListVerb::Pause => flash.with_link("/?tab=paused", "Show paused jobs"),
+            ListVerb::Run => flash.with_link("/?tab=running", "Show running jobs"),
+            ListVerb::Resume | ListVerb::Delete => flash,
         }
     }
 }
@@ -376,7 +376,7 @@ mod tests {
             n_left: 0,
             failures: vec!["`a`: the job is disabled; enable it first".to_owned()],
         };
-        let flash = report.flash(Verb::Pause);
+        let flash = report.flash(ListVerb::Pause);
         assert!(flash.is_failure);
         assert_eq!(flash.title, "Paused 2 jobs");
         assert_eq!(
@@ -384,15 +384,15 @@ mod tests {
             "1 job was so already. 1 job could not be changed: `a`: the job is disabled; enable it first."
         );
         let all = BulkReport { n_done: 1, ..BulkReport::default() };
-        assert_eq!(all.flash(Verb::Run).title, "Requested runs of 1 job");
-        assert!(!all.flash(Verb::Run).is_failure);
+        assert_eq!(all.flash(ListVerb::Run).title, "Requested runs of 1 job");
+        assert!(!all.flash(ListVerb::Run).is_failure);
     }
 
     #[test]
     fn a_pause_has_a_reason_and_an_end() {
         let now: Timestamp = "2026-11-18T10:00:00Z".parse().unwrap();
         let fields = |query: &str| FormFields::of_query(&format!("/?{query}").parse().unwrap());
-        let pause = |query: &str| action_of(Verb::Pause, &fields(query), now);
+        let pause = |query: &str| action_of(ListVerb::Pause, &fields(query), now);
         assert_eq!(pause("for=&reason="), Ok(BulkAction::Pause(None, None)));
         assert_eq!(
             pause("for=1h&reason=stock"),

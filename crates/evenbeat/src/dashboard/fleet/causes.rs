@@ -1,6 +1,6 @@
 //! What is late or at risk, and why: each cause once, with what happens next.
 
-use evenbeat_core::roster::Cause;
+use evenbeat_core::roster::AttentionCause;
 use maud::{Markup, html};
 
 use super::address::ListAddress;
@@ -51,16 +51,16 @@ fn row(line: &CauseLine, address: &ListAddress, times: &Times) -> Markup {
 }
 
 /// The cause in a few words.
-pub(super) fn name(cause: Cause) -> &'static str {
+pub(super) fn name(cause: AttentionCause) -> &'static str {
     match cause {
-        Cause::Failed => "The last run failed",
-        Cause::Running => "Runs take too long, or began too late",
-        Cause::Waiting => "Waiting to start",
-        Cause::NoNode => "No node can take them",
-        Cause::Blackout => "Held up by a blackout",
-        Cause::StartsLate => "The next start is too late",
-        Cause::Unsatisfiable => "Cannot be on time as defined",
-        Cause::GivenUp => "Paused by the system",
+        AttentionCause::Failed => "The last run failed",
+        AttentionCause::Running => "Runs take too long, or began too late",
+        AttentionCause::Waiting => "Waiting to start",
+        AttentionCause::NoNode => "No node can take them",
+        AttentionCause::Blackout => "Held up by a blackout",
+        AttentionCause::StartsLate => "The next start is too late",
+        AttentionCause::Unsatisfiable => "Cannot be on time as defined",
+        AttentionCause::GivenUp => "Paused by the system",
     }
 }
 
@@ -72,7 +72,7 @@ fn text(line: &CauseLine) -> String {
             }
             _ => format!("Waiting to start in pool {}", pool.name),
         },
-        None if line.cause == Cause::Waiting => "Waiting to start in other pools".to_owned(),
+        None if line.cause == AttentionCause::Waiting => "Waiting to start in other pools".to_owned(),
         None => name(line.cause).to_owned(),
     }
 }
@@ -83,22 +83,22 @@ fn next(line: &CauseLine, times: &Times) -> Markup {
         line.next_at.map(|at| html! { (whose) (what) " " (times.short(at)) })
     };
     let timed = match line.cause {
-        Cause::Failed => at("next retry"),
-        Cause::Running => at("first end expected"),
-        Cause::Waiting => at("next slot frees about"),
-        Cause::Blackout | Cause::StartsLate => at("next start"),
-        Cause::NoNode | Cause::Unsatisfiable | Cause::GivenUp => None,
+        AttentionCause::Failed => at("next retry"),
+        AttentionCause::Running => at("first end expected"),
+        AttentionCause::Waiting => at("next slot frees about"),
+        AttentionCause::Blackout | AttentionCause::StartsLate => at("next start"),
+        AttentionCause::NoNode | AttentionCause::Unsatisfiable | AttentionCause::GivenUp => None,
     };
     timed.unwrap_or_else(|| {
         html! {
             (match line.cause {
-                Cause::Failed => "no retry is planned",
-                Cause::Running => "nothing foreseen",
-                Cause::Waiting => "they start as slots free",
-                Cause::NoNode => "they start when a node can take them",
-                Cause::Blackout | Cause::StartsLate => "no start is foreseen",
-                Cause::Unsatisfiable => "change how they are defined",
-                Cause::GivenUp => "fix them, then resume them",
+                AttentionCause::Failed => "no retry is planned",
+                AttentionCause::Running => "nothing foreseen",
+                AttentionCause::Waiting => "they start as slots free",
+                AttentionCause::NoNode => "they start when a node can take them",
+                AttentionCause::Blackout | AttentionCause::StartsLate => "no start is foreseen",
+                AttentionCause::Unsatisfiable => "change how they are defined",
+                AttentionCause::GivenUp => "fix them, then resume them",
             })
         }
     })

@@ -19,6 +19,10 @@ pub(super) fn filters(address: &ListAddress, fleet: &FleetOverview) -> Markup {
     let kept = address.with(|it| {
         it.text = None;
         it.pool = None;
+        it.site = None;
+        it.condition = None;
+        // The form has one field for labels, which is the last one.
+        it.labels.pop();
     });
     html! {
         div.bar-f {
@@ -48,13 +52,40 @@ pub(super) fn filters(address: &ListAddress, fleet: &FleetOverview) -> Markup {
                         }
                     }
                 }
+                (more(address))
                 button.btn.no-js type="submit" { "Filter" }
             }
         }
     }
 }
 
-/// What narrows the list down, each with a way to take it off. Conditions, causes, sites and labels come by links.
+/// Filters that are needed less often.
+fn more(address: &ListAddress) -> Markup {
+    let query = &address.query;
+    let label = query.labels.last().map(|(name, value)| format!("{name}={value}"));
+    html! {
+        details.flt-m {
+            summary.btn { "More" (icon("down")) }
+            div.flt-p {
+                p { label for="fc" { "Condition" }
+                    select.sel id="fc" name="condition" {
+                        option value="" { "Any" }
+                        @for it in ListedCondition::ALL {
+                            option value=(it.as_str()) selected[query.condition == Some(it)] { (word(it)) }
+                        }
+                    }
+                }
+                p { label for="fs" { "Site" }
+                    input.in id="fs" name="site" value=[query.site.as_ref()] placeholder="shop.example" autocomplete="off"; }
+                p { label for="fl" { "Label" }
+                    input.in id="fl" name="label" value=[label] placeholder="team=news" autocomplete="off"; }
+                p { button.btn.pri type="submit" { "Apply" } }
+            }
+        }
+    }
+}
+
+/// What narrows the list down, each with a way to take it off.
 fn chips(address: &ListAddress) -> Markup {
     let query = &address.query;
     let mut chips: Vec<(String, ListAddress)> = Vec::new();

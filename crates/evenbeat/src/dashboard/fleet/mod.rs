@@ -13,6 +13,7 @@ mod verdict;
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::header::{HeaderValue, REFRESH};
 use axum::response::Response;
 use axum::routing::{get, post};
 use evenbeat_core::rights::Role;
@@ -41,7 +42,9 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
     let fleet = overview(app).await?;
     let times = user.times(app.clock.store_now());
     if !fleet.is_read {
-        return Ok(Frame::new(Nav::Fleet, "Fleet", being_read(&fleet.jobs)).live(LIVE).show(&user, &times));
+        let mut answer = Frame::new(Nav::Fleet, "Fleet", being_read(&fleet.jobs)).show(&user, &times);
+        answer.headers_mut().insert(REFRESH, HeaderValue::from_static("2"));
+        return Ok(answer);
     }
     if fleet.jobs.all == 0 {
         let body = invitation(user.may(Role::Editor));
@@ -69,13 +72,12 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
 /// The page until all jobs have been read.
 fn being_read(jobs: &JobNumbers) -> Markup {
     html! {
-        section.verdict id="verdict" data-l {
+        section.verdict {
             div {
                 h1 { (icon("wait")) "Reading the fleet" }
                 p.sub {
                     @if 0 < jobs.all { (super::times::counted(jobs.all, "job")) " so far. " }
-                    "How jobs stand is known once all of them have been read. "
-                    a.link href="/" { "Try again" }
+                    "How jobs stand is known once all of them have been read. This page tries again every 2 seconds."
                 }
             }
         }
@@ -85,7 +87,7 @@ fn being_read(jobs: &JobNumbers) -> Markup {
 /// The page without jobs.
 fn invitation(may_add: bool) -> Markup {
     html! {
-        div.empty id="verdict" data-l {
+        div.empty id="no-jobs" {
             (icon("new"))
             h1 { "No jobs yet" }
             p {

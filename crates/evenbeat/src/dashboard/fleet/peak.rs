@@ -11,27 +11,33 @@ const HEIGHT: f64 = 172.0;
 const BASE: f64 = HEIGHT - 18.0;
 const TOP: f64 = 18.0;
 
+/// An hour is a peak if it has so many times the starts of the mean.
+const PEAK_MIN: f64 = 1.1;
+
 pub(super) fn peak(day: &Distribution, times: &Times) -> Markup {
     let (peak_idx, peak_count) = day.peak_hour();
     let mean = mean(day);
     let peak_at = day.hour_start(peak_idx);
+    let is_peak = PEAK_MIN * mean <= f64::from(peak_count);
     html! {
         section.sec.peak aria-labelledby="p-h" id="peak" data-l {
             div.sec-h {
                 h2 id="p-h" {
                     @if peak_count == 0 { "No starts in the next 24 h" }
+                    @else if !is_peak { "No peak in the next 24 h" }
                     @else if peak_idx == 0 { "The busiest hour is this one" }
                     @else { "Next peak " (times.short(peak_at)) ", " (times.distance(peak_at, Distance::In)) }
                 }
                 span.sp {}
                 span.sub { "starts per hour, dashed: mean " (tenths(mean)) }
             }
-            (chart(day, mean, times))
+            (chart(day, mean, is_peak, times))
             div.peak-l {
                 p {
                     @if 0 < peak_count {
-                        (count(peak_count.into())) " of " (count(day.n_runs)) " starts fall into that hour. Evenness "
-                        b { (format!("{:.2}", day.score())) } ", " (word(day.score())) "."
+                        @if is_peak { (count(peak_count.into())) " of " (count(day.n_runs)) " starts fall into that hour. " }
+                        @else { "Every hour has about as many starts as the others. " }
+                        "Evenness " b { (format!("{:.2}", day.score())) } ", " (word(day.score())) "."
                     }
                 }
                 a.btn href="/schedule?rebalance=preview" { "Preview rebalance" }
@@ -55,10 +61,14 @@ fn mean(day: &Distribution) -> f64 {
 
 /// `103`, or `1.5` where a digit matters.
 fn tenths(value: f64) -> String {
-    if value < 10.0 { format!("{value:.1}").trim_end_matches(".0").to_owned() } else { format!("{value:.0}") }
+    match value {
+        0.0..10.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+        // A mean of a day's starts is far below what a whole number can hold.
+        _ => count(value.round() as u64),
+    }
 }
 
-fn chart(day: &Distribution, mean: f64, times: &Times) -> Markup {
+fn chart(day: &Distribution, mean: f64, is_peak: bool, times: &Times) -> Markup {
     let (peak_idx, peak_count) = day.peak_hour();
     let most = rounded_up(f64::from(peak_count)).max(1.0);
     let y = |value: f64| BASE - value / most * (BASE - TOP);
@@ -81,7 +91,7 @@ fn chart(day: &Distribution, mean: f64, times: &Times) -> Markup {
                 @for (idx, starts) in day.hours.iter().enumerate() {
                     @let from = day.hour_start(idx);
                     @let to = day.hour_start(idx + 1);
-                    rect class=(if idx == peak_idx && 0 < peak_count { "bpk" } else { "b" }) x=(percent(idx as f64 / n * 100.0 + 0.55))
+                    rect class=(if is_peak && idx == peak_idx { "bpk" } else { "b" }) x=(percent(idx as f64 / n * 100.0 + 0.55))
                         width=(percent(100.0 / n - 1.1)) y=(px(y(f64::from(*starts)))) height=(px(BASE - y(f64::from(*starts)))) rx="1.5" {
                         title { (times.clock(from)) " to " (times.clock(to)) ", " (count((*starts).into())) " starts" }
                     }
@@ -91,7 +101,7 @@ fn chart(day: &Distribution, mean: f64, times: &Times) -> Markup {
                 }
                 line.g0 x1="0" x2="100%" y1=(BASE) y2=(BASE) {}
                 @if 0.0 < mean { line.cap x1="0" x2="100%" y1=(px(y(mean))) y2=(px(y(mean))) {} }
-                @if 0 < peak_count {
+                @if is_peak {
                     text.lbl x=(middle(peak_idx)) y=(px(y(f64::from(peak_count)) - 6.0)) text-anchor="middle" { (count(peak_count.into())) }
                 }
             }
@@ -116,7 +126,7 @@ mod tests {
     fn numbers_fit_the_axis() {
         assert_eq!(
             [0.0, 2.5, 100.0, 4_000.0, 25_000.0, 20_000_000.0].map(axis),
-            ["0", "2.5", "100", "4000", "25k", "20M"]
+            ["0", "2.5", "100", "4,000", "25k", "20M"]
         );
         assert_eq!([word(0.84), word(0.6), word(0.1)], ["good", "fair", "poor"]);
     }

@@ -43,7 +43,7 @@ pub(super) fn table<R>(
         @if may_act {
             form id="list" method="post" action="/bulk" {
                 (form_token(&user.session))
-                input type="hidden" name="list" value=(address.path());
+                input type="hidden" id="list-at" data-l name="list" value=(address.path());
                 (rows)
                 (bulk::bar(found, user.may(Role::Editor)))
             }
@@ -62,8 +62,8 @@ fn head(address: &ListAddress, may_act: bool, times: &Times) -> Markup {
         thead {
             tr {
                 th { @if may_act { input.cb.js-only id="cb-all" type="checkbox" aria-label="Select this page"; } "Condition" }
-                th aria-sort=[sorted(ListOrder::Name)] { a href=(sort(ListOrder::Name)) { "Job" (arrow(ListOrder::Name)) } }
-                th aria-sort=[sorted(ListOrder::Urgency)] {
+                th id="th-job" data-l aria-sort=[sorted(ListOrder::Name)] { a href=(sort(ListOrder::Name)) { "Job" (arrow(ListOrder::Name)) } }
+                th id="th-fresh" data-l aria-sort=[sorted(ListOrder::Urgency)] {
                     a href=(sort(ListOrder::Urgency)) { (if is_queue { "Freshness, by turn" } else { "Freshness" }) (arrow(ListOrder::Urgency)) }
                 }
                 th { "Why" }

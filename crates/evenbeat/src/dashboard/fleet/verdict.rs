@@ -53,9 +53,9 @@ pub(super) fn verdict(fleet: &FleetOverview, times: &Times) -> Markup {
     let given_up = jobs.error.saturating_sub(jobs.stale);
     html! {
         section.verdict aria-labelledby="v" {
-            div id="verdict" data-l aria-live="polite" {
-                h1 id="v" { (icon(symbol)) (sentence) }
-                p.sub {
+            div {
+                h1 id="v" data-l aria-live="polite" { (icon(symbol)) (sentence) }
+                p.sub id="v-next" data-l {
                     @if 0 < jobs.stale && 0 < given_up {
                         (counted(given_up, "job")) " " (if given_up == 1 { "was" } else { "were" }) " paused by the system. "
                     }
@@ -105,9 +105,6 @@ pub(super) fn condition_bar(jobs: &JobNumbers) -> Markup {
         ("new", "New", jobs.new, "/?tab=all&condition=new"),
         ("paused", "Paused", jobs.paused, "/?tab=paused"),
     ];
-    let total = jobs.all.max(1) as f64;
-    let mut at = 0.0;
-    // What the system paused is in error, and what is disabled or done is neither shown nor counted as paused.
     let bar = [
         ("error", jobs.error),
         ("warning", jobs.warning),
@@ -115,13 +112,12 @@ pub(super) fn condition_bar(jobs: &JobNumbers) -> Markup {
         ("new", jobs.new),
         ("paused", jobs.untracked),
     ];
-    let rects = bar.map(|(class, n)| {
-        let width = n as f64 / total * 100.0;
+    let mut at = 0.0;
+    let rects = bar.iter().zip(widths(bar.map(|(_, n)| n))).map(|((class, _), width)| {
         let x = at;
         at += width;
         html! {
-            // A single job of a million is still to be seen.
-            @if 0 < n { rect class=(class) x=(percent(x.min(99.7))) width=(percent((width - 0.15).max(0.3))) height="8" rx="1" {} }
+            @if 0.0 < width { rect class=(class) x=(percent(x)) width=(percent(width - 0.15)) height="8" rx="1" {} }
         }
     });
     let label = parts.map(|(_, word, n, _)| format!("{} {word}", count(n))).join(", ");
@@ -137,6 +133,18 @@ pub(super) fn condition_bar(jobs: &JobNumbers) -> Markup {
     }
 }
 
+/// Widths in percent. A single job of a million is still to be seen, at the cost of the widest part.
+fn widths<const N: usize>(counts: [u64; N]) -> [f64; N] {
+    const WIDTH_MIN: f64 = 0.5;
+    let total = counts.iter().sum::<u64>().max(1) as f64;
+    let mut widths = counts.map(|n| if n == 0 { 0.0 } else { (n as f64 / total * 100.0).max(WIDTH_MIN) });
+    let excess = (widths.iter().sum::<f64>() - 100.0).max(0.0);
+    if let Some(widest) = widths.iter_mut().max_by(|one, other| one.total_cmp(other)) {
+        *widest -= excess;
+    }
+    widths
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +154,13 @@ mod tests {
         let (symbol, text) = sentence(&jobs);
         assert_eq!((symbol, text.as_str()), expected);
         assert_eq!(title(&jobs), title_is);
+    }
+
+    #[test]
+    fn the_smallest_part_of_the_bar_is_seen_and_none_sticks_out() {
+        assert_eq!(widths([1, 0, 999_999]), [0.5, 0.0, 99.5]);
+        assert_eq!(widths([25, 75]), [25.0, 75.0]);
+        assert_eq!(widths([0, 0]), [0.0, 0.0]);
     }
 
     #[test]

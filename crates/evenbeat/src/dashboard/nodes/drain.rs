@@ -84,6 +84,8 @@ fn consequence(fleet: &CapacityOverview, node: &str) -> Markup {
         let lost: u64 = up.filter_map(|it| it.pools.get(&pool.pool)).map(|it| u64::from(*it)).sum();
         (0 < lost).then(|| (pool.pool.as_str(), pool.usable.saturating_sub(lost), pool.usable))
     });
+    let (alone, shared): (Vec<_>, Vec<_>) = left.partition(|(_, left, _)| *left == 0);
+    let alone: Vec<&str> = alone.into_iter().map(|(pool, ..)| pool).collect();
     html! {
         p {
             "It takes no new runs. "
@@ -93,12 +95,14 @@ fn consequence(fleet: &CapacityOverview, node: &str) -> Markup {
                 n => { "Its " (counted(n, "run")) " go on until they end." }
             }
         }
-        @for (pool, left, usable) in left {
-            @if left == 0 {
-                p { b { "No other node carries the pool " (pool) "." } " Its jobs wait until a node takes runs again." }
-            } @else {
-                p { "The pool " b { (pool) } " keeps " (count(left)) " of its " (counted(usable, "usable slot")) "." }
+        @if !alone.is_empty() {
+            p {
+                b { "No other node carries the " (if alone.len() == 1 { "pool" } else { "pools" }) " " (alone.join(", ")) "." }
+                (if alone.len() == 1 { " Its jobs" } else { " Their jobs" }) " wait until a node takes runs again."
             }
+        }
+        @for (pool, left, usable) in shared {
+            p { "The pool " b { (pool) } " keeps " (count(left)) " of its " (counted(usable, "usable slot")) "." }
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::views::capacity::{CapacityOverview, NodeLoad, NodeStanding, RunOnNode
 /// Runs of one node that are shown.
 const RUNS_SHOWN_MAX: usize = 12;
 
+/// Above so many units the head of a node has a bar.
+const NODE_CELLS_MAX: u64 = 24;
+
 /// On a page with so many nodes, runs of each are shown up to a lower number.
 const NODES_WITH_RUNS: usize = 16;
 const RUNS_OF_MANY_MAX: usize = 4;
@@ -78,13 +81,14 @@ fn head(node: &NodeLoad, user: &PageUser<PageViewer>, times: &Times) -> Markup {
 fn cells(node: &NodeLoad) -> Markup {
     let Some(in_use) = node.in_use else { return html! { span.mut { (counted(node.n_runs, "run")) } } };
     let rest = node.capacity().saturating_sub(in_use);
-    slot_cells(match node.standing {
+    let units = match node.standing {
         NodeStanding::Up => SlotUnits { running: in_use, free: rest, ..SlotUnits::default() },
         NodeStanding::Draining => SlotUnits { running: in_use, closed: rest, ..SlotUnits::default() },
         NodeStanding::Silent | NodeStanding::Dead => {
             SlotUnits { silent: in_use, closed: rest, ..SlotUnits::default() }
         }
-    })
+    };
+    slot_cells(units, NODE_CELLS_MAX)
 }
 
 fn verb(node: &NodeLoad, user: &PageUser<PageViewer>) -> Markup {
@@ -182,6 +186,6 @@ fn progress(run: &RunOnNode, elapsed: Duration) -> Markup {
                 rect.use width=(share(elapsed)) height="8" rx="2" {}
                 @if let Some(usual) = usual { line.mx x1=(share(usual)) x2=(share(usual)) y1="-2" y2="10" {} }
             }
-        } @else { span.mut { "no estimate" } }
+        } @else { span.mut.nw { "no estimate" } }
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::dashboard::parts::{ConditionMark, SlotUnits, slot_cells};
+use crate::dashboard::parts::{CELLS_MAX, ConditionMark, SlotUnits, slot_cells};
 use crate::dashboard::times::{Distance, Times, count, counted};
 use crate::printable;
 use crate::views::capacity::{PoolUsage, PoolWaiting};
@@ -33,13 +33,13 @@ fn row(pool: &PoolUsage, times: &Times) -> Markup {
     html! {
         tr {
             td { span class={ "st st-" (mark.name()) } { (mark.icon()) span.w { a href={ "/?tab=all&pool=" (pool.pool) } { (name) } } } }
-            td.p-c { @if let Some(units) = units(pool) { (slot_cells(units)) } @else { span.mut { (counted(pool.n_runs, "run")) } } }
+            td.p-c { @if let Some(units) = units(pool) { (slot_cells(units, CELLS_MAX)) } @else { span.mut { (counted(pool.n_runs, "run")) } } }
             td.num { @match pool.in_use {
                 Some(in_use) => { b { (count(in_use.all())) } " " span.mut { "of " (count(capacity)) } }
                 None => b { (counted(pool.n_runs, "run")) }
             } }
             td.num { @match pool.free() { Some(free) => (count(free)), None => span.mut { "not known" } } }
-            td.num { @match waiting { Some(n) => (count(n)), None => span.mut { "not seen here" } } }
+            td.num { @match waiting { Some(n) => (count(n)), None => span.mut { "not known" } } }
             td.num.t2 { @match pool.waiting { Some(PoolWaiting { since: Some(since), .. }) => (times.distance(since, Distance::Since)), _ => "none" } }
             td.t2.p-n { (note(pool)) }
         }

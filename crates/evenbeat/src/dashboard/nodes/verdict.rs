@@ -43,9 +43,9 @@ pub(super) fn verdict(fleet: &CapacityOverview, times: &Times) -> NodesVerdict {
         names(full.map(|it| it.pool.as_str()).collect(), "pool is full", "pools are full", "pools are full"),
         names(
             without.map(|it| it.pool.as_str()).collect(),
-            "pool has no node",
-            "pools have no node",
-            "pools have no node",
+            "pool has no usable node",
+            "pools have no usable node",
+            "pools have no usable node",
         ),
     ];
     let mut n_nodes = 0;
@@ -81,7 +81,7 @@ fn sentence(
     times: &Times,
 ) -> String {
     let Some(takeover_after) = fleet.takeover_after else {
-        return "This node has its store to itself; if it stops, its runs go on when it is back.".to_owned();
+        return "This node has its store to itself. If it stops, its runs go on, and new ones start when it is back.".to_owned();
     };
     let answering = format!("{n_answering} of {n_nodes} nodes answer.");
     let n_runs: u64 = silent.iter().map(|it| it.n_runs).sum();
@@ -213,7 +213,7 @@ mod tests {
             vec![node("a", Up, 0)],
             vec![pool("gpu", 0, 0)],
             ConditionMark::Warning,
-            "gpu pool has no node",
+            "gpu pool has no usable node",
             &format!("1 of 1 nodes answer. {calm}"),
         );
         check(

@@ -24,6 +24,11 @@ pub(crate) struct Question<'a> {
 
 /// The form, as a page shows it.
 pub(crate) fn question(question: &Question<'_>, session: &PageSession) -> Markup {
+    question_or(question, "Cancel", session)
+}
+
+/// The same with another word for leaving everything as it is, where "Cancel" could be taken for the verb.
+pub(crate) fn question_or(question: &Question<'_>, keep: &str, session: &PageSession) -> Markup {
     let verb = if question.is_final { "btn dng-f" } else { "btn pri" };
     html! {
         section.qst {
@@ -33,7 +38,7 @@ pub(crate) fn question(question: &Question<'_>, session: &PageSession) -> Markup
                 div.dlg-b { (question.body) }
                 div.dlg-f {
                     span.sp {}
-                    a.btn href=(question.back) data-close { "Cancel" }
+                    a.btn href=(question.back) data-close { (keep) }
                     button class=(verb) type="submit" { (question.verb) }
                 }
             }

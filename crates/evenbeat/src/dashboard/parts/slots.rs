@@ -8,7 +8,7 @@ use super::svg::percent;
 use crate::dashboard::times::count;
 
 /// Above so many units a bar is shown: nobody counts cells.
-const CELLS_MAX: u64 = 64;
+pub(crate) const CELLS_MAX: u64 = 64;
 
 /// Units of capacity, by what they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +27,11 @@ impl SlotUnits {
     }
 }
 
-/// One cell per unit, or a bar.
-pub(crate) fn slot_cells(units: SlotUnits) -> Markup {
+/// One cell per unit, or a bar if there are more than `most`.
+pub(crate) fn slot_cells(units: SlotUnits, most: u64) -> Markup {
     let (busy, all) = (units.running + units.silent, units.all());
     let label = format!("{} of {} busy", count(busy), count(all));
-    if CELLS_MAX < all {
+    if most < all {
         return meter_of(busy, all, &label);
     }
     let mut at = 0;
@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn units_are_cells_while_they_can_be_counted() {
-        let few = slot_cells(SlotUnits { running: 2, silent: 1, free: 3, closed: 0 }).into_string();
+        let few = slot_cells(SlotUnits { running: 2, silent: 1, free: 3, closed: 0 }, 6).into_string();
         assert!(few.contains(r#"aria-label="3 of 6 busy""#), "{few}");
         assert!(few.contains(r#"width="84""#), "{few}");
         assert_eq!((few.matches("class=\"run\"").count(), few.matches('M').count()), (1, 6), "{few}");
-        let many = slot_cells(SlotUnits { running: 65, ..SlotUnits::default() }).into_string();
+        let many = slot_cells(SlotUnits { running: 65, ..SlotUnits::default() }, CELLS_MAX).into_string();
         assert!(many.contains("mtr full") && many.contains("65 of 65 busy"), "{many}");
-        assert_eq!(slot_cells(SlotUnits::default()).into_string(), r#"<span class="mut">none</span>"#);
+        assert_eq!(slot_cells(SlotUnits::default(), 6).into_string(), r#"<span class="mut">none</span>"#);
     }
 
     #[test]

@@ -168,11 +168,14 @@ fn share_len(n_cells: usize) -> f64 {
     n_cells.saturating_sub(1) as f64
 }
 
-/// A label next to a cell; on its left in the right third, so that it is not cut off.
+/// A label above a cell. It keeps away from the edges, and from "Now" at the left one.
 fn cell_label(idx: usize, n_cells: usize, y: f64, class: &str, text: &str) -> Markup {
-    let is_right = 62.0 < share(idx, n_cells);
-    let (x, dx, anchor) =
-        if is_right { (share(idx, n_cells), "-6", "end") } else { (share(idx + 1, n_cells), "6", "start") };
+    let (left, right) = (share(idx, n_cells), share(idx + 1, n_cells));
+    let (x, dx, anchor) = match left {
+        near_now if near_now < 10.0 => (right, "40", "start"),
+        near_end if 90.0 < near_end => (right, "0", "end"),
+        _ => (f64::midpoint(left, right), "0", "middle"),
+    };
     html! { text class=(class) x=(percent(x)) dx=(dx) y=(px(y)) text-anchor=(anchor) { (text) } }
 }
 
@@ -247,7 +250,7 @@ pub(super) fn slot_chart(cells: &[DayCell], capacity: FleetCapacity, times: &Tim
                 (stretched(cells.len(), HEIGHT, &bars))
                 (axis.floor()) (hours(&starts, HEIGHT, times)) (now_mark(&starts, axis.base(), times))
                 @if let (Some(idx), Some(at)) = (peak, peak_at) {
-                    (cell_label(idx, cells.len(), axis.y(most.into()) + 9.0, "lbl halo", &format!("{at}, {}", counted(most.into(), "start"))))
+                    (cell_label(idx, cells.len(), axis.y(most.into()) - 5.0, "lbl halo", &format!("{at}, {}", counted(most.into(), "start"))))
                 }
                 (hits(&sentences, axis.base()))
             }
@@ -300,7 +303,7 @@ pub(super) fn running_chart(cells: &[DayCell], capacity: FleetCapacity, times: &
                 }
                 @if let Some((idx, demand)) = worst {
                     @let text = format!("{} wanted, {} will queue", count(whole(demand)), count(capacity.too_many(demand)));
-                    (cell_label(idx, cells.len(), axis.y(demand) + 9.0, "lbl t-err halo", &text))
+                    (cell_label(idx, cells.len(), axis.y(demand) - 5.0, "lbl t-err halo", &text))
                 }
                 (axis.floor()) (hours(&starts, HEIGHT, times))
             }
@@ -424,7 +427,7 @@ pub(super) fn change_chart(plan: &PlanSummary, times: &Times) -> Markup {
                         y=(px(axis.y(high.into()))) height=(px(axis.y(low.into()) - axis.y(high.into()))) {}
                 }
                 (axis.floor()) (hours(&starts, HEIGHT, times)) (now_mark(&starts, axis.base(), times))
-                (cell_label(peak, cells.len(), axis.y(before.into()) + 9.0, "lbl halo", &format!("{peak_at}: {before} → {after}")))
+                (cell_label(peak, cells.len(), axis.y(before.into()) - 5.0, "lbl halo", &format!("{peak_at}: {before} → {after}")))
                 (hits(&sentences, axis.base()))
             }
         }

@@ -13,6 +13,9 @@ use crate::views::schedule::{DayCell, ScheduleDay, busiest, whole};
 /// Slots in the table.
 const N_BUSIEST: usize = 8;
 
+/// If more than one in this many jobs has no known duration, the expected running says little.
+const UNKNOWN_SHARE: usize = 5;
+
 /// The heading: the answer in one sentence, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ScheduleVerdict {
@@ -43,7 +46,22 @@ impl ScheduleVerdict {
             return calm(&title, "How many runs that means at once is being counted.".to_owned());
         };
         let Some(overload) = it.overload() else {
-            let most = count(whole(outlook.running.peak().1));
+            let (most, n_unknown) =
+                (count(whole(outlook.running.peak().1)), outlook.running.n_without_length);
+            // Without the lengths of so many runs, nobody knows whether there is room.
+            if outlook.n_jobs < n_unknown * UNKNOWN_SHARE {
+                let title = format!(
+                    "Busiest at {}, {}",
+                    times.clock(it.day.slot_start(peak_idx)),
+                    counted(peak.into(), "start")
+                );
+                let note = format!(
+                    "Whether there is room for all is not known yet: {} of {} have no known duration.",
+                    count(n_unknown as u64),
+                    counted(outlook.n_jobs as u64, "job")
+                );
+                return calm(&title, note);
+            }
             return calm(
                 "No overload in the next 24 h",
                 format!("At most {most} of {} are expected to run at once.", count(it.capacity.units)),
@@ -167,7 +185,7 @@ fn running_note(it: &ScheduleDay) -> String {
     if 0 < n_unknown {
         let jobs = counted(n_unknown as u64, "job");
         note.push_str(&format!(
-            "; {jobs} that never ran {} left out",
+            "; {jobs} without a known duration {} left out",
             if n_unknown == 1 { "is" } else { "are" }
         ));
     }

@@ -74,7 +74,7 @@ impl PreviewDialog<'_> {
             format!("{verb} of {}", counted(n_jobs as u64, "job"))
         };
         html! {
-            dialog.dlg id="rebal" open data-show data-large aria-labelledby="rb-h" aria-describedby="rb-d" {
+            dialog.dlg.tall[8 < plan.n_moves] id="rebal" open data-show data-large aria-labelledby="rb-h" aria-describedby="rb-d" {
                 div.dlg-h {
                     div {
                         h2 id="rb-h" tabindex="-1" autofocus { (title) }
@@ -182,11 +182,11 @@ impl PreviewDialog<'_> {
         html! {
             h3.rb-n { "Moves" }
             table.tbl.fix.mvt {
-                colgroup { col; col.m1.c-ev; col.m2; col.m3; col.m2; col.m4; col.m5.c-mg; }
+                colgroup { col; col.m1.c-ev; col.m2; col.m3; col.m6; col.m4; col.m5.c-mg; }
                 thead {
                     tr {
                         th { "Job" } th.c-ev { "Schedule" }
-                        th.num { "Now" } th { span.sr { "to" } } th { "Then" }
+                        th.num { "Now" } th { span.sr { "to" } } th.nw { "Then, " (times.zone_name()) }
                         th.num { "Shift" } th.num.c-mg { "Room before latest start" }
                     }
                 }
@@ -249,7 +249,7 @@ fn chart_legend() -> Markup {
 /// Why a job stays, and what that means.
 pub(super) fn reason_text(reason: KeptReason) -> (&'static str, &'static str) {
     match reason {
-        KeptReason::JobRunning => ("Running now", "it moves next time"),
+        KeptReason::JobRunning => ("Running now", "a job does not move while it runs"),
         KeptReason::ProtectionWindow => {
             ("Starts soon, or is overdue", "too close to move: a quarter of the interval, at most 30 min")
         }

@@ -21,6 +21,9 @@ use crate::views;
 /// Sites and tenants that are shown at once.
 const ROWS_MAX: usize = 50;
 
+/// With so many names there is a search.
+const SEARCHED_FROM: usize = 20;
+
 /// Jobs that are named as waiting for one of them.
 const NAMED_MAX: usize = 3;
 
@@ -43,10 +46,9 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
         section.verdict id="verdict" data-l aria-labelledby="v" {
             div { h1 id="v" { (mark.icon()) (title) } p.sub { (sentence) } }
         }
-        @if 0 < sites.n_all + tenants.n_all {
-            div.bar-f.gap {
-                span.sp {}
-                form.flt role="search" aria-label="Filter this page" {
+        @if SEARCHED_FROM < sites.n_all + tenants.n_all {
+            div.lim-q {
+                form role="search" aria-label="Filter this page" {
                     label.sr for="q" { "Site or tenant" }
                     span.field { (icon("search")) input.in id="q" name="q" type="search" placeholder="Site or tenant" value=[user.query.get("q")]; kbd aria-hidden="true" { "/" } }
                 }

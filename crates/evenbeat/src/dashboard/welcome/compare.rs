@@ -27,10 +27,10 @@ pub(super) fn verdict(it: &Takeover, is_fleet_empty: bool) -> (String, String) {
     } else if it.n_moved() == 0 {
         format!("At most {most} in one minute. Moving them would gain nothing, so all keep their times.")
     } else {
-        format!(
-            "Up to {most} in one minute. Spread out it is {}, with the same number of starts in every hour.",
-            count(after.peak_minute.n_starts.into())
-        )
+        let spread = count(after.peak_minute.n_starts.into());
+        let hours =
+            if it.figures.keeps_hours() { ", with the same number of starts in every hour" } else { "" };
+        format!("Up to {most} in one minute. Spread out it is {spread}{hours}.")
     };
     (title, note)
 }

@@ -19,6 +19,7 @@ mod check;
 mod config;
 mod connect;
 mod connect_retry;
+mod ended;
 mod epoch;
 mod error;
 mod feed;

@@ -26,6 +26,7 @@ mod context;
 mod counters;
 mod duties;
 mod end;
+mod ended;
 mod errors;
 mod feed;
 mod file;

@@ -1,5 +1,16 @@
 //! The pages, as a browser asks for them.
 
+mod alerts;
+mod audit;
+mod client;
+mod fleet;
 mod live;
+mod nodes;
+mod nowhere;
+mod person;
+mod schedule;
+mod sites;
 mod timeline;
+mod tokens;
+mod welcome;
 mod whatif;
