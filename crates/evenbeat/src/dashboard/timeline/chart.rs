@@ -160,8 +160,7 @@ pub(super) fn density(name: &str, density: &Density, capacity: Option<u64>, axis
                 @let w = percent((width - 0.12).max(0.1));
                 @if 0.02 < shown {
                     rect class=(if axis.is_past(idx) { "good" } else { "fut" }) x=(x) width=(w) y=(px(y(shown)))
-                        height=(px(base - y(shown))) {}
-                    @if !axis.is_past(idx) { rect.sky x=(x) width=(w) y=(px(y(shown))) height="1.2" {} }
+                        height=(px((base - y(shown)).max(0.8))) {}
                 }
                 @if let Some(cap) = cap.filter(|cap| cap + 0.25 < *wanted && !axis.is_past(idx)) {
                     @let over = ((wanted - cap) / cap.max(1.0) * 6.0 + 2.0).min(6.0).min(y(cap));

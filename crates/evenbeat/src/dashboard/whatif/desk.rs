@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
@@ -75,7 +75,8 @@ struct DeskEntry {
 pub(super) struct Interest {
     asked_at: Mutex<Instant>,
     is_cancelled: AtomicBool,
-    began_at: Instant,
+    /// When the first simulation began.
+    began_at: OnceLock<Instant>,
     progress: watch::Sender<DeskProgress>,
 }
 
@@ -86,7 +87,11 @@ impl Interest {
         if self.is_lost() {
             return Err(SimulationStop::Cancelled);
         }
-        if LONGEST < self.began_at.elapsed() { Err(SimulationStop::TooLong) } else { Ok(()) }
+        if LONGEST < self.began_at.get_or_init(Instant::now).elapsed() {
+            Err(SimulationStop::TooLong)
+        } else {
+            Ok(())
+        }
     }
 
     fn is_lost(&self) -> bool {
@@ -157,7 +162,7 @@ impl WhatIfDesk {
         let interest = Arc::new(Interest {
             asked_at: Mutex::new(Instant::now()),
             is_cancelled: AtomicBool::new(false),
-            began_at: Instant::now(),
+            began_at: OnceLock::new(),
             progress,
         });
         let entry = DeskEntry { progress: seen.clone(), interest: Arc::clone(&interest), done_at: None };

@@ -168,6 +168,8 @@ pub(crate) struct TimelineView {
     pub(crate) all: Density,
     /// The first part of the window, from now on, in which a pool is asked for more than it has.
     pub(crate) overload: Option<Overload>,
+    /// A pool that has no free slot while runs wait for one: its name, and how many wait.
+    pub(crate) full_now: Option<(String, u64)>,
     pub(crate) n_pools: usize,
     pub(crate) n_running: u64,
     /// Runs that are due and wait for a slot.
@@ -245,6 +247,7 @@ pub(crate) async fn timeline(
         capacity: pools.iter().map(|it| it.capacity).sum(),
         all,
         overload,
+        full_now: full_now(&pools).filter(|_| parts.start <= now && now < parts.end()),
         n_pools: pools.len(),
         n_running: pools.iter().map(|it| it.n_running).sum(),
         n_waiting: pools.iter().map(|it| it.n_waiting).sum(),
@@ -341,6 +344,12 @@ fn overload<'a>(
         wanted: whole(most),
         capacity: pool.capacity,
     })
+}
+
+/// The pool without a free slot for which the most runs wait.
+fn full_now(pools: &[PoolState]) -> Option<(String, u64)> {
+    let full = pools.iter().filter(|it| 0 < it.n_waiting && it.capacity <= it.n_running);
+    full.max_by_key(|it| it.n_waiting).map(|it| (it.name.to_string(), it.n_waiting))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "units of a pool")]

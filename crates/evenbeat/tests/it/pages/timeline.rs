@@ -72,7 +72,7 @@ fn an_overload_is_told_before_it_comes() {
     let served = Served::start();
     for n in 0..12 {
         let next = served.app.clock.now() + Duration::from_hours(2);
-        let body = format!(r#""once":"{next}","estimate":"30m""#);
+        let body = format!(r#""at":"{next}","estimate":"30m""#);
         served.add(&format!("job-{n}"), &body);
     }
     served.counted(12);
