@@ -172,8 +172,9 @@ fn share_len(n_cells: usize) -> f64 {
 fn cell_label(idx: usize, n_cells: usize, y: f64, class: &str, text: &str) -> Markup {
     let (left, right) = (share(idx, n_cells), share(idx + 1, n_cells));
     let (x, dx, anchor) = match left {
-        near_now if near_now < 10.0 => (right, "40", "start"),
-        near_end if 90.0 < near_end => (right, "0", "end"),
+        at_now if at_now < 3.0 => (right, "36", "start"),
+        near_start if near_start < 20.0 => (left, "0", "start"),
+        near_end if 80.0 < near_end => (right, "0", "end"),
         _ => (f64::midpoint(left, right), "0", "middle"),
     };
     html! { text class=(class) x=(percent(x)) dx=(dx) y=(px(y)) text-anchor=(anchor) { (text) } }
