@@ -335,9 +335,9 @@ pub(super) fn score_chart(history: &ScoreHistory, times: &Times) -> Markup {
     html! {
         figure.chart {
             svg.yax height=(HEIGHT) aria-hidden="true" {
-                @for score in [0.0, 0.6, 0.8, 1.0] {
-                    // Good and fair would touch each other.
-                    @if score != 0.6 { text x="28" y=(px(y(score) + 4.0)) { @if score == 0.0 { "0" } @else { (format!("{score:.1}")) } } }
+                // A label for 0.6 would touch that for 0.8.
+                @for (score, label) in [(0.0, "0"), (0.8, "0.8"), (1.0, "1.0")] {
+                    text x="28" y=(px(y(score) + 4.0)) { (label) }
                 }
             }
             svg height=(HEIGHT) role="img" aria-label=(label) {

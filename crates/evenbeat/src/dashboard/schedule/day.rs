@@ -1,5 +1,7 @@
 //! The page itself: the next peak, the figures, the charts, and the busiest slots as a table.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::time::Timestamp;
 use maud::{Markup, html};
 
@@ -173,7 +175,8 @@ fn running_note(it: &ScheduleDay) -> String {
     {
         let jobs = counted(running.n_without_length as u64, "job");
         let (have, count) = if running.n_without_length == 1 { ("has", "counts") } else { ("have", "count") };
-        note.push_str(&format!("; {jobs} that {have} not run yet {count} with the usual {}", took(usual)));
+        // Writing to a string cannot fail.
+        let _ = write!(note, "; {jobs} that {have} not run yet {count} with the usual {}", took(usual));
     }
     note
 }

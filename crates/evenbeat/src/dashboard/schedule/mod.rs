@@ -12,6 +12,7 @@ mod day;
 mod preview;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use axum::Router;
 use axum::extract::State;
@@ -146,7 +147,8 @@ fn outcome(done: &RebalanceResult, n_unchanged: usize, peaks: Option<(u32, u32)>
     };
     let mut text = format!("Evenness {} to {}", shown_score(done.old_score), shown_score(done.new_score));
     if let Some((before, after)) = peaks {
-        text.push_str(&format!(", busiest slot {} to {}", count(before.into()), count(after.into())));
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", busiest slot {} to {}", count(before.into()), count(after.into()));
     }
     text.push('.');
     let reasons: Vec<String> = KeptReason::ALL
@@ -157,7 +159,7 @@ fn outcome(done: &RebalanceResult, n_unchanged: usize, peaks: Option<(u32, u32)>
         })
         .collect();
     if !reasons.is_empty() {
-        text.push_str(&format!(" Not moved: {}.", reasons.join(", ")));
+        let _ = write!(text, " Not moved: {}.", reasons.join(", "));
     }
     Flash::done(title, text)
 }
