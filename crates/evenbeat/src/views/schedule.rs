@@ -44,7 +44,7 @@ pub(crate) struct FleetCapacity {
 
 /// A time at which more is expected to run than there is room for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Overload {
+pub(crate) struct ScheduleOverload {
     pub(crate) slot_idx: usize,
     pub(crate) at: Timestamp,
     /// Cost units that are wanted, rounded up.
@@ -104,12 +104,12 @@ impl ScheduleDay {
     }
 
     /// The slot in which the most is wanted, if there is no room for all of it.
-    pub(crate) fn overload(&self) -> Option<Overload> {
+    pub(crate) fn overload(&self) -> Option<ScheduleOverload> {
         let running = self.running()?;
         let (slot_idx, demand) = running.peak();
         let too_many = self.capacity.too_many(demand);
         let at = self.day.slot_start(slot_idx);
-        (0 < too_many).then_some(Overload { slot_idx, at, wanted: whole(demand), too_many })
+        (0 < too_many).then_some(ScheduleOverload { slot_idx, at, wanted: whole(demand), too_many })
     }
 
     /// The first slot in which more is wanted than there is room for.

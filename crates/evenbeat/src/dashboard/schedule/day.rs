@@ -176,7 +176,11 @@ fn running_note(it: &ScheduleDay) -> String {
         let jobs = counted(running.n_without_length as u64, "job");
         let (have, count) = if running.n_without_length == 1 { ("has", "counts") } else { ("have", "count") };
         // Writing to a string cannot fail.
-        let _ = write!(note, "; {jobs} that {have} not run yet {count} with the usual {}", took(usual));
+        let _ = write!(
+            note,
+            "; {jobs} that {have} not run yet {count} with the usual {}",
+            took(usual).replace(".0s", "s")
+        );
     }
     note
 }
