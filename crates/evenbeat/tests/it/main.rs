@@ -18,6 +18,7 @@ mod examples;
 mod fuzz;
 mod live_cli;
 mod node;
+mod pages;
 mod postgres_store;
 mod schema;
 mod serve;

@@ -17,10 +17,10 @@ use crate::views::model::JobDefinition;
 /// The kinds of schedules, and how each is called.
 pub(super) const KINDS: [(&str, &str); 5] = [
     ("every", "at a fixed distance"),
-    ("fresh", "as often as it takes to stay fresh"),
-    ("cron", "at the times of a cron expression"),
-    ("once", "once"),
-    ("manual", "only when someone asks for it"),
+    ("fresh", "as often as needed"),
+    ("cron", "at these times"),
+    ("once", "a single time"),
+    ("manual", "only when asked"),
 ];
 
 /// The days in the order of a range such as `mon-fri`.

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::freshness::margin;
 use super::why::coded;
 use crate::dashboard::parts::{ConditionMark, form_token, status_pill};
-use crate::dashboard::times::{Times, brief, counted};
+use crate::dashboard::times::{Times, counted, length_text};
 use crate::dashboard::user::PageUser;
 use crate::printable;
 use crate::views::job_detail::JobDetail;
@@ -274,7 +274,7 @@ fn question<R>(
 /// What a run that is asked for now skips, when it would end, and how that stands to the deadline.
 pub(super) fn run_now_text(detail: &JobDetail, times: &Times) -> Vec<String> {
     let why = &detail.explanation;
-    let text = |at: Timestamp| times.short_text(at);
+    let text = |at: Timestamp| times.moment_text(at);
     let mut said = Vec::new();
     let until = why.binding_until.map(|at| text(at.0));
     match (why.binding.as_ref(), until) {
@@ -301,7 +301,11 @@ pub(super) fn run_now_text(detail: &JobDetail, times: &Times) -> Vec<String> {
             .deadline
             .filter(|_| detail.view.tracked)
             .map_or(String::new(), |deadline| format!(", {}", margin(end, deadline.0)));
-        said.push(format!("A run takes about {} and would end at {}{margin}.", brief(length), text(end)));
+        said.push(format!(
+            "A run takes about {} and would end at {}{margin}.",
+            length_text(length),
+            text(end)
+        ));
     } else {
         said.push("How long a run takes is not known yet.".to_owned());
     }

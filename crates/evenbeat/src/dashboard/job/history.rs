@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::log_tail::LogTail;
 use super::why::coded;
 use crate::dashboard::parts::{ConditionMark, icon, percent, status_with};
-use crate::dashboard::times::{Times, brief, count, counted, took};
+use crate::dashboard::times::{Times, brief, count, counted, length_text, took};
 use crate::printable;
 use crate::views::job_detail::{JobDetail, RUNS_SHOWN};
 use crate::views::model::{Page, RunView};
@@ -75,7 +75,7 @@ pub(super) fn large_strip(
             @if let Some(limit) = limit {
                 @let y = y_of(limit);
                 line.cap x1="0" x2="100%" y1=(y) y2=(y) {}
-                text.halo x="0" y=(format!("{:.1}", 78.0 - height(limit))) { "max expected " (brief(limit)) }
+                text.halo x="0" y=(format!("{:.1}", 78.0 - height(limit))) { "max expected " (length_text(limit)) }
             }
             @for (no, (ending, length, run)) in (0_u32..).zip(&ended) {
                 @let x = percent(f64::from(no) * step + step * 0.15);
@@ -89,7 +89,7 @@ pub(super) fn large_strip(
             @if let Some(average) = average.filter(|it| Duration::ZERO < *it) {
                 @let y = y_of(average);
                 line.avg x1="0" x2="100%" y1=(y) y2=(y) {}
-                text.halo.lbl2 x="100%" y=(format!("{:.1}", 77.0 - height(average))) text-anchor="end" { "average " (brief_length(average)) }
+                text.halo.lbl2 x="100%" y=(format!("{:.1}", 77.0 - height(average))) text-anchor="end" { "average " (length_text(average)) }
             }
         }
         div.lgd {
@@ -99,11 +99,6 @@ pub(super) fn large_strip(
             }
         }
     }
-}
-
-/// A length that may be shorter than a second.
-fn brief_length(length: Duration) -> String {
-    if length < Duration::from_mins(1) { took(length) } else { brief(length) }
 }
 
 fn strip_sentence(
@@ -120,7 +115,7 @@ fn strip_sentence(
     }
     said.push('.');
     if let Some(average) = average {
-        said.push_str(&format!(" Good runs take {} on average.", brief_length(average)));
+        said.push_str(&format!(" Good runs take {} on average.", length_text(average)));
     }
     said
 }
