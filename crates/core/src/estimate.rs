@@ -12,6 +12,12 @@ pub const WEIGHT_OF_LAST: f64 = 0.37;
 /// run or one that found nothing to do must not move every deadline of the job.
 const OUTLIER_FACTOR: f64 = 5.0;
 
+/// Fewer good runs than this do not tell what is usual.
+const USUAL_SAMPLES_MIN: u64 = 5;
+
+/// A run shorter than this is never called slow: what usually takes a second may take a minute for many reasons.
+const SLOW_FLOOR: Duration = Duration::from_mins(5);
+
 /// What is known about the length of a job's runs. It begins with the first good run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -78,6 +84,14 @@ impl Estimate {
         Duration::from_millis_f64(self.variance_ms2.sqrt())
     }
 
+    /// How long a run must take to be called slow: three times the mean, and longer than nearly all runs before it. None
+    /// until enough runs are known.
+    pub fn slow_after(&self) -> Option<Duration> {
+        let is_known = USUAL_SAMPLES_MIN <= self.n_samples();
+        let slow_ms = (3.0 * self.mean_ms).max(self.mean_ms + 3.0 * self.variance_ms2.sqrt());
+        is_known.then(|| Duration::from_millis_f64(slow_ms).max(SLOW_FLOOR))
+    }
+
     /// How many good runs it was learned from.
     pub fn n_samples(&self) -> u64 {
         self.n_samples.get()
@@ -98,6 +112,19 @@ mod tests {
     fn the_first_good_run_starts_it() {
         let estimate = Estimate::learn(None, secs(100), WEIGHT_OF_LAST);
         assert_eq!((estimate.mean(), estimate.deviation(), estimate.n_samples()), (secs(100), secs(0), 1));
+    }
+
+    #[test]
+    fn a_run_is_slow_at_three_times_the_usual_length_if_that_is_known() {
+        let after = |n: u64, seconds: i64| {
+            let first = Estimate::first(secs(seconds));
+            (1..n).fold(first, |it, _| it.with_sample(secs(seconds), WEIGHT_OF_LAST)).slow_after()
+        };
+        assert_eq!((after(4, 600), after(5, 600)), (None, Some(secs(1_800))));
+        assert_eq!(after(9, 2), Some(secs(300)), "short jobs have a floor");
+        // Where runs differ much, three times the mean is nothing unusual.
+        let uneven = Estimate::from_stored(600_000.0, 900_000.0 * 900_000.0, 20);
+        assert_eq!(uneven.slow_after(), Some(secs(3_300)));
     }
 
     #[test]

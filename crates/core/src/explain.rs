@@ -174,11 +174,20 @@ impl Binding {
 impl Engine {
     /// Why a job runs or does not, now. None if it is not known here.
     pub fn explain(&self, now: Now, key: &JobKey) -> Option<Explanation> {
+        self.explain_by(now, key, &self.plan(now, self.settings.dispatch.batch))
+    }
+
+    /// The same for several jobs, with one look at what the next dispatch would do. Those that are not known are left out.
+    pub fn explain_all(&self, now: Now, keys: &[JobKey]) -> Vec<Explanation> {
+        let plan = self.plan(now, self.settings.dispatch.batch);
+        keys.iter().filter_map(|key| self.explain_by(now, key, &plan)).collect()
+    }
+
+    fn explain_by(&self, now: Now, key: &JobKey, plan: &Plan) -> Option<Explanation> {
         let idx = self.view.idx_of(key)?;
         let entry = self.view.get(idx)?;
         let time = self.time(now);
-        let plan = self.plan(now, self.settings.dispatch.batch);
-        let binding = self.binding(now, time, idx, entry, &plan);
+        let binding = self.binding(now, time, idx, entry, plan);
         let before = self.before(idx, entry);
         let starts_at = self.starts_at(&binding, entry, time);
         let outlook = self.outlook_for(&binding, entry, starts_at);

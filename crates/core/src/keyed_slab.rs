@@ -10,6 +10,11 @@ use crate::sorted_index::SortedIndex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeyNo(u32);
 
+impl KeyNo {
+    /// Before all others.
+    pub(crate) const FIRST: KeyNo = KeyNo(0);
+}
+
 /// A map from keys, in their order.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedSlab<T> {

@@ -85,6 +85,7 @@ pub mod key_search;
 pub mod slot;
 pub mod upcoming;
 pub mod distribution;
+pub mod expected_running;
 mod day_counts;
 pub mod placement;
 pub mod agenda;

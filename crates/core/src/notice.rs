@@ -141,6 +141,18 @@ pub enum Notice {
         /// Which.
         run: RunId,
     },
+    /// A run has taken far longer than runs of its job usually do. Told once for each run, and only of jobs without
+    /// `max_expected_duration`.
+    RunSlow {
+        /// Of which job.
+        key: JobKey,
+        /// Which.
+        run: RunId,
+        /// How long it has taken by now.
+        slow: Duration,
+        /// How long runs of the job usually take.
+        usual: Duration,
+    },
     /// No worker has started a run that was published, and it is given up.
     NotTakenUp {
         /// Of which job.
@@ -327,6 +339,7 @@ impl Notice {
             Notice::EndedByBlackout { .. } => "run ended by a blackout",
             Notice::TookTooLong { .. } => "run took longer than allowed",
             Notice::Overrunning { .. } => "run takes longer than expected",
+            Notice::RunSlow { .. } => "run takes far longer than usual",
             Notice::NotTakenUp { .. } => "no worker has started the run",
             Notice::SkippedByOverlap { .. } => "occurrence skipped, the job is running",
             Notice::PausedBySystem { .. } => "job paused by the system",
@@ -386,6 +399,7 @@ impl Notice {
             Notice::EndedByBlackout { .. } => "run_ended_by_blackout",
             Notice::TookTooLong { .. } => "run_timed_out",
             Notice::Overrunning { .. } => "run_overrunning",
+            Notice::RunSlow { .. } => "run_slow",
             Notice::NotTakenUp { .. } => "run_not_taken_up",
             Notice::SkippedByOverlap { .. } => "occurrence_overlaps",
             Notice::PausedBySystem { .. } => "job_paused_by_system",

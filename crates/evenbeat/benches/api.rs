@@ -1,7 +1,7 @@
 //! How long answers of the API take in a large fleet (P9), and what a rebalance preview takes.
 //!
 //! Run by `scripts/bench api`, or for one size by `scripts/bench api -- 100000`. The server is the one that people start,
-//! on SQLite; `wrk` asks over 8 connections. Nothing here passes or fails: a figure that misses its target is printed
+//! on SQLite; `wrk` asks over 8 connections or, where there is no `wrk`, this program does. Nothing here passes or fails: a figure that misses its target is printed
 //! with it.
 
 #![allow(
@@ -27,14 +27,14 @@ mod process;
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{Read, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::time::{Duration as Length, Instant};
 
 use home::{Backend, Home};
 
-const CONNECTIONS: &str = "8";
+const CONNECTIONS: usize = 8;
 const TARGET_MS: f64 = 50.0;
 
 /// Nobody waits longer for a server.
@@ -89,8 +89,9 @@ fn measure(n_jobs: usize, is_bench: bool, figures: &mut Vec<(String, f64)>) {
     ];
     let seconds = if is_bench { 10 } else { 1 };
     for (name, path) in queries {
-        let Some((p50, p99, rate)) = wrk(port, &path, seconds) else {
-            println!("  {name}: not measured, there is no `wrk` here");
+        let Some((p50, p99, rate)) = wrk(port, &path, seconds).or_else(|| own_load(port, &path, seconds))
+        else {
+            println!("  {name}: not measured, the server hung up");
             continue;
         };
         let verdict = if p99 <= TARGET_MS { "" } else { ", over its target" };
@@ -151,11 +152,49 @@ fn ask(port: u16, method: &str, path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&answer).into_owned())
 }
 
+/// The same as [`wrk`] by blocking connections of our own.
+fn own_load(port: u16, path: &str, seconds: u32) -> Option<(f64, f64, f64)> {
+    let length = Length::from_secs(u64::from(seconds));
+    let taken: Option<Vec<Vec<f64>>> = std::thread::scope(|scope| {
+        let connections: Vec<_> =
+            (0..CONNECTIONS).map(|_| scope.spawn(|| one_connection(port, path, length))).collect();
+        connections.into_iter().map(|it| it.join().expect("it does not panic")).collect()
+    });
+    let mut all: Vec<f64> = taken?.into_iter().flatten().collect();
+    all.sort_by(f64::total_cmp);
+    let at = |percent: usize| all.get((all.len().max(1) - 1) * percent / 100).copied();
+    Some((at(50)?, at(99)?, all.len() as f64 / f64::from(seconds)))
+}
+
+/// How long each request of one connection took, in milliseconds.
+fn one_connection(port: u16, path: &str, length: Length) -> Option<Vec<f64>> {
+    let mut reader = BufReader::new(TcpStream::connect(("127.0.0.1", port)).ok()?);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    let (began, mut taken) = (Instant::now(), Vec::new());
+    while began.elapsed() < length {
+        let asked_at = Instant::now();
+        reader.get_mut().write_all(request.as_bytes()).ok()?;
+        let (mut line, mut n_bytes) = (String::new(), 0);
+        reader.read_line(&mut line).ok()?;
+        assert!(line.contains(" 200 "), "{path}: {line}");
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).ok().filter(|n| 0 < *n)?;
+            let name_and_value =
+                line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+            n_bytes = name_and_value.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(n_bytes);
+        }
+        std::io::copy(&mut reader.by_ref().take(n_bytes), &mut std::io::sink()).ok()?;
+        taken.push(asked_at.elapsed().as_secs_f64() * 1_000.0);
+    }
+    Some(taken)
+}
+
 /// Latencies in milliseconds, and requests a second.
 fn wrk(port: u16, path: &str, seconds: u32) -> Option<(f64, f64, f64)> {
     let url = format!("http://127.0.0.1:{port}{path}");
     let ran = Command::new("wrk")
-        .args(["-t", "2", "-c", CONNECTIONS, "-d", &format!("{seconds}s"), "--latency", &url])
+        .args(["-t", "2", "-c", &CONNECTIONS.to_string(), "-d", &format!("{seconds}s"), "--latency", &url])
         .output()
         .ok()?;
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();

@@ -1,7 +1,7 @@
-//! Work that is done once for all that ask for it at the same time, one piece after the other.
+//! Runs work once for all concurrent requests for it.
 //!
-//! Who comes while the work goes on waits for the next round, which begins after they came: so nobody is shown less than
-//! they have just written, and a crowd costs two rounds at most.
+//! A request that arrives while the work runs waits for the next round, which starts after its arrival. So a caller always
+//! sees its own writes, and any number of concurrent requests costs two rounds at most.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Mutex as Turn, OnceCell};
 
-/// Rounds of work that have not begun, by what is asked for.
+/// Rounds that have not started yet, by key.
 pub(crate) struct SingleFlight<K, V> {
     waiting: Mutex<BTreeMap<K, Arc<OnceCell<V>>>>,
     turn: Turn<()>,
@@ -28,7 +28,7 @@ impl<K, V> fmt::Debug for SingleFlight<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> SingleFlight<K, V> {
-    /// The answer of the next round. The work begins with the round.
+    /// Waits for the next round and returns its result.
     pub(crate) async fn run(&self, key: K, work: impl AsyncFnOnce() -> V) -> V {
         let round = Arc::clone(self.lock().entry(key.clone()).or_default());
         let answer = round.get_or_init(async || {
@@ -44,7 +44,7 @@ impl<K: Ord + Clone, V: Clone> SingleFlight<K, V> {
         self.lock().keys().filter(|it| *it != key).count()
     }
 
-    /// From here on the next one has to wait for the next round.
+    /// Marks a round as started: later requests get a new one.
     fn begin(&self, key: &K, round: &Arc<OnceCell<V>>) {
         let mut waiting = self.lock();
         if waiting.get(key).is_some_and(|it| Arc::ptr_eq(it, round)) {

@@ -41,7 +41,7 @@ pub mod exec {
     pub use crate::exec::Router;
 }
 pub mod intake {
-    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
+    pub use crate::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy, PreviewLimits};
 }
 pub mod jobfile {
     pub use crate::jobfile::{
@@ -88,6 +88,9 @@ pub mod store {
             AuditChainPage, AuditFilter, Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint,
         };
     }
+    pub mod run_times {
+        pub use crate::store::run_times::{MemberBy, RunOrder, RunTimes};
+    }
     pub mod spans {
         pub use crate::store::spans::{GroupBy, JobSpan, SpanKind};
     }
@@ -99,8 +102,8 @@ pub mod target {
     pub use crate::target::{EndDetails, RunNews, news_channel};
     pub mod command {
         pub use crate::target::command::{
-            Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey, find_cgroup,
-            open_own_file, read_log,
+            Adoption, Bounds, KeptBytes, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey,
+            find_cgroup, open_own_file, read_log,
         };
         pub mod boot {
             pub use crate::target::command::boot::{id, now};

@@ -26,6 +26,8 @@ pub struct AddedJobs {
     pub site: Option<Site>,
     /// Units that each run takes.
     pub cost: u32,
+    /// How long after it is due a run must be complete. If none: until the next one is due.
+    pub within: Option<Duration>,
 }
 
 impl AddedJobs {
@@ -37,7 +39,7 @@ impl AddedJobs {
     fn job(&self, key: JobKey) -> Job {
         let target =
             Target::Command(CommandTarget { argv: vec!["true".to_owned()], ..CommandTarget::default() });
-        let schedule = Schedule::Every { interval: self.every, finish_within: None };
+        let schedule = Schedule::Every { interval: self.every, finish_within: self.within };
         let mut job = Job::new(key, target, schedule);
         job.estimate = Some(self.taking);
         job.place.pool = self.pool.clone();
@@ -56,7 +58,7 @@ fn added_key(idx: usize, number: u32) -> Option<JobKey> {
 pub enum AddedError {
     /// Not of this form.
     #[error(
-        "{trouble} (write `400 every 6h taking 2m`, and where it matters `pool crawl`, `site shop.example`, `cost 2`)"
+        "{trouble} (write `400 every 6h taking 2m`, and where it matters `within 1h`, `pool crawl`, `site shop.example`, `cost 2`)"
     )]
     Form {
         /// What is missing or unexpected.
@@ -91,12 +93,14 @@ impl FromStr for AddedJobs {
         let number = words.next().ok_or_else(|| form("nothing is added".to_owned()))?;
         let n = whole(number).filter(|n| *n <= ADDED_MAX);
         let n = n.ok_or_else(|| AddedError::Number { text: number.to_owned() })?;
-        let (mut every, mut taking, mut pool, mut site, mut cost) = (None, None, None, None, None);
+        let (mut every, mut taking, mut within) = (None, None, None);
+        let (mut pool, mut site, mut cost) = (None, None, None);
         while let Some(word) = words.next() {
             let value = words.next().ok_or_else(|| form(format!("nothing follows `{word}`")));
             let is_again = match word {
                 "every" => every.replace(length("every", value?)?).is_some(),
                 "taking" => taking.replace(length("taking", value?)?).is_some(),
+                "within" => within.replace(length("within", value?)?).is_some(),
                 "pool" => pool.replace(value?.parse::<Pool>()?).is_some(),
                 "site" => site.replace(value?.parse::<Site>()?).is_some(),
                 "cost" => {
@@ -122,6 +126,7 @@ impl FromStr for AddedJobs {
             pool: pool.unwrap_or_else(Pool::default_pool),
             site,
             cost: cost.unwrap_or(1),
+            within,
         })
     }
 }
@@ -137,6 +142,9 @@ fn length(what: &'static str, text: &str) -> Result<Duration, AddedError> {
 impl fmt::Display for AddedJobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} every {} taking {}", self.n, self.every, self.taking)?;
+        if let Some(within) = self.within {
+            write!(f, " within {within}")?;
+        }
         if self.pool != Pool::default_pool() {
             write!(f, " pool {}", self.pool)?;
         }
@@ -168,8 +176,8 @@ mod tests {
         check("400 every 6h taking 2m", "400 every 6h taking 2m");
         check("1,000 jobs every 1h taking 90s", "1000 every 1h taking 1m30s");
         check(
-            "3 taking 5s every 1d cost 2 pool crawl site shop.example",
-            "3 every 1d taking 5s pool crawl site shop.example cost 2",
+            "3 taking 5s every 1d cost 2 pool crawl site shop.example within 90m",
+            "3 every 1d taking 5s within 1h30m pool crawl site shop.example cost 2",
         );
     }
 

@@ -63,14 +63,26 @@ type Found = (Timestamp, BreakKind, f64);
 
 /// What breaks first: the earliest group that loses freshness; if none does, the earliest whose queue grows.
 pub fn first_break(before: &Report, after: &Report) -> Option<Break> {
+    all_breaks(before, after).into_iter().next()
+}
+
+/// Everything that breaks: groups that lose freshness in the order of time, then those where only the queue grows.
+pub fn all_breaks(before: &Report, after: &Report) -> Vec<Break> {
     let pairs = pairs(before, after);
-    let earliest = |find: fn(&Group, &Group) -> Option<Found>| {
+    let in_order = |find: fn(&Group, &Group) -> Option<Found>| {
         let found = pairs.iter().filter_map(|(name, before, after)| Some((name, find(before, after)?)));
-        // Of several at the same moment, the one that is hit hardest.
-        let first = found.min_by(|(_, one), (_, other)| one.0.cmp(&other.0).then(other.2.total_cmp(&one.2)));
-        first.map(|(name, (at, what, _))| Break { group: name.clone(), at, what })
+        let mut found: Vec<(&GroupName, Found)> = found.collect();
+        // Of several at the same moment, first the one that is hit hardest.
+        found.sort_by(|(_, one), (_, other)| one.0.cmp(&other.0).then(other.2.total_cmp(&one.2)));
+        found.into_iter().map(|(name, (at, what, _))| Break { group: name.clone(), at, what })
     };
-    earliest(freshness_break).or_else(|| earliest(queue_break))
+    let mut breaks: Vec<Break> = in_order(freshness_break).collect();
+    for queue in in_order(queue_break) {
+        if breaks.iter().all(|it| it.group != queue.group) {
+            breaks.push(queue);
+        }
+    }
+    breaks
 }
 
 fn pairs<'a>(before: &'a Report, after: &'a Report) -> Vec<(GroupName, &'a Group, &'a Group)> {
@@ -291,6 +303,18 @@ mod tests {
         let [before, after] = both(&setup, 12, "24 every 1h taking 5m site shop");
         let broken = first_break(&before, &after).unwrap();
         assert_eq!(broken.group, GroupName::Site("shop".parse().unwrap()), "{broken:?}");
+    }
+
+    #[test]
+    fn all_that_breaks_is_told_once_and_in_order() {
+        let [before, after] = both(&setup(1), 12, "6 every 1h taking 5m");
+        let breaks = all_breaks(&before, &after);
+        assert_eq!(breaks.first(), first_break(&before, &after).as_ref());
+        let names: std::collections::BTreeSet<_> = breaks.iter().map(|it| &it.group).collect();
+        assert_eq!(names.len(), breaks.len(), "{breaks:?}");
+        assert!(names.contains(&GroupName::Pool(Pool::default_pool())), "{breaks:?}");
+        let late = breaks.iter().filter(|it| matches!(it.what, BreakKind::Freshness { .. }));
+        assert!(late.map(|it| it.at).is_sorted(), "{breaks:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::ControlFlow;
 
 use evenbeat_core::engine::{Command, Engine, Event, Now, RunOver, RunTime, Settings, Start};
 use evenbeat_core::ids::{RunId, SessionId};
@@ -54,6 +55,22 @@ pub fn simulate_watched(
     progress: &mut dyn FnMut(f64),
     watch: &mut dyn FnMut(RunObservation<'_>),
 ) -> Report {
+    let mut go_on = |share| {
+        progress(share);
+        ControlFlow::Continue(())
+    };
+    match simulate_while(scenario, &mut go_on, watch) {
+        Some(report) => report,
+        None => unreachable!("nothing stops it"),
+    }
+}
+
+/// The same for someone who may lose interest: `progress` says whether it goes on. None if it does not.
+pub fn simulate_while(
+    scenario: &Scenario,
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    watch: &mut dyn FnMut(RunObservation<'_>),
+) -> Option<Report> {
     let mut kernel = Kernel::new(scenario, watch);
     let (start, end) = (scenario.window.start(), scenario.window.end());
     let length = (end - start).as_millis_f64().max(1.0);
@@ -74,13 +91,17 @@ pub fn simulate_watched(
         kernel.happen(&next.what);
         if next_progress <= next.at {
             next_progress = next.at + PROGRESS_EVERY;
-            progress((next.at - start).as_millis_f64() / length);
+            if progress((next.at - start).as_millis_f64() / length).is_break() {
+                return None;
+            }
         }
     }
     kernel.now = end;
     kernel.cut_off_all();
-    progress(1.0);
-    kernel.tally.report(scenario, &kernel.store)
+    if progress(1.0).is_break() {
+        return None;
+    }
+    Some(kernel.tally.report(scenario, &kernel.store))
 }
 
 struct Kernel<'a> {

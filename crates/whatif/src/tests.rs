@@ -148,3 +148,16 @@ fn limits_hold_on_several_nodes_through_an_outage() {
     // Eleven hours, and the one that had begun.
     assert!(site("counted").n_runs <= 20 * 12, "{:?}", site("counted"));
 }
+
+#[test]
+fn who_loses_interest_stops_it() {
+    let jobs = (0..10).map(|n| placed(job(&format!("job{n}"), "every 1h", 300), n * 6)).collect();
+    let scenario = scenario(jobs, 1, 24);
+    let (mut n_asked, mut n_seen) = (0, 0);
+    let mut until_third = |_| {
+        n_asked += 1;
+        if n_asked < 3 { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(()) }
+    };
+    assert_eq!(simulate_while(&scenario, &mut until_third, &mut |_| n_seen += 1), None);
+    assert!((1..=40).contains(&n_seen), "{n_seen} of 240 runs");
+}

@@ -23,7 +23,7 @@ impl Severity {
         }
     }
 
-    /// The one of that name.
+    /// Parses a word.
     pub fn named(word: &str) -> Option<Severity> {
         [Severity::Warning, Severity::Error].into_iter().find(|it| it.as_str() == word)
     }
@@ -56,7 +56,7 @@ pub enum SystemPart {
     Scheduler,
 }
 
-/// What no job can be called, because names have no spaces.
+/// Prefix of system parts. No job key has a space, so they cannot be confused.
 const SYSTEM_PREFIX: &str = "system ";
 
 impl SystemPart {
@@ -72,7 +72,7 @@ impl SystemPart {
 }
 
 impl AlertSubject {
-    /// The one that was written so.
+    /// Parses what `Display` prints.
     pub fn parse(text: &str) -> Option<AlertSubject> {
         match text.strip_prefix(SYSTEM_PREFIX) {
             Some(part) => {
@@ -107,7 +107,7 @@ pub enum Cause {
     Reason(Reason),
     /// Starts are spread less evenly than `alerts.score_below` says (A13).
     ScoreLow,
-    /// Nobody scheduled anything for a while.
+    /// The scheduler was not running for a while.
     SchedulerAway,
 }
 
@@ -121,7 +121,7 @@ impl Cause {
         }
     }
 
-    /// The one of that code.
+    /// Parses a code.
     pub fn named(code: &str) -> Option<Cause> {
         let reasons = Reason::ALL.into_iter().map(Cause::Reason);
         reasons.chain([Cause::ScoreLow, Cause::SchedulerAway]).find(|it| it.as_str() == code)
@@ -136,7 +136,7 @@ impl Cause {
         }
     }
 
-    /// The word at the start of a subject line: what kind of trouble it is, before anything is opened.
+    /// The tag at the start of a subject line, so that the kind of problem is visible in the inbox.
     pub fn tag(self) -> &'static str {
         match self {
             Cause::Reason(reason) => match reason {
@@ -163,29 +163,32 @@ impl Cause {
     }
 }
 
-/// Something that happened once, and has no end to wait for.
+/// A one-time event. Unlike an incident, it has no end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlertEvent {
     /// Occurrences of a job got no run.
     OccurrencesMissed,
+    /// A run takes far longer than runs of its job usually do.
+    RunSlow,
     /// The stored next run of a job was impossible and was repaired.
     JobRepaired,
-    /// A clock was ahead, and jobs that it had stamped go on from now.
+    /// A clock was ahead. Jobs whose times it had written continue from the current time.
     ClockWasAhead,
     /// Stored next runs are wrong in too many jobs to repair them automatically.
     TooManyFaults,
     /// A node fell silent, and its runs are taken over.
     NodeLost,
-    /// A killed run is still there, and its job waits.
+    /// A run was killed but has not exited, and its job waits for it.
     RunUnkillable,
     /// A channel refused a message, or did not answer for too long.
     ChannelFailing,
 }
 
 impl AlertEvent {
-    /// Every one.
-    pub const ALL: [AlertEvent; 7] = [
+    /// All events.
+    pub const ALL: [AlertEvent; 8] = [
         AlertEvent::OccurrencesMissed,
+        AlertEvent::RunSlow,
         AlertEvent::JobRepaired,
         AlertEvent::ClockWasAhead,
         AlertEvent::TooManyFaults,
@@ -198,6 +201,7 @@ impl AlertEvent {
     pub fn as_str(self) -> &'static str {
         match self {
             AlertEvent::OccurrencesMissed => "occurrences_missed",
+            AlertEvent::RunSlow => "run_slow",
             AlertEvent::JobRepaired => "job_repaired",
             AlertEvent::ClockWasAhead => "clock_was_ahead",
             AlertEvent::TooManyFaults => "too_many_faults",
@@ -210,9 +214,10 @@ impl AlertEvent {
     /// How bad it is.
     pub fn severity(self) -> Severity {
         match self {
-            AlertEvent::OccurrencesMissed | AlertEvent::JobRepaired | AlertEvent::ClockWasAhead => {
-                Severity::Warning
-            }
+            AlertEvent::OccurrencesMissed
+            | AlertEvent::RunSlow
+            | AlertEvent::JobRepaired
+            | AlertEvent::ClockWasAhead => Severity::Warning,
             AlertEvent::TooManyFaults
             | AlertEvent::NodeLost
             | AlertEvent::RunUnkillable
@@ -224,6 +229,7 @@ impl AlertEvent {
     pub fn tag(self) -> &'static str {
         match self {
             AlertEvent::OccurrencesMissed => "MISSED",
+            AlertEvent::RunSlow => "SLOW",
             AlertEvent::JobRepaired => "REPAIRED",
             AlertEvent::ClockWasAhead => "CLOCK",
             AlertEvent::TooManyFaults => "FAULTS",

@@ -1,4 +1,4 @@
-//! One incident: from the first sign of trouble until its subject is well again, and what each channel was told of it.
+//! An incident lasts from the first sign of trouble until its subject has recovered. It records what each channel was told.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(super) const FLAP_WINDOW: Duration = Duration::from_hours(1);
 /// The number of changes that makes a job flap.
 pub(super) const FLAPS: usize = 6;
 
-/// How long a job that flapped must not change to count as calm.
+/// How long a flapping job must not change before it counts as stable.
 pub(super) const CALM_AFTER: Duration = Duration::from_mins(30);
 
 /// One incident. Its subject and when it was opened are its identity.
@@ -40,7 +40,7 @@ pub struct Incident {
     pub closed: Option<(Timestamp, IncidentEnd)>,
     /// The latest changes between good and bad, the oldest first.
     pub changes: Vec<Timestamp>,
-    /// Whether the subject turns to and fro.
+    /// Whether the subject is flapping.
     pub is_flapping: bool,
     /// What each channel was told last.
     pub told: BTreeMap<Channel, Told>,
@@ -67,7 +67,7 @@ impl IncidentEnd {
         }
     }
 
-    /// The one of that name.
+    /// Parses a word.
     pub fn named(word: &str) -> Option<IncidentEnd> {
         let all = [IncidentEnd::Recovered, IncidentEnd::Untracked, IncidentEnd::Removed];
         all.into_iter().find(|it| it.as_str() == word)
@@ -90,7 +90,7 @@ pub struct Told {
 pub enum ToldWhat {
     /// That it is open, and how bad it is at worst.
     Open(Severity),
-    /// That its subject turns to and fro.
+    /// That its subject is flapping.
     Flapping,
     /// That it is over.
     Over,
@@ -106,7 +106,7 @@ impl ToldWhat {
         }
     }
 
-    /// The one of that name.
+    /// Parses a word.
     pub fn named(word: &str) -> Option<ToldWhat> {
         match word {
             "flapping" => Some(ToldWhat::Flapping),
@@ -169,14 +169,14 @@ impl Incident {
         if self.well_since.is_none() {
             self.well_since = Some(now);
             self.changed(now);
-            // A job that turns to and fro stays open.
+            // The incident of a flapping job stays open.
             self.settle(now);
         }
         if self.last_good_at < last_good_at {
             self.n_good = self.n_good.saturating_add(1);
             self.last_good_at = last_good_at;
         }
-        // One good run is what made it well; where nothing ran, as after an edit, there is none to wait for.
+        // The first good run is the one that ended the trouble. After an edit there is none to wait for.
         let has_recovered = recover_after <= 1 || recover_after <= self.n_good;
         if has_recovered && !self.is_flapping {
             self.close(IncidentEnd::Recovered, now);

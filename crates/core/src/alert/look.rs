@@ -19,9 +19,9 @@ const HOUR: Duration = Duration::from_hours(1);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AlertState {
     incidents: BTreeMap<AlertSubject, Incident>,
-    /// When someone looked last.
+    /// When the last look was.
     looked_at: Option<Timestamp>,
-    /// Until then, lateness is put down to an outage of our own.
+    /// Until then, late jobs are attributed to an outage of the scheduler.
     held_until: Option<Timestamp>,
     /// When each channel got messages, within the last hour.
     sent: BTreeMap<Channel, Vec<Timestamp>>,
@@ -84,7 +84,7 @@ pub enum AnnouncementKind {
     Opened,
     /// It is worse than the channel knows.
     Worse,
-    /// It turns to and fro.
+    /// It is flapping.
     Flapping,
     /// It is still open.
     Reminder,
@@ -106,7 +106,7 @@ impl AnnouncementKind {
 }
 
 impl AlertState {
-    /// What was known when someone last looked. `sent` are the messages of the last hour.
+    /// Restores the state of the last look. `sent` are the messages of the last hour.
     pub fn restored(
         incidents: impl IntoIterator<Item = Incident>,
         looked_at: Option<Timestamp>,
@@ -167,7 +167,7 @@ impl AlertState {
         Looked { announced, changed, settled: settled.into_keys().collect() }
     }
 
-    /// Nobody looked for a while: what is late because of that is one alert, not a thousand.
+    /// Handles a gap between two looks: the jobs that are late because of it are one alert, not a thousand.
     fn notice_absence(&mut self, now: Timestamp, rules: &AlertRules) {
         let Some(looked_at) = self.looked_at else { return };
         if now - looked_at < rules.away_after {
@@ -226,7 +226,7 @@ impl AlertState {
         }
     }
 
-    /// Opens an incident. One whose end nobody was told yet goes on, as if it had never ended.
+    /// Opens an incident. If the last one has ended but no channel was told, that one continues.
     fn open(&mut self, subject: AlertSubject, cause: Cause, since: Timestamp, now: Timestamp) {
         match self.incidents.get_mut(&subject) {
             Some(before) if before.has_listeners() => before.is_bad(cause, since, now),
@@ -275,7 +275,7 @@ impl AlertState {
         announced
     }
 
-    /// Whether an outage of our own explains it for the time being.
+    /// Whether an outage of the scheduler explains it for now.
     fn is_held(&self, incident: &Incident, now: Timestamp) -> bool {
         let is_held = self.held_until.is_some_and(|until| now < until);
         is_held && incident.cause.is_lateness() && incident.told.is_empty() && !incident.is_closed()
@@ -335,7 +335,7 @@ impl AlertState {
         Some(Announced { id, channel: channel.clone(), items, n_held })
     }
 
-    /// Forgets incidents that ended so long ago that they say nothing about the next one.
+    /// Drops incidents that ended too long ago to affect the next one.
     fn forget_settled(&mut self, now: Timestamp) -> BTreeMap<AlertSubject, Incident> {
         let is_settled =
             |it: &Incident| it.closed.is_some_and(|(at, _)| at + FLAP_WINDOW <= now) && !it.has_listeners();
@@ -370,7 +370,7 @@ fn is_alert(reason: Reason, rules: &AlertRules, health: &JobHealth) -> bool {
     }
 }
 
-/// Who is to know about an incident: those it is routed to, and for its end those who were told of it.
+/// The channels of an incident: those it is routed to and, for its end, those that were told about it.
 fn listeners(incident: &Incident, job: Option<&Job>, rules: &AlertRules) -> BTreeSet<Channel> {
     let told = || incident.told.keys().filter(|it| rules.channels.contains_key(*it)).cloned();
     match (&incident.subject, job) {
@@ -381,6 +381,13 @@ fn listeners(incident: &Incident, job: Option<&Job>, rules: &AlertRules) -> BTre
         (AlertSubject::Job(_), None) => told().collect(),
         (AlertSubject::System(_), _) => rules.of_system(),
     }
+}
+
+/// When an open incident is announced again if nothing changes; none if it is not.
+pub fn next_reminder(incident: &Incident, rules: &AlertRules) -> Option<Timestamp> {
+    let known = incident.told.keys().filter(|it| rules.channels.contains_key(*it));
+    let next = known.filter_map(|channel| next_news(incident, channel, rules));
+    next.filter(|(kind, _)| *kind == AnnouncementKind::Reminder).map(|(_, at)| at).min()
 }
 
 /// What a channel should hear next, and from when on.

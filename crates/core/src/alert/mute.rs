@@ -1,4 +1,4 @@
-//! Mutes: nobody is told about some jobs for a while. Jobs are still watched, and a mute always has an end.
+//! Mutes suppress alerts about some jobs for a while. The jobs are still watched, and every mute has an end.
 
 use super::cause::AlertSubject;
 use super::route::KeyPattern;
@@ -6,21 +6,21 @@ use crate::ids::{Site, Tenant};
 use crate::job::Job;
 use crate::time::{Duration, Timestamp};
 
-/// The longest mute. Whatever needs longer is a decision for the job's definition.
+/// Longest mute. To silence a job for longer, set `alerts = "none"` in its definition.
 pub const MUTE_MAX: Duration = Duration::from_days(90);
 
-/// Nobody is told about these jobs for a while: a mute that begins now, or a maintenance window that lies ahead.
+/// Suppresses alerts about some jobs for a while. It can start now or later, as a maintenance window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mute {
-    /// A UUID, minted at the rim.
+    /// A UUID, created by the caller.
     pub id: u128,
     /// What is muted.
     pub scope: MuteScope,
-    /// From when on.
+    /// When it starts.
     pub starts_at: Timestamp,
-    /// Until when.
+    /// When it ends.
     pub ends_at: Timestamp,
-    /// Why, for people.
+    /// The reason that was given.
     pub reason: String,
     /// Who muted it.
     pub actor: String,
@@ -31,7 +31,7 @@ pub struct Mute {
 pub enum MuteScope {
     /// Everything, also alerts about the scheduler itself.
     Fleet,
-    /// Jobs with such keys.
+    /// Jobs whose keys match.
     Jobs(KeyPattern),
     /// Jobs with this label.
     Label(String, String),
@@ -47,7 +47,7 @@ impl Mute {
         self.starts_at <= now && now < self.ends_at
     }
 
-    /// Whether it covers something. A job that is gone is known by its key alone.
+    /// Whether it applies to a subject. A job that was removed is matched by its key alone.
     pub fn covers(&self, subject: &AlertSubject, job: Option<&Job>) -> bool {
         match (&self.scope, subject) {
             (MuteScope::Fleet, _) => true,
@@ -78,7 +78,7 @@ impl MuteScope {
         }
     }
 
-    /// The scope of these parts. Says what is wrong with them.
+    /// Parses a scope. The error is a sentence for people.
     pub fn of_parts(kind: &str, value: &str) -> Result<MuteScope, String> {
         match kind {
             "fleet" if value.is_empty() => Ok(MuteScope::Fleet),

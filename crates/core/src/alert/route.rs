@@ -1,4 +1,4 @@
-//! Who is told: routes from jobs and causes to channels.
+//! Routes from jobs and causes to channels.
 //!
 //! All routes that match apply, in any order: their channels are joined. The default applies to what no route matches. A
 //! job that names channels of its own, or `"none"`, is not routed at all.
@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::nearest::shortened;
 use crate::time::Duration;
 
-/// Keys of jobs: a key, or the beginning or end of some, with `*` for the rest.
+/// A pattern for job keys. `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern(String);
 
@@ -19,7 +19,7 @@ impl KeyPattern {
     /// Longest pattern.
     const BYTES_MAX: usize = 256;
 
-    /// Reads a pattern. Says what is wrong with it.
+    /// Parses a pattern. The error is a sentence for people.
     pub fn parse(text: &str) -> Result<KeyPattern, String> {
         let is_of_keys =
             |it: char| it.is_ascii_alphanumeric() || ['.', '_', ':', '-', '@', '*'].contains(&it);
@@ -38,11 +38,16 @@ impl KeyPattern {
         &self.0
     }
 
-    /// Whether a key is meant.
+    /// Whether it can match only one key.
+    pub fn is_exact(&self) -> bool {
+        !self.0.contains('*')
+    }
+
+    /// Whether a key matches.
     pub fn matches(&self, key: &JobKey) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else { return self.0 == key.as_str() };
         let Some(mut left) = key.as_str().strip_prefix(first) else { return false };
-        // Each part where it first fits; the last one at the end.
+        // Match each part at its first occurrence, and the last part at the end.
         let mut parts = rest.split('*').peekable();
         while let Some(part) = parts.next() {
             if parts.peek().is_none() {
@@ -91,7 +96,7 @@ impl AlertRoute {
     }
 }
 
-/// What a node goes by when it alerts.
+/// The alert settings of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertRules {
     /// Who is told about what no route matches, and about the scheduler itself.
@@ -108,7 +113,7 @@ pub struct AlertRules {
     pub after_failures: u32,
     /// Good runs in a row after which an incident is over.
     pub recover_after: u32,
-    /// If nobody has looked for so long, the scheduler was away.
+    /// A gap of this length between two looks counts as an outage of the scheduler.
     pub away_after: Duration,
     /// How long the fleet may take to catch up after that.
     pub catch_up_for: Duration,
@@ -131,7 +136,7 @@ impl Default for AlertRules {
 }
 
 impl AlertRules {
-    /// Whether anyone can be told anything.
+    /// Whether any channel is set up.
     pub fn is_on(&self) -> bool {
         !self.channels.is_empty()
     }
@@ -141,7 +146,7 @@ impl AlertRules {
         if let Some(own) = &job.alerts.channels {
             let known = |it: &&Channel| self.channels.contains_key(*it);
             let own_known: BTreeSet<Channel> = own.iter().filter(known).cloned().collect();
-            // A channel that is set up no longer must not silence its jobs.
+            // Removing a channel from the configuration must not silence the jobs that name it.
             let is_lost = own_known.is_empty() && !own.is_empty();
             return if is_lost { self.of_system() } else { own_known };
         }

@@ -1,4 +1,4 @@
-//! The words of an alert: what is wrong, since when, why, what happens next, whom to ask (K3).
+//! The text of an alert: what is wrong, since when, why, what happens next, and whom to contact (K3).
 //!
 //! The text is plain. Each channel escapes it in its own way (S22); there is no template language.
 
@@ -21,18 +21,18 @@ const NAMED_MAX: usize = 3;
 /// Longest piece of text that a job or a run contributes.
 const PIECE_CHARS_MAX: usize = 600;
 
-/// A message, before a channel gives it its form.
+/// A message in plain text. Each channel formats it in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertText {
     /// One line.
     pub subject: String,
     /// The rest, in lines.
     pub body: String,
-    /// Where to look, if the server has an address for people.
+    /// Link to the page, if `public_url` is set.
     pub link: Option<String>,
 }
 
-/// What else is known of a job. All of it may be missing: an alert is sent all the same.
+/// Details about a job. All of them are optional: an alert is sent without them if need be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobFacts {
     /// Its condition, in a sentence.
@@ -49,7 +49,7 @@ pub struct JobFacts {
     pub next_start: Option<Timestamp>,
     /// Since when it runs.
     pub running_since: Option<Timestamp>,
-    /// Whom to ask.
+    /// The job's contact.
     pub contact: Option<String>,
     /// What it is for.
     pub description: Option<String>,
@@ -57,7 +57,7 @@ pub struct JobFacts {
     pub n_missed: u64,
 }
 
-/// One thing that happened once.
+/// A one-time event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventText {
     /// The job, if it is about one.
@@ -66,7 +66,7 @@ pub struct EventText {
     pub sentence: String,
 }
 
-/// The words of an announcement. `note` is more to say about the scheduler itself.
+/// Composes the text of an announcement. `note` is added to alerts about the scheduler itself.
 pub fn compose(
     announced: &Announced,
     facts: &BTreeMap<JobKey, JobFacts>,
@@ -81,7 +81,7 @@ pub fn compose(
     }
 }
 
-/// The words for things that happened once, all of one kind.
+/// Composes the text for one-time events of the same kind.
 pub fn compose_event(
     event: AlertEvent,
     items: &[EventText],

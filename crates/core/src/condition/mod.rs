@@ -194,7 +194,7 @@ pub fn next_change_at(
 
 /// When a blackout next begins, or ceases, to push back a run of this length that could start at
 /// any time.
-fn next_hold_up(terms: &Terms, now: Timestamp, expected_length: Duration) -> Option<Timestamp> {
+pub(crate) fn next_hold_up(terms: &Terms, now: Timestamp, expected_length: Duration) -> Option<Timestamp> {
     let window_at = terms.blackouts.next_start(&terms.zone, now)?;
     if window_at <= now {
         // Inside, the next start is at the window's end or later, wherever in it we are.

@@ -545,7 +545,7 @@ fn check_move(schedule: &str, change: impl FnOnce(&mut JobRow), now: &str, expec
     let (old_time, new_time) = (instant("18:00"), instant("19:15"));
     let placement = Placement::at(new_time, instant("12:00"));
     let gap = Duration::from_hours(13);
-    let it = Move { key, old_time, new_time, gap, placement };
+    let it = Move { key, old_time, new_time, gap, latest_start: None, placement };
     assert_eq!(told(&apply_move(&row, &it, instant(now))), expected);
 }
 

@@ -66,6 +66,12 @@ impl Counters {
         self.by_key.get(key).map_or(0, |counter| counter.parked.len())
     }
 
+    /// The jobs of this node that wait for a counter, the most urgent first.
+    pub(crate) fn parked(&self, key: &CounterKey) -> impl Iterator<Item = JobIdx> {
+        let parked = self.by_key.get(key).map(|counter| &counter.parked);
+        parked.into_iter().flatten().map(|(_, idx)| *idx)
+    }
+
     pub(crate) fn asked(&mut self, keys: &[CounterKey]) {
         for key in keys {
             let counter = self.by_key.entry(key.clone()).or_default();

@@ -1,8 +1,10 @@
 //! How loaded this node is, for people to see.
 
-use super::Engine;
-use crate::ids::Pool;
-use crate::store::CounterKey;
+use super::view::JobIdx;
+use super::{Engine, Now};
+use crate::ids::{JobKey, Pool};
+use crate::rank::Rank;
+use crate::store::{CounterKey, SessionKind};
 use crate::time::Timestamp;
 
 /// How loaded a pool of this node is.
@@ -43,11 +45,49 @@ impl Engine {
             .collect()
     }
 
+    /// When the next units of a pool of this node are expected to be free.
+    pub fn next_room_at(&self, now: Now, pool: &Pool) -> Option<Timestamp> {
+        self.pools.get(pool)?.units_freed_after(self.time(now)).next()
+    }
+
+    /// Jobs of this node that may start and wait: for room, for a limit, or for their turn.
+    pub fn n_queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Up to `most` of them, in the order in which they would start; those that wait for a limit last.
+    pub fn queued_keys(&self, most: usize) -> Vec<JobKey> {
+        let lanes = self.pools.values().flat_map(|line| line.ready.values());
+        let mut ready: Vec<(Rank, JobIdx)> = lanes.flat_map(|lane| lane.iter().take(most)).copied().collect();
+        ready.sort_unstable();
+        let parked = self.queued.iter().take(most).filter(|(_, it)| it.parked_at.is_some());
+        let mut parked: Vec<(Rank, JobIdx)> = parked.map(|(idx, it)| (it.rank, *idx)).collect();
+        parked.sort_unstable();
+        let all = ready.into_iter().chain(parked).take(most);
+        all.filter_map(|(_, idx)| self.view.get(idx)).map(|entry| entry.key.clone()).collect()
+    }
+
+    /// The nodes of the cluster, and how many of them have fallen silent.
+    pub fn n_nodes(&self, now: Now) -> (usize, usize) {
+        let others = self.peers.iter().filter(|it| it.spec.kind == SessionKind::Node && !it.is_dead);
+        let own = self.life.session();
+        let n_silent =
+            others.clone().filter(|it| own.is_some_and(|own| own.is_in_doubt(now.boot, it.spec.id)));
+        let n_silent = n_silent.count();
+        (others.count().max(1), n_silent)
+    }
+
     /// What is known of a limit.
     pub fn counter_load(&self, counter: &CounterKey) -> CounterLoad {
         CounterLoad {
             n_waiting: self.counters.n_parked(counter),
             refused_until: self.counters.refused_until(counter),
         }
+    }
+
+    /// The first jobs of this node that wait for a limit, the most urgent first.
+    pub fn jobs_waiting_for(&self, counter: &CounterKey, most: usize) -> Vec<JobKey> {
+        let waiting = self.counters.parked(counter).filter_map(|idx| self.view.get(idx));
+        waiting.take(most).map(|entry| entry.key.clone()).collect()
     }
 }

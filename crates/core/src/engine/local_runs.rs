@@ -64,6 +64,8 @@ pub(crate) enum Alarm {
     Overlap,
     /// It takes longer than expected.
     Overrun,
+    /// It takes far longer than runs of its job usually do.
+    Slow,
     /// It takes longer than it may.
     TooLong,
     /// No worker has started it in time.

@@ -44,13 +44,26 @@ impl Engine {
                 self.held.alarm_at(at, run, Alarm::Blackout);
             }
         }
-        if let Some(longest) = terms.limits.max_expected {
-            self.held.alarm_after_work(worked + longest, run, Alarm::Overrun);
+        // Where a person says how long a run should take, what is usual does not matter.
+        match terms.limits.max_expected {
+            Some(longest) => self.held.alarm_after_work(worked + longest, run, Alarm::Overrun),
+            None => {
+                if let Some((slow, _)) = self.slow_after(run) {
+                    self.held.alarm_after_work(worked + slow, run, Alarm::Slow);
+                }
+            }
         }
         if let Some(longest) = self.settings.run_time.longest(&terms) {
             self.held.alarm_after_work(worked + longest, run, Alarm::TooLong);
         }
         self.set_overlap_alarm(run, time);
+    }
+
+    /// How long a run must take to be called slow, and how long runs of its job usually take.
+    fn slow_after(&self, run: RunId) -> Option<(Duration, Duration)> {
+        let held = self.held.by_id.get(&run)?;
+        let estimate = self.view.find(&held.key)?.state.estimate?;
+        Some((estimate.slow_after()?, estimate.mean()))
     }
 
     /// When a run that waits for a worker is given up.
@@ -118,6 +131,11 @@ impl Engine {
                     }
                 }
                 Alarm::Overrun => out.push(Command::Notice(Notice::Overrunning { key, run })),
+                Alarm::Slow => {
+                    if let Some((slow, usual)) = self.slow_after(run) {
+                        out.push(Command::Notice(Notice::RunSlow { key, run, slow, usual }));
+                    }
+                }
                 Alarm::Overlap => {
                     if self.is_skipped(held, run, time) {
                         out.push(Command::Notice(Notice::SkippedByOverlap { key, due_at: time }));

@@ -11,7 +11,8 @@ use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::day_counts::{DayCounts, Projection};
 use crate::distribution::{Distribution, WindowHoursError};
-use crate::ids::JobKey;
+use crate::expected_running::{ExpectedRunning, RunningSum};
+use crate::ids::{JobKey, Pool};
 use crate::job::{Job, JobState, Status, Terms};
 use crate::keyed_parts::KeyedParts;
 use crate::schedule::{OnceAt, Placement, Rhythm, Schedule};
@@ -30,6 +31,9 @@ pub struct Balance {
     /// How wide slots are.
     pub width: SlotWidth,
 }
+
+/// The day that is looked at.
+const DAY_HOURS: u32 = 24;
 
 /// Two readers of one clock may come in the other order than they have read it.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
@@ -54,10 +58,39 @@ impl PartialEq for Ledger {
 
 /// The jobs of a ledger as they were at one moment. Taking it costs microseconds, so that those who look through the
 /// whole fleet do not hold up those who change it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct LedgerSnapshot {
     balance: Balance,
     known: KeyedParts<LedgerEntry>,
+    /// Every pool that a job was ever in, by its number.
+    pools: Arc<Vec<Pool>>,
+}
+
+/// Two are the same if they know the same jobs, whatever pools there have been before.
+impl PartialEq for LedgerSnapshot {
+    fn eq(&self, other: &LedgerSnapshot) -> bool {
+        let LedgerSnapshot { balance, known, pools: _ } = self;
+        (balance, known) == (&other.balance, &other.known)
+    }
+}
+
+/// The number of a pool in a ledger: a job has no room for its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolNo(u16);
+
+/// What the next day asks for, from the current slot on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DayOutlook {
+    /// As of when.
+    pub made_at: Timestamp,
+    /// Starts of jobs whose time Evenbeat may choose, by slot.
+    pub movable_slots: Vec<u32>,
+    /// Number of these jobs.
+    pub n_movable: usize,
+    /// Number of jobs that will start by themselves.
+    pub n_jobs: usize,
+    /// How many runs are expected at once.
+    pub running: ExpectedRunning,
 }
 
 /// What is known of one job.
@@ -69,6 +102,10 @@ pub(super) struct LedgerEntry {
     pub(super) next_run_at: Timestamp,
     /// Whether its occurrences are guessed.
     pub(super) is_estimate: bool,
+    /// Whose capacity it draws on.
+    pool: PoolNo,
+    /// Whether Evenbeat chose its time, and may choose another.
+    pub(super) is_movable: bool,
     /// For how much it counts in the next day.
     projection: Projection,
     /// Of the jobs that have it.
@@ -88,7 +125,10 @@ impl LedgerEntry {
             next_run_at: self.next_run_at,
             rhythm: self.rhythm(),
             is_estimate: self.is_estimate,
+            is_movable: self.is_movable,
+            work: self.counted.work,
             hold_ups: self.detail.as_ref().and_then(|it| it.hold_ups.as_ref()),
+            pool: self.pool,
         }
     }
 }
@@ -119,8 +159,14 @@ pub struct LedgerJob<'a> {
     pub rhythm: Rhythm<'a>,
     /// Whether they are guessed: those of a `fresh` job depend on how its runs go.
     pub is_estimate: bool,
+    /// Whether Evenbeat chose its time, and may choose another.
+    pub is_movable: bool,
+    /// What one run takes up.
+    pub work: RunWork,
     /// What may hold up its runs, so that they start later than they are due.
     pub hold_ups: Option<&'a HoldUps>,
+    /// Whose capacity they draw on: [`LedgerSnapshot::pool`].
+    pub pool: PoolNo,
 }
 
 impl LedgerSnapshot {
@@ -144,6 +190,51 @@ impl LedgerSnapshot {
         self.known.len()
     }
 
+    /// The pool with this number.
+    pub fn pool(&self, no: PoolNo) -> Option<&Pool> {
+        self.pools.get(usize::from(no.0))
+    }
+
+    /// The number of a pool, if a job was ever in it.
+    pub fn pool_no(&self, pool: &Pool) -> Option<PoolNo> {
+        let idx = self.pools.iter().position(|it| it == pool)?;
+        u16::try_from(idx).ok().map(PoolNo)
+    }
+
+    /// The number of a pool, a new one if it has none. There is room for more pools than anybody has; those beyond it have
+    /// no name.
+    fn number(&mut self, pool: &Pool) -> PoolNo {
+        if let Some(no) = self.pool_no(pool) {
+            return no;
+        }
+        let no = u16::try_from(self.pools.len()).unwrap_or(u16::MAX);
+        if no == u16::MAX {
+            return PoolNo(no);
+        }
+        Arc::make_mut(&mut self.pools).push(pool.clone());
+        PoolNo(no)
+    }
+
+    /// What the next day asks for beyond the starts that are counted all the time. Walks over all jobs.
+    pub fn outlook(&self, now: Timestamp) -> DayOutlook {
+        let width = self.balance.width;
+        let mut running = RunningSum::new(now, width);
+        for job in self.jobs() {
+            running.add(&job.rhythm, job.work);
+        }
+        let n_movable = self.jobs().filter(|job| job.is_movable).count();
+        let movable = self.jobs().filter(|job| job.is_movable).map(|job| job.rhythm);
+        let movable = Distribution::of_rhythms(now, DAY_HOURS, width, movable);
+        let movable_slots = movable.map(|it| it.slots).unwrap_or_default();
+        DayOutlook {
+            made_at: now,
+            movable_slots,
+            n_movable,
+            n_jobs: self.n_jobs(),
+            running: running.finish(),
+        }
+    }
+
     /// How the starts of the next hours are spread. Walks over all jobs.
     pub fn distribution(&self, now: Timestamp, hours: u32) -> Result<Distribution, WindowHoursError> {
         Distribution::of_rhythms(now, hours, self.balance.width, self.jobs().map(|it| it.rhythm))
@@ -156,7 +247,7 @@ impl Ledger {
         Ledger {
             load: SlotLoad::new(now, balance.width, balance.by),
             day: DayCounts::new(now, balance.width),
-            jobs: LedgerSnapshot { balance, known: KeyedParts::default() },
+            jobs: LedgerSnapshot { balance, known: KeyedParts::default(), pools: Arc::default() },
             changes: ChangeLog::default(),
         }
     }
@@ -271,6 +362,7 @@ impl Ledger {
         let hold_ups = is_held_up.then(|| HoldUps::of(key, terms, state, load.work.length));
         let detail = LedgerDetail::of(projected, hold_ups);
         let by = self.balance().by;
+        let pool = self.jobs.number(&terms.place.pool);
         let weighs_the_same = |known: &LedgerEntry| {
             let is_same_work = by == BalanceBy::Runs || known.counted.work == load.work;
             // Where only the next occurrence is counted, the others may be those of another rhythm.
@@ -294,6 +386,9 @@ impl Ledger {
                 (known.projection, known.next_run_at) = (projection, next_run_at);
             }
             known.detail = detail;
+            known.pool = pool;
+            // Only levelling by work counts it, and then it is the same.
+            known.counted.work = load.work;
             if before.is_some() {
                 self.changes.note(key, before.as_ref());
             }
@@ -305,8 +400,11 @@ impl Ledger {
         self.remove(key);
         self.load.add(&load);
         let is_estimate = matches!(terms.schedule, Schedule::Fresh { .. });
+        let is_movable = terms.schedule.is_movable();
         let projection = Projection::Whole;
-        let mut known = LedgerEntry { counted: load, next_run_at, is_estimate, projection, detail };
+        let counted = load;
+        let mut known =
+            LedgerEntry { counted, next_run_at, is_estimate, is_movable, pool, projection, detail };
         known.projection = self.day.add(key, &known.rhythm());
         self.jobs.known.insert(key, known);
     }

@@ -77,12 +77,7 @@ impl KeptReason {
         if state.placement.as_ref().is_some_and(|placement| now < placement.placed_at + MOVE_COOLDOWN) {
             return Some(KeptReason::PlacementCooldown);
         }
-        let is_movable = match &terms.schedule {
-            Schedule::Every { .. } => true,
-            Schedule::Cron(cron) => cron.is_hashed(),
-            Schedule::Fresh { .. } | Schedule::Once { .. } | Schedule::Manual => false,
-        };
-        if !is_movable {
+        if !terms.schedule.is_movable() {
             return Some(KeptReason::PinnedSchedule);
         }
         if state.pause.is_some() || !terms.enabled {

@@ -17,11 +17,13 @@ use super::spot::{Spot, Strategy, n_covered};
 use super::wishes::{WishedHours, Wishes};
 use super::{place_every, place_hashed};
 use crate::distribution::Distribution;
+use crate::expected_running::{ExpectedRunning, RunningSum};
 use crate::ids::JobKey;
 use crate::job::{Job, JobState, Terms};
 use crate::schedule::{Choices, Cron, Placement, Schedule};
 use crate::slot::{BalanceBy, JobLoad, RunWork, Slot, SlotLoad};
 use crate::time::{Duration, TimeWindow, Timestamp};
+use crate::urgency::{self, Outlook};
 
 /// How often all movable jobs are looked at.
 const ROUNDS_MAX: usize = 3;
@@ -35,12 +37,20 @@ pub struct RebalancePlan {
     pub moves: Vec<Move>,
     /// Jobs that must not move now, by key.
     pub kept: Vec<Kept>,
-    /// Jobs that are well where they are.
+    /// Jobs that are well where they are, or were not looked at.
     pub n_unchanged: usize,
+    /// Whether no further move would help. Else a limit was reached: apply this plan, then make another.
+    pub is_complete: bool,
     /// The next day as it is.
     pub before: Distribution,
     /// The next day as it would be.
     pub after: Distribution,
+    /// How many runs are expected at once on that day, as it is.
+    pub running_before: ExpectedRunning,
+    /// The same as it would be.
+    pub running_after: ExpectedRunning,
+    /// Jobs that move and would meet a blackout within that day.
+    pub n_in_blackout: usize,
 }
 
 /// One job that moves.
@@ -54,8 +64,22 @@ pub struct Move {
     /// From its last start to the next: within half an interval and one and a half. For `H` in a cron
     /// expression, whose occurrences have no one distance, simply what it is.
     pub gap: Duration,
+    /// The latest start that meets its deadline as it stands before the move; none without a deadline.
+    pub latest_start: Option<Timestamp>,
     /// Where it is set down.
     pub placement: Placement,
+}
+
+impl Move {
+    /// From its new start to its latest start; negative if it starts later than that.
+    pub fn room(&self) -> Option<Duration> {
+        self.latest_start.map(|latest_start| latest_start - self.new_time)
+    }
+
+    /// Whether it would have made its deadline where it is, and does not where it goes.
+    pub fn is_past_latest_start(&self) -> bool {
+        self.latest_start.is_some_and(|latest| self.old_time <= latest && latest < self.new_time)
+    }
 }
 
 /// One job that does not, and why.
@@ -63,6 +87,15 @@ pub struct Move {
 pub struct Kept {
     pub key: JobKey,
     pub reason: KeptReason,
+}
+
+/// How much a plan may do. Every move helps by itself, so a plan that stops early is still a good one.
+#[derive(Debug)]
+pub struct PlanLimits<F> {
+    /// Most jobs that move.
+    pub moves_max: usize,
+    /// Asked before each search: whether there is time for it.
+    pub has_time: F,
 }
 
 /// The plan for a fleet as it is now: the same for the same fleet.
@@ -109,23 +142,31 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
                 }
             }
             None => {
-                let last_start_at = state.last_start_at;
-                let seat = Seat::new(key.clone(), terms, hours, (next_run_at, last_start_at), work, load);
+                let times = SeatTimes {
+                    next_run_at,
+                    last_start_at: state.last_start_at,
+                    latest_start: urgency::should_start_by(&terms, state, &Outlook::default()),
+                };
+                let seat = Seat::new(key.clone(), terms, hours, times, work, load);
                 self.seats.push(Some(seat));
             }
         }
     }
 
-    /// The plan.
+    /// The whole plan.
     pub fn plan(self) -> RebalancePlan {
+        self.plan_within(PlanLimits { moves_max: usize::MAX, has_time: || true })
+    }
+
+    /// The plan, or the beginning of it.
+    pub fn plan_within(self, limits: PlanLimits<impl FnMut() -> bool>) -> RebalancePlan {
         let RebalancePlanner { balance, now, mut kept, pinned, seats } = self;
         kept.sort_by(|one, other| one.key.cmp(&other.key));
-        let mut seats = most_frequent_first(seats);
+        let (mut seats, order) = most_frequent_first(seats);
 
         let before = distribution(balance, now, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
-        if balance.strategy != Strategy::None {
-            level(balance, now, &pinned, &mut seats);
-        }
+        let is_complete =
+            balance.strategy == Strategy::None || level(balance, now, &pinned, &mut seats, limits);
         let mut after = distribution(balance, now, pinned.iter().chain(seats.iter().map(Seat::final_load)));
         let is_worse = after.score() < before.score() || before.peak_slot().1 < after.peak_slot().1;
         if is_worse {
@@ -135,24 +176,47 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
             }
             after = before.clone();
         }
+        let running = |loads: &mut dyn Iterator<Item = &JobLoad>| RunningSum::of(now, balance.width, loads);
+        let running_before = running(&mut pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
+        let running_after = running(&mut pinned.iter().chain(seats.iter().map(Seat::final_load)));
+        let n_in_blackout = seats.iter().filter(|seat| seat.meets_blackout(after.window)).count();
         let n_seats = seats.len();
-        let mut moves: Vec<Move> = seats.into_iter().filter_map(Seat::into_move).collect();
-        moves.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        let moves = seats.into_iter().zip(order).filter_map(|(seat, no)| Some((no, seat.into_move()?)));
+        let mut moves: Vec<(usize, Move)> = moves.collect();
+        moves.sort_unstable_by_key(|(no, _)| *no);
+        let moves: Vec<Move> = moves.into_iter().map(|(_, it)| it).collect();
         let n_unchanged = n_seats - moves.len();
-        RebalancePlan { made_at: now, moves, kept, n_unchanged, before, after }
+        RebalancePlan {
+            made_at: now,
+            moves,
+            kept,
+            n_unchanged,
+            is_complete,
+            before,
+            after,
+            running_before,
+            running_after,
+            n_in_blackout,
+        }
     }
 }
 
-/// By distance, then by key. Only what is compared is sorted: a seat is large, and is moved once.
-fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> Vec<Seat<T>> {
-    let mut order: Vec<(Duration, &JobKey, usize)> = seats
-        .iter()
-        .enumerate()
-        .filter_map(|(idx, seat)| seat.as_ref().map(|seat| (seat.distance, &seat.key, idx)))
-        .collect();
+/// By distance, then by key, and the place of each seat in the order of keys. Only what is compared is sorted: a seat is
+/// large, and is moved once.
+fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> (Vec<Seat<T>>, Vec<usize>) {
+    fn key_of<T>(seat: &Option<Seat<T>>) -> Option<&JobKey> {
+        seat.as_ref().map(|seat| &seat.key)
+    }
+    // They come from the store in this order, and then no key has to be compared again.
+    if !seats.is_sorted_by(|one, other| key_of(one) <= key_of(other)) {
+        seats.sort_by(|one, other| key_of(one).cmp(&key_of(other)));
+    }
+    let distances = seats.iter().enumerate().filter_map(|(no, seat)| Some((seat.as_ref()?.distance, no)));
+    let mut order: Vec<(Duration, usize)> = distances.collect();
     order.sort_unstable();
-    let order: Vec<usize> = order.into_iter().map(|(_, _, idx)| idx).collect();
-    order.into_iter().filter_map(|idx| seats.get_mut(idx).and_then(Option::take)).collect()
+    let order: Vec<usize> = order.into_iter().map(|(_, no)| no).collect();
+    let sorted = order.iter().filter_map(|no| seats.get_mut(*no).and_then(Option::take)).collect();
+    (sorted, order)
 }
 
 fn distribution<'a>(
@@ -167,31 +231,39 @@ fn distribution<'a>(
     }
 }
 
-/// Moves seats until none can gain.
+/// Moves seats until none can gain. False if a limit was reached before.
 fn level<T: Deref<Target = Terms>>(
     balance: Balance,
     now: Timestamp,
     pinned: &[JobLoad],
     seats: &mut [Seat<T>],
-) {
+    mut limits: PlanLimits<impl FnMut() -> bool>,
+) -> bool {
     let mut load = SlotLoad::new(now, balance.width, balance.by);
     for one in pinned.iter().chain(seats.iter().map(|seat| &seat.load)) {
         load.add(one);
     }
+    let mut n_moving = 0;
     for _ in 0..ROUNDS_MAX {
         let mut n_moved = 0;
         let calm = Calm::of(&load);
         for seat in &mut *seats {
+            let is_new = seat.moved.is_none();
+            if is_new && n_moving == limits.moves_max || !(limits.has_time)() {
+                return false;
+            }
             if let Some(moved) = seat.take_better_place(&mut load, now, calm) {
                 load.add(&moved.load);
                 seat.moved = Some(Box::new(moved));
                 n_moved += 1;
+                n_moving += usize::from(is_new);
             }
         }
         if n_moved == 0 {
             break;
         }
     }
+    true
 }
 
 /// What spares most jobs of a level fleet the search: who meets no more than this is well placed. In
@@ -218,13 +290,21 @@ struct Seat<T> {
     key: JobKey,
     terms: T,
     hours: WishedHours,
-    next_run_at: Timestamp,
-    last_start_at: Option<Timestamp>,
+    times: SeatTimes,
     work: RunWork,
     load: JobLoad,
     /// The usual distance of its occurrences: the most frequent choose first.
     distance: Duration,
     moved: Option<Box<Destination>>,
+}
+
+/// The instants that a move goes by.
+#[derive(Clone, Copy, Debug)]
+struct SeatTimes {
+    next_run_at: Timestamp,
+    last_start_at: Option<Timestamp>,
+    /// As it stands before any move.
+    latest_start: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -259,19 +339,19 @@ impl<T: Deref<Target = Terms>> Seat<T> {
         key: JobKey,
         terms: T,
         hours: WishedHours,
-        (next_run_at, last_start_at): (Timestamp, Option<Timestamp>),
+        times: SeatTimes,
         work: RunWork,
         load: JobLoad,
     ) -> Seat<T> {
         let distance = match &terms.schedule {
             Schedule::Every { interval, .. } => *interval,
             _ => {
-                let week = TimeWindow::starting_at(next_run_at, Duration::from_days(7));
+                let week = TimeWindow::starting_at(times.next_run_at, Duration::from_days(7));
                 let n = i64::try_from(load.rhythm().count_in(week).max(1)).unwrap_or(i64::MAX);
                 Duration::from_millis(Duration::from_days(7).as_millis() / n)
             }
         };
-        Seat { key, terms, hours, next_run_at, last_start_at, work, load, distance, moved: None }
+        Seat { key, terms, hours, times, work, load, distance, moved: None }
     }
 
     fn final_load(&self) -> &JobLoad {
@@ -280,7 +360,7 @@ impl<T: Deref<Target = Terms>> Seat<T> {
 
     /// Where its next occurrence is now, after the moves that are already decided.
     fn next(&self) -> Timestamp {
-        self.moved.as_ref().map_or(self.next_run_at, |moved| moved.placement.anchor_at)
+        self.moved.as_ref().map_or(self.times.next_run_at, |moved| moved.placement.anchor_at)
     }
 
     /// Takes the job off the load and returns where it would be better off; if there is no such
@@ -411,10 +491,10 @@ impl<T: Deref<Target = Terms>> Seat<T> {
 
     /// When a job last started or, if it never did, when it would have.
     fn last_start(&self) -> Timestamp {
-        match (self.last_start_at, &self.terms.schedule) {
+        match (self.times.last_start_at, &self.terms.schedule) {
             (Some(start), _) => start,
-            (None, Schedule::Every { interval, .. }) => self.next_run_at - *interval,
-            (None, _) => self.next_run_at,
+            (None, Schedule::Every { interval, .. }) => self.times.next_run_at - *interval,
+            (None, _) => self.times.next_run_at,
         }
     }
 
@@ -427,13 +507,25 @@ impl<T: Deref<Target = Terms>> Seat<T> {
         TimeWindow::new((self.last_start() + half).max(soonest), latest)
     }
 
+    /// Whether a run of it meets a blackout where it moves to.
+    fn meets_blackout(&self, window: TimeWindow) -> bool {
+        let Terms { blackouts, zone, .. } = &*self.terms;
+        let Some(moved) = self.moved.as_ref().filter(|_| !blackouts.is_empty()) else { return false };
+        let mut is_met = false;
+        moved.load.rhythm().for_each_in(window, |at| {
+            is_met |= blackouts.earliest_fit(zone, at, self.work.length) != Some(at);
+        });
+        is_met
+    }
+
     fn into_move(self) -> Option<Move> {
         let gap_from = self.last_start();
         let moved = self.moved?;
         let key = self.key;
         let new_time = moved.placement.anchor_at;
         let gap = new_time - gap_from;
-        Some(Move { key, old_time: self.next_run_at, new_time, gap, placement: moved.placement })
+        let SeatTimes { next_run_at: old_time, latest_start, .. } = self.times;
+        Some(Move { key, old_time, new_time, gap, latest_start, placement: moved.placement })
     }
 }
 

@@ -5,10 +5,13 @@ use proptest::strategy::Strategy as _;
 
 use super::ledger::LedgerEntry;
 use super::protection::KeptReason;
-use super::{Balance, Ledger, RebalancePlan, Strategy, place_every, place_fleet, plan_rebalance};
+use super::{
+    Balance, Ledger, PlanLimits, RebalancePlan, RebalancePlanner, Strategy, WishedHours, place_every,
+    place_fleet, plan_rebalance,
+};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::distribution::{Distribution, SCORE_ACCEPTABLE};
-use crate::ids::{JobKey, RunId};
+use crate::ids::{JobKey, Pool, RunId};
 use crate::job::sample::{instant, job, length};
 use crate::job::{HourSet, Job, JobState, Owner, Pause, PausedBy};
 use crate::schedule::{Placement, Schedule};
@@ -312,6 +315,39 @@ fn a_clustered_fleet_is_levelled_as_the_preview_says() {
     }
     let applied = Distribution::of(instant("10:07:30"), 24, SlotWidth::DEFAULT, &loads(&jobs)).unwrap();
     assert_eq!(applied, plan.after, "a preview and its application are the same");
+}
+
+#[test]
+fn a_plan_that_stops_at_a_limit_can_be_applied_and_continued() {
+    let mut jobs = clustered("10:07:30", 240);
+    let whole = plan_of(&jobs, "10:07:30");
+    assert!(whole.is_complete && 100 < whole.moves.len(), "{}", whole.moves.len());
+    let within = |jobs: &[(Job, JobState)], moves_max: usize, mut n_looks: usize| {
+        let mut planner = RebalancePlanner::new(Balance::default(), instant("10:07:30"));
+        for (job, state) in jobs {
+            planner.add(&job.key, &job.terms, WishedHours::of(job), state);
+        }
+        let has_time = || {
+            n_looks = n_looks.saturating_sub(1);
+            0 < n_looks
+        };
+        planner.plan_within(PlanLimits { moves_max, has_time })
+    };
+    let part = within(&jobs, 50, usize::MAX);
+    assert_eq!((part.moves.len(), part.is_complete), (50, false));
+    assert!(part.before.score() < part.after.score(), "half a plan helps too");
+    let short = within(&jobs, usize::MAX, 40);
+    assert!(!short.is_complete && short.moves.len() < 40, "{}", short.moves.len());
+    assert_eq!(within(&jobs, usize::MAX, usize::MAX), whole);
+    for (job, state) in &mut jobs {
+        apply(&part, job, state);
+    }
+    let rest = plan_of(&jobs, "10:07:30");
+    assert_eq!(
+        (rest.before, rest.is_complete),
+        (part.after, true),
+        "the next plan goes on where this one ends"
+    );
 }
 
 #[test]
@@ -635,4 +671,29 @@ fn a_job_that_has_run_and_waits_for_days_is_beyond_the_day() {
 fn what_is_known_of_a_job_takes_little_room() {
     let n_bytes = size_of::<(JobKey, LedgerEntry)>();
     assert!(n_bytes <= 96, "{n_bytes}");
+}
+
+#[test]
+fn a_ledger_knows_what_runs_take_up_and_where() {
+    let now = instant("10:07:30");
+    let mut job = taking("2m", named("a", "every 1h"));
+    job.place.pool = "crawl".parse().unwrap();
+    let mut state = JobState::new(now);
+    state.place(&job, Placement::at(now, now));
+    let mut ledger = Ledger::new(Balance::default(), now);
+    ledger.put(&job.key, &job, &state);
+    let check = |ledger: &Ledger, pool: &str, minutes: i64, cost: u32| {
+        let jobs = ledger.snapshot();
+        let known = jobs.job(&job.key).unwrap();
+        assert_eq!(jobs.pool(known.pool).map(Pool::as_str), Some(pool));
+        assert_eq!(known.work, RunWork { length: Duration::from_mins(minutes), cost });
+    };
+    check(&ledger, "crawl", 2, 1);
+    // It keeps its time and takes longer, elsewhere.
+    let mut other = taking("7m", job.clone());
+    other.place.cost = 3;
+    other.place.pool = "browser".parse().unwrap();
+    ledger.put(&other.key, &other, &state);
+    check(&ledger, "browser", 7, 3);
+    assert_eq!(ledger.snapshot().pool_no(&"nowhere".parse().unwrap()), None);
 }

@@ -1,6 +1,7 @@
 //! The verdict about one job.
 
 use super::JobRef;
+use super::cause::{AttentionCause, cause};
 use super::lists::RosterEntry;
 use crate::condition::{Reason, assess, next_change_at};
 use crate::job::Status;
@@ -15,6 +16,10 @@ pub(super) struct Judgement {
     pub(super) reason: Option<Reason>,
     /// When the clock may turn it next; strictly later.
     pub(super) next_at: Option<Timestamp>,
+    /// Why it is late or at risk; none while it is neither.
+    pub(super) cause: Option<AttentionCause>,
+    /// When a good run must be complete.
+    pub(super) deadline: Option<Timestamp>,
     /// Since when the reason holds, where that follows from the job itself: the same on every node, and after
     /// every restart.
     holds_since: Option<Timestamp>,
@@ -25,7 +30,14 @@ pub(super) fn judge(known: &JobRef<'_>, outlook: &Outlook, at: Timestamp) -> Jud
     let JobRef { key, terms, state } = known;
     let status = state.status(terms);
     if !state.is_tracked(terms) {
-        return Judgement { status, reason: None, next_at: None, holds_since: None };
+        return Judgement {
+            status,
+            reason: None,
+            next_at: None,
+            cause: None,
+            deadline: None,
+            holds_since: None,
+        };
     }
     let assessment = assess(key, terms, state, at, outlook);
     let reason = assessment.reason();
@@ -37,8 +49,17 @@ pub(super) fn judge(known: &JobRef<'_>, outlook: &Outlook, at: Timestamp) -> Jud
         }
         _ => None,
     };
-    let next_at = next_change_at(terms, state, at, outlook);
-    Judgement { status, reason: Some(reason), next_at, holds_since }
+    let cause = cause(known, &assessment, outlook);
+    let turns_at = cause.and_then(|(_, turns_at)| turns_at).filter(|turns_at| at < *turns_at);
+    let next_at = [next_change_at(terms, state, at, outlook), turns_at].into_iter().flatten().min();
+    Judgement {
+        status,
+        reason: Some(reason),
+        next_at,
+        cause: cause.map(|(cause, _)| cause),
+        deadline: assessment.deadline,
+        holds_since,
+    }
 }
 
 impl Judgement {

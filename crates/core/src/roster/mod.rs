@@ -24,6 +24,7 @@
 //! no queue is foreseen: a job that waits for room is at risk from its latest start on, where
 //! [`crate::explain`], which looks at one job at a time, may know it earlier.
 
+mod cause;
 mod judge;
 mod jobs;
 mod lists;
@@ -34,6 +35,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+pub use cause::AttentionCause;
 pub use jobs::{EngineJobs, JobRef, Jobs};
 pub use lists::Which;
 pub use tally::Counts;
@@ -47,7 +49,7 @@ use crate::keyed_slab::KeyNo;
 use crate::time::{Duration, Timestamp};
 use judge::{Judgement, judge};
 use lists::{Lists, RosterEntry};
-use tally::Tally;
+use tally::{CountedBy, PoolIdx, Tally};
 
 /// A clock that steps back by no more than this is waited for.
 pub const HELD_BACK_MAX: Duration = Duration::from_secs(10);
@@ -77,6 +79,33 @@ pub struct Standing {
     /// Since when that reason holds: exactly, where the clock alone brought it about, else since it was
     /// noticed. For a job that is not tracked, since it is not.
     pub since: Timestamp,
+}
+
+/// One job of a list, as it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct RosterLine<'a> {
+    pub key: &'a JobKey,
+    pub status: Status,
+    /// The reason that weighs most; none while it is not tracked.
+    pub reason: Option<Reason>,
+    /// The condition; none while it is not tracked.
+    pub condition: Option<Condition>,
+    /// Why it is late or at risk.
+    pub cause: Option<AttentionCause>,
+    /// When a good run must be complete.
+    pub deadline: Option<Timestamp>,
+    pool: PoolIdx,
+}
+
+/// A pool, to tell whether jobs are in it.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolMark(Option<PoolIdx>);
+
+impl RosterLine<'_> {
+    /// Whether the job is in this pool.
+    pub fn is_in(&self, pool: PoolMark) -> bool {
+        pool.0 == Some(self.pool)
+    }
 }
 
 /// A job's reason has changed, and perhaps its condition with it.
@@ -202,6 +231,54 @@ impl Roster {
         self.tally.by_pool()
     }
 
+    /// The counts of one pool; none if it has no jobs.
+    pub fn counts_of(&self, pool: &Pool) -> Option<&Counts> {
+        self.tally.of_pool(pool)
+    }
+
+    /// A pool, to tell whether jobs are in it.
+    pub fn pool(&self, pool: &Pool) -> PoolMark {
+        PoolMark(self.tally.idx_of(pool))
+    }
+
+    /// One job, as it stands.
+    pub fn line(&self, key: &JobKey) -> Option<RosterLine<'_>> {
+        self.line_of(self.lists.all().number(key)?)
+    }
+
+    /// Jobs that are late or at risk: late ones first, then what is due first. Those of one cause if one is given, and
+    /// those in one condition.
+    pub fn most_urgent(
+        &self,
+        cause: Option<AttentionCause>,
+        condition: Option<Condition>,
+    ) -> impl Iterator<Item = RosterLine<'_>> {
+        self.lists.most_urgent(cause, condition).filter_map(|no| self.line_of(no))
+    }
+
+    /// Jobs that run, in no particular order.
+    pub fn running(&self) -> impl Iterator<Item = RosterLine<'_>> {
+        self.lists.running().filter_map(|no| self.line_of(no))
+    }
+
+    /// Jobs in the order of their keys.
+    pub fn by_key(&self, which: Which) -> impl Iterator<Item = RosterLine<'_>> {
+        self.lists.by_key(which, None).filter_map(|no| self.line_of(no))
+    }
+
+    fn line_of(&self, no: KeyNo) -> Option<RosterLine<'_>> {
+        let (key, entry) = self.lists.all().get(no)?;
+        Some(RosterLine {
+            key,
+            status: entry.status,
+            reason: entry.reason,
+            condition: entry.reason.map(Reason::condition),
+            cause: entry.cause,
+            deadline: Some(entry.deadline).filter(|it| *it != Timestamp::MAX),
+            pool: entry.pool,
+        })
+    }
+
     /// A page of keys after that one, in their order. A page that is not full is
     /// the last one.
     pub fn page(&self, which: Which, after: Option<&JobKey>, most: usize) -> Vec<&JobKey> {
@@ -231,7 +308,7 @@ impl Roster {
     ) {
         let before = no.and_then(|no| Some((no, *self.lists.all().get(no)?.1)));
         if let Some((no, entry)) = before {
-            self.tally.remove(entry.pool, entry.reason, entry.status);
+            self.tally.remove(entry.pool, entry.counted_by());
             if let Some(next_at) = entry.next_at {
                 self.queue.remove(&(next_at, no));
             }
@@ -284,9 +361,10 @@ impl Roster {
 
     /// What is kept of a verdict, which is counted from now on.
     fn tallied(&mut self, known: &JobRef<'_>, verdict: &Judgement, since: Timestamp) -> RosterEntry {
-        let Judgement { status, reason, next_at, .. } = *verdict;
-        let pool = self.tally.add(&known.terms.place.pool, reason, status);
-        RosterEntry { since, next_at, pool, status, reason }
+        let Judgement { status, reason, next_at, cause, deadline, .. } = *verdict;
+        let pool = self.tally.add(&known.terms.place.pool, CountedBy { status, reason, cause });
+        let deadline = deadline.unwrap_or(Timestamp::MAX);
+        RosterEntry { since, next_at, pool, status, reason, cause, deadline }
     }
 }
 

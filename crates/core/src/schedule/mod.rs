@@ -128,6 +128,15 @@ pub struct Bounds {
 }
 
 impl Schedule {
+    /// Whether the time of its occurrences is chosen by placement, and may be chosen again.
+    pub fn is_movable(&self) -> bool {
+        match self {
+            Schedule::Every { .. } => true,
+            Schedule::Cron(cron) => cron.is_hashed(),
+            Schedule::Fresh { .. } | Schedule::Once { .. } | Schedule::Manual => false,
+        }
+    }
+
     /// The kind, in the word that files and pages use.
     pub fn kind(&self) -> &'static str {
         match self {

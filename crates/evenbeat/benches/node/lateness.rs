@@ -9,7 +9,7 @@ use evenbeat::testing::app::{App, AppParts, AppTasks};
 use evenbeat::testing::clock::Clock;
 use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
-use evenbeat::testing::intake::{Actor, ApplyOptions, JobPolicy};
+use evenbeat::testing::intake::{Actor, ApplyOptions, JobPolicy, PreviewLimits};
 use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat::testing::node::NodeIdentity;
 use evenbeat::testing::target::news_channel;
@@ -177,6 +177,7 @@ fn start(home: &Home, n_jobs: usize) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        preview_limits: PreviewLimits::default(),
         metrics: MetricsSettings::default(),
         traces: None,
         alerts: AlertSettings::default(),

@@ -32,9 +32,6 @@ const REFUSALS_MAX: u32 = 5;
 /// Delivers until the process ends.
 pub(super) async fn deliver(alerts: Alerts) {
     let parts = Arc::clone(&alerts.parts);
-    let longest = parts.settings.channels.values().map(|it| it.time_limit).max().unwrap_or_default();
-    // A message is sent a second time if its channel does not understand the first.
-    let keep_for = longest + longest + CLAIM_SLACK;
     let mut is_released = false;
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,11 +40,18 @@ pub(super) async fn deliver(alerts: Alerts) {
             _ = ticks.tick() => {}
             () = alerts.nudge.notified() => {}
         }
+        let settings = parts.settings();
+        if !settings.rules.is_on() {
+            continue;
+        }
+        let longest = settings.channels.values().map(|it| it.time_limit).max().unwrap_or_default();
+        // An attempt may send twice: a channel that rejects the first format gets a simpler one.
+        let keep_for = longest + longest + CLAIM_SLACK;
         if !is_released {
             is_released = parts.store.release_deliveries(parts.home).await.is_ok();
             continue;
         }
-        // The store's trouble is told elsewhere.
+        // `store_watch` reports store failures.
         let Ok(claimed) = parts.store.claim_deliveries(parts.home, keep_for).await else { continue };
         for row in claimed {
             tokio::spawn(attempt(alerts.clone(), row));
@@ -57,15 +61,16 @@ pub(super) async fn deliver(alerts: Alerts) {
 
 async fn attempt(alerts: Alerts, row: DeliveryRow) {
     let parts = &alerts.parts;
-    let settings = row.channel.parse().ok().and_then(|it| parts.settings.channels.get(&it));
+    let settings = parts.settings();
+    let channel = row.channel.parse().ok().and_then(|it| settings.channels.get(&it));
     let now = parts.clock.now();
-    let receipt = match settings {
-        Some(settings) => {
-            channel::send(settings, &Payload::from_json(&row.payload), &parts.outbound, now).await
+    let receipt = match channel {
+        Some(channel) => {
+            channel::send(channel, &Payload::from_json(&row.payload), &parts.outbound, now).await
         }
         None => Receipt::failed(format!("channel `{}` is not set up on this node", row.channel)),
     };
-    let result = judge(&row, &receipt, parts.intake.now(), parts.settings.retry_for);
+    let result = judge(&row, &receipt, parts.intake.now(), settings.retry_for);
     let word = match result {
         AttemptResult::Sent => "sent",
         AttemptResult::Again(_) => "retried",
@@ -96,7 +101,7 @@ async fn attempt(alerts: Alerts, row: DeliveryRow) {
     alerts.nudge.notify_one();
 }
 
-/// What becomes of a message after an attempt.
+/// Decides what to do with a message after an attempt.
 fn judge(row: &DeliveryRow, receipt: &Receipt, now: Timestamp, retry_for: Duration) -> AttemptResult {
     if receipt.is_accepted {
         return AttemptResult::Sent;
@@ -110,7 +115,7 @@ fn judge(row: &DeliveryRow, receipt: &Receipt, now: Timestamp, retry_for: Durati
     AttemptResult::Again(pause.min(PAUSE_MAX))
 }
 
-/// Notes the result, again and again until the store has it or someone else has the message.
+/// Records the result. Retries until the store has it or another node has taken the message.
 async fn finish(alerts: &Alerts, row: &DeliveryRow, result: AttemptResult, answer: String) {
     let mut pause = Duration::from_millis(200);
     for _ in 0..8 {
@@ -127,16 +132,17 @@ async fn finish(alerts: &Alerts, row: &DeliveryRow, result: AttemptResult, answe
 async fn tell_others(alerts: &Alerts, row: &DeliveryRow, answer: &str, now: Timestamp) {
     let parts = &alerts.parts;
     let is_about_this = row.id.starts_with("event:channel_failing");
-    let others = parts.settings.rules.of_system().into_iter().filter(|it| it.as_str() != row.channel);
+    let settings = parts.settings();
+    let others = settings.rules.of_system().into_iter().filter(|it| it.as_str() != row.channel);
     let subject = super::payload::subject_of(&row.payload);
     let sentence = format!("`{}` did not get \"{subject}\": {answer}", row.channel);
     let items = [EventText { job: None, sentence }];
     let event = AlertEvent::ChannelFailing;
     let id = format!("event:{}:{}", event.as_str(), row.no);
-    let text = compose_event(event, &items, &id, parts.settings.public_url.as_deref());
+    let text = compose_event(event, &items, &id, settings.public_url.as_deref());
     let payload = Payload::of_event(event, &items, &id, &text, now).to_json();
     let deliveries: Vec<NewDelivery> = others
-        // Two broken channels must not tell each other for ever.
+        // Two broken channels must not report each other forever.
         .filter(|_| !is_about_this)
         .map(|it| NewDelivery { id: id.clone(), channel: it.to_string(), payload: payload.clone() })
         .collect();

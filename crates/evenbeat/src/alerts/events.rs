@@ -1,4 +1,4 @@
-//! Alerts about things that happened once. The node on which they happened stores them.
+//! Alerts about one-time events. The node on which an event happened stores the alert.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::payload::Payload;
 use super::{AlertParts, Alerts, MUTES_MAX, length};
 use crate::store::alert_rows::NewDelivery;
 
-/// Most events that are collected for one message; of more, the first are told.
+/// Most events in one message. Later ones are dropped.
 const EVENTS_MAX: usize = 1_000;
 
 /// Most open incidents among which that of the scheduler is looked for.
@@ -25,7 +25,6 @@ const INCIDENTS_MAX: usize = 1_000;
 
 /// Listens until the process ends.
 pub(super) async fn events(alerts: Alerts, mut notices: Receiver<Arc<Notice>>) {
-    let group_wait = length(alerts.parts.settings.rules.group_wait);
     let mut waiting: BTreeMap<AlertEvent, Vec<EventText>> = BTreeMap::new();
     let mut due: Option<Instant> = None;
     loop {
@@ -38,12 +37,13 @@ pub(super) async fn events(alerts: Alerts, mut notices: Receiver<Arc<Notice>>) {
         tokio::select! {
             notice = notices.recv() => match notice {
                 Ok(notice) => {
-                    if let Some((event, text)) = event_of(&notice) {
+                    let settings = alerts.parts.settings();
+                    if settings.rules.is_on() && let Some((event, text)) = event_of(&notice) {
                         let events = waiting.entry(event).or_default();
                         if events.len() < EVENTS_MAX {
                             events.push(text);
                         }
-                        due.get_or_insert(Instant::now() + group_wait);
+                        due.get_or_insert_with(|| Instant::now() + length(settings.rules.group_wait));
                     }
                 }
                 // Too much happened at once, and some events were missed; the log has all of them.
@@ -62,7 +62,7 @@ pub(super) async fn events(alerts: Alerts, mut notices: Receiver<Arc<Notice>>) {
     }
 }
 
-/// What is worth an alert.
+/// The event of a notice, if it is worth an alert.
 fn event_of(notice: &Notice) -> Option<(AlertEvent, EventText)> {
     let of = |event, job: Option<&evenbeat_core::ids::JobKey>, sentence: String| {
         Some((event, EventText { job: job.cloned(), sentence }))
@@ -82,6 +82,12 @@ fn event_of(notice: &Notice) -> Option<(AlertEvent, EventText)> {
             }
             RecordKind::SkippedOverlap | RecordKind::MissedPaused | RecordKind::MissedReplaced => None,
         },
+        Notice::RunSlow { key, run, slow, usual } => {
+            let (slow, usual) = (slow.rounded(), usual.rounded());
+            let sentence =
+                format!("run {run} has taken {slow} so far; runs of this job usually take {usual}");
+            of(AlertEvent::RunSlow, Some(key), sentence)
+        }
         Notice::Mended { key, fault, next } => {
             let next = next.map_or_else(|| "never".to_owned(), |at| at.to_string());
             of(AlertEvent::JobRepaired, Some(key), format!("{fault}; it runs next at {next}"))
@@ -111,7 +117,7 @@ async fn store(alerts: &Alerts, event: AlertEvent, items: Vec<EventText>) -> Res
     let parts = &alerts.parts;
     let now = parts.intake.now();
     if event == AlertEvent::OccurrencesMissed && is_catching_up(parts).await? {
-        // They were missed because nobody was there, which is told already.
+        // They were missed because the scheduler was away, which has an alert of its own.
         return Ok(());
     }
     let mutes: Vec<Mute> =
@@ -122,7 +128,8 @@ async fn store(alerts: &Alerts, event: AlertEvent, items: Vec<EventText>) -> Res
             by_channel.entry(channel).or_default().push(item.clone());
         }
     }
-    let public_url = parts.settings.public_url.as_deref();
+    let settings = parts.settings();
+    let public_url = settings.public_url.as_deref();
     let deliveries: Vec<NewDelivery> = by_channel
         .into_iter()
         .map(|(channel, items)| {
@@ -152,7 +159,8 @@ async fn listeners(
     item: &EventText,
     mutes: &[Mute],
 ) -> Result<BTreeSet<Channel>, StoreDown> {
-    let rules = &parts.settings.rules;
+    let settings = parts.settings();
+    let rules = &settings.rules;
     let Some(key) = &item.job else {
         let is_muted = mutes.iter().any(|it| it.covers(&AlertSubject::System(SystemPart::Scheduler), None));
         return Ok(if is_muted { BTreeSet::new() } else { rules.of_system() });

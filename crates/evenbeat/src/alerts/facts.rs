@@ -1,4 +1,4 @@
-//! What else is known of a job, to argue the case. An alert is sent even if none of it can be found.
+//! Collects details about a job for an alert. The alert is sent even if none can be found.
 
 use std::collections::BTreeMap;
 
@@ -23,16 +23,19 @@ const N_RECORDS: usize = 200;
 
 /// Why the last run of a job did not succeed, in a sentence; none if it did, or if its record is gone.
 pub(crate) async fn last_run(store: &AnyStore, row: &JobRow) -> Result<Option<String>, StoreDown> {
-    let Some(outcome) = row.state.last_outcome.filter(|it| *it != Outcome::Succeeded) else {
+    if row.state.last_outcome.is_none_or(|it| it == Outcome::Succeeded) {
         return Ok(None);
-    };
+    }
     let filter = RunFilter { key: Some(row.job.key.clone()), is_open: false };
-    let runs = store.runs(filter, None, N_RUNS).await?;
-    let is_it = |run: &&RunRow| run.phase == RunPhase::Ended(outcome);
-    Ok(runs.iter().find(is_it).and_then(|run| {
-        let exit_code = run.ended.and_then(|it| it.exit_code);
-        why::sentence("The last run", outcome, exit_code, run.report.as_deref())
-    }))
+    Ok(last_run_among(row, &store.runs(filter, None, N_RUNS).await?))
+}
+
+/// The same, where the latest runs of the job are known.
+pub(crate) fn last_run_among(row: &JobRow, runs: &[RunRow]) -> Option<String> {
+    let outcome = row.state.last_outcome.filter(|it| *it != Outcome::Succeeded)?;
+    let run = runs.iter().take(N_RUNS).find(|run| run.phase == RunPhase::Ended(outcome))?;
+    let exit_code = run.ended.and_then(|it| it.exit_code);
+    why::sentence("The last run", outcome, exit_code, run.report.as_deref())
 }
 
 /// What is known of the jobs that a message lists.

@@ -1,4 +1,4 @@
-//! Looks at the fleet, on one node at a time, and stores what is to be told.
+//! Looks at the fleet, on one node at a time, and stores the messages that follow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(super) async fn look(alerts: Alerts) {
         ticks.tick().await;
         let looked = watcher.look().await;
         if let Err(StoreDown(why)) = &looked {
-            // What was decided is not stored, so it did not happen.
+            // Nothing was stored, so the decisions do not count.
             watcher.state = None;
             if !is_failing {
                 tracing::warn!(why, "alert evaluation failed, trying again");
@@ -92,6 +92,11 @@ struct FoundJob {
 impl Watcher {
     async fn look(&mut self) -> Result<(), StoreDown> {
         let parts = Arc::clone(&self.alerts.parts);
+        let settings = parts.settings();
+        if !settings.rules.is_on() {
+            self.state = None;
+            return Ok(());
+        }
         if !self.hold_lease().await? {
             return Ok(());
         }
@@ -102,9 +107,9 @@ impl Watcher {
         let Some((now, standings)) = found.await.flatten() else { return Ok(()) };
         let jobs = self.jobs.complete(&parts, standings).await?;
         let mutes = parts.store.mutes(MUTES_MAX).await?;
-        let score = self.score().await?.map(|score| (score, parts.settings.score_below));
+        let score = self.score().await?.map(|score| (score, settings.score_below));
         let Some(state) = &mut self.state else { return Ok(()) };
-        let looked = state.look(now, &parts.settings.rules, &mutes, &jobs, score);
+        let looked = state.look(now, &settings.rules, &mutes, &jobs, score);
         self.keep(now, looked).await
     }
 
@@ -175,7 +180,8 @@ impl Watcher {
         let parts = &self.alerts.parts;
         let facts = facts::of(parts, announced).await;
         let note = self.note(announced).await;
-        let public_url = parts.settings.public_url.as_deref();
+        let settings = parts.settings();
+        let public_url = settings.public_url.as_deref();
         let text = compose(announced, &facts, note.as_deref(), public_url, now);
         let payload = Payload::of(announced, &text, now).to_json();
         NewDelivery { id: announced.id.clone(), channel: announced.channel.to_string(), payload }
@@ -197,6 +203,9 @@ impl Watcher {
         }
         let plan = parts.intake.plan_rebalance(&Actor("alerts".to_owned())).await.ok()?.plan;
         let (before, after, n_moves) = (plan.before.score(), plan.after.score(), plan.moves.len());
+        if n_moves == 0 {
+            return Some(format!("the score is {score:.2}, and no job can be moved now"));
+        }
         Some(format!("consider rebalancing: {before:.2} -> {after:.2}, {n_moves} moves"))
     }
 }

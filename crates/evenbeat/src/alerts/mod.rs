@@ -1,9 +1,8 @@
 //! Alerts (G6): incidents are found, messages are stored, delivered and tried again.
 //!
 //! The decisions are those of [`evenbeat_core::alert`]. One node at a time looks at the fleet ([`look`]), which a lease in
-//! the store ensures; any node delivers ([`deliver`]), and the store hands each message to one of them. So of several nodes
-//! one sends, and what one of them was about to send when it died is sent by another. A receiver gets every message at
-//! least once, under the same id.
+//! the store ensures. Any node delivers ([`deliver`]), and the store hands each message to one of them. If that node dies,
+//! another one sends the message. A receiver gets every message at least once, always under the same id.
 //!
 //! ```text
 //!   roster --> look ----+
@@ -12,7 +11,7 @@
 //!   store -> store_watch --> channels, without the store; and the heartbeat
 //! ```
 //!
-//! Nothing of this runs until a channel is set up.
+//! Until a channel is set up, none of this does anything. SIGHUP replaces the settings of a running process.
 
 mod channel;
 mod deliver;
@@ -26,20 +25,21 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration as Length;
 
-use evenbeat_core::alert::{AlertText, MUTE_MAX, Mute, MuteScope};
+use arc_swap::ArcSwap;
+use evenbeat_core::alert::{AlertRules, AlertText, MUTE_MAX, Mute, MuteScope};
 use evenbeat_core::ids::Channel;
 use evenbeat_core::store::StoreDown;
 use evenbeat_core::time::{Duration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-pub(crate) use self::facts::last_run;
+pub(crate) use self::facts::{last_run, last_run_among};
 use self::payload::Payload;
-pub(crate) use self::payload::subject_of;
+pub(crate) use self::payload::{MessageTopic, subject_of, topics_of};
 use crate::clock::Clock;
 use crate::config::AlertSettings;
 use crate::fleet::Fleet;
-use crate::intake::{Actor, Intake};
+use crate::intake::{Actor, AuditChange, Intake};
 use crate::mint::mint;
 use crate::node::NodeHandle;
 use crate::node::telemetry::Telemetry;
@@ -50,10 +50,14 @@ use crate::store::any::AnyStore;
 /// Most mutes that are kept.
 pub const MUTES_MAX: usize = 1_000;
 
+/// Longest reason of a mute.
+pub const MUTE_REASON_CHARS_MAX: usize = 1_000;
+
 /// What alerts need of the process they are part of.
 #[derive(Debug)]
 pub struct AlertParts {
-    pub settings: AlertSettings,
+    /// Replaced as a whole when the configuration is reloaded.
+    pub settings: ArcSwap<AlertSettings>,
     pub store: AnyStore,
     pub node: NodeHandle,
     pub fleet: Fleet,
@@ -64,8 +68,15 @@ pub struct AlertParts {
     pub outbound: Outbound,
     /// The name of this node, for people.
     pub node_name: String,
-    /// Who takes leases and messages: the data directory.
+    /// Identifies this node as the holder of leases and messages; derived from the data directory.
     pub home: u128,
+}
+
+impl AlertParts {
+    /// The current settings.
+    fn settings(&self) -> Arc<AlertSettings> {
+        self.settings.load_full()
+    }
 }
 
 /// Alerts of one process. Copies share everything.
@@ -100,7 +111,7 @@ pub enum MuteError {
     /// It would be over already.
     #[error("the mute would have ended at {0}")]
     Over(Timestamp),
-    /// Nobody would remember it.
+    /// It is longer than [`MUTE_MAX`].
     #[error("a mute lasts at most {MUTE_MAX}; set `alerts = \"none\"` in the job to silence it for good")]
     TooLong,
     /// There are too many.
@@ -118,48 +129,56 @@ impl From<StoreDown> for MuteError {
 }
 
 impl Alerts {
-    /// Nothing runs yet.
+    /// Creates the alerts of a process. Call [`start`](Alerts::start) to run them.
     pub fn new(parts: AlertParts) -> Alerts {
         Alerts { parts: Arc::new(parts), nudge: Arc::default() }
     }
 
     /// Starts what runs in the background. Must be called within the runtime.
     pub fn start(&self) -> Vec<JoinHandle<()>> {
-        let mut tasks = Vec::new();
-        if self.parts.settings.rules.is_on() {
-            // Listens from now on, so that nothing is missed before its task runs.
-            let notices = self.parts.telemetry.listen();
-            tasks.push(tokio::spawn(look::look(self.clone())));
-            tasks.push(tokio::spawn(events::events(self.clone(), notices)));
-            tasks.push(tokio::spawn(deliver::deliver(self.clone())));
-        }
-        if self.parts.settings.rules.is_on() || self.parts.settings.heartbeat.is_some() {
-            tasks.push(tokio::spawn(store_watch::watch(self.clone())));
-        }
-        tasks
+        // Listens from now on, so that nothing is missed before its task runs.
+        let notices = self.parts.telemetry.listen();
+        vec![
+            tokio::spawn(look::look(self.clone())),
+            tokio::spawn(events::events(self.clone(), notices)),
+            tokio::spawn(deliver::deliver(self.clone())),
+            tokio::spawn(store_watch::watch(self.clone())),
+        ]
+    }
+
+    /// Goes by these settings from now on. Where requests may go stays as it was.
+    pub fn reload(&self, settings: AlertSettings) {
+        self.parts.settings.store(Arc::new(settings));
     }
 
     /// The channels, and of which kind each is.
-    pub fn channels(&self) -> impl Iterator<Item = (&Channel, &'static str)> {
-        self.parts.settings.channels.iter().map(|(name, it)| (name, it.kind.as_str()))
+    pub fn channels(&self) -> Vec<(Channel, &'static str)> {
+        let settings = self.parts.settings();
+        settings.channels.iter().map(|(name, it)| (name.clone(), it.kind.as_str())).collect()
+    }
+
+    /// Routes, and when to alert.
+    pub fn rules(&self) -> AlertRules {
+        self.parts.settings().rules.clone()
     }
 
     /// How long ended incidents and messages are kept.
     pub fn keep_for(&self) -> Duration {
-        self.parts.settings.keep_for
+        self.parts.settings().keep_for
     }
 
     /// Sends a test message now, past the outbox, and returns what its receiver says. None if there is no such channel.
     pub async fn test(&self, name: &Channel, actor: &Actor) -> Option<TestAnswer> {
-        let settings = self.parts.settings.channels.get(name)?;
+        let settings = self.parts.settings();
+        let channel = settings.channels.get(name)?;
         let now = self.parts.clock.now();
         let text = AlertText {
             subject: format!("[TEST] Evenbeat on {} reaches this channel", self.parts.node_name),
             body: format!("{} sent this test at {now}. Nothing is wrong.\n", actor.0),
-            link: self.parts.settings.public_url.clone(),
+            link: settings.public_url.clone(),
         };
         let payload = Payload::plain(&format!("test:{}", now.as_millis()), &text, now);
-        let receipt = channel::send(settings, &payload, &self.parts.outbound, now).await;
+        let receipt = channel::send(channel, &payload, &self.parts.outbound, now).await;
         Some(TestAnswer { is_accepted: receipt.is_accepted, answer: receipt.answer })
     }
 
@@ -187,8 +206,42 @@ impl Alerts {
         let id = mint(self.parts.clock.now());
         let mute = Mute { id, scope, starts_at, ends_at, reason, actor: actor.0.clone() };
         self.parts.store.put_mute(mute.clone()).await?;
+        let detail = mute.reason.clone();
+        let change = AuditChange { detail, after: Some(times(&mute)), ..change_of("mute", &mute) };
+        self.parts.intake.append_audit(actor, change).await?;
         Ok(mute)
     }
+
+    /// Ends a mute before its time. False if there is none of this id.
+    pub async fn unmute(&self, id: u128, actor: &Actor) -> Result<bool, StoreDown> {
+        let mutes = self.parts.store.mutes(MUTES_MAX).await?;
+        if !self.parts.store.remove_mute(id).await? {
+            return Ok(false);
+        }
+        if let Some(mute) = mutes.iter().find(|it| it.id == id) {
+            let change = AuditChange { before: Some(times(mute)), ..change_of("unmute", mute) };
+            self.parts.intake.append_audit(actor, change).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// What an audit entry about a mute begins with. A mute of one job is listed with the other changes of that job.
+fn change_of(action: &'static str, mute: &Mute) -> AuditChange {
+    let subject = match (&mute.scope, mute.scope.parts()) {
+        (MuteScope::Jobs(pattern), (_, key)) if pattern.is_exact() => key,
+        (MuteScope::Fleet, (kind, _)) => kind.to_owned(),
+        (_, (kind, value)) => format!("{kind} {value}"),
+    };
+    AuditChange { action, subject, ..AuditChange::default() }
+}
+
+fn times(mute: &Mute) -> serde_json::Value {
+    serde_json::json!({
+        "mute": uuid::Uuid::from_u128(mute.id).to_string(),
+        "muted_from": mute.starts_at.to_string(),
+        "muted_until": mute.ends_at.to_string(),
+    })
 }
 
 /// A length for timers.

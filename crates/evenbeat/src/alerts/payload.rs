@@ -106,3 +106,25 @@ impl Payload {
 pub(crate) fn subject_of(payload: &str) -> String {
     Payload::from_json(payload).subject
 }
+
+/// What a stored message is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MessageTopic {
+    /// `opened`, `worse`, `flapping`, `reminder`, `over`, or `event`.
+    pub(crate) kind: String,
+    /// The job; none if it is about the scheduler itself.
+    pub(crate) job: Option<String>,
+    /// When its incident was opened; none if it happened once.
+    pub(crate) opened_at: Option<Timestamp>,
+}
+
+/// The subject of a stored message, what it is about, and how much more than that.
+pub(crate) fn topics_of(payload: &str) -> (String, Vec<MessageTopic>, usize) {
+    let payload = Payload::from_json(payload);
+    let topic = |it: PayloadItem| MessageTopic {
+        kind: it.kind,
+        job: it.job,
+        opened_at: it.opened_at.and_then(|at| at.parse().ok()),
+    };
+    (payload.subject, payload.alerts.into_iter().map(topic).collect(), payload.n_more)
+}

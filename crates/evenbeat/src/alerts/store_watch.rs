@@ -7,7 +7,7 @@ use std::time::Duration as Length;
 use evenbeat_core::alert::AlertText;
 use evenbeat_core::time::{BootTime, Duration, Timestamp};
 use hyper::Method;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep;
 
 use super::payload::Payload;
 use super::{AlertParts, Alerts, channel, length};
@@ -28,12 +28,15 @@ const HEARTBEAT_WITHIN: Length = Length::from_secs(10);
 /// Watches until the process ends.
 pub(super) async fn watch(alerts: Alerts) {
     let parts = Arc::clone(&alerts.parts);
-    let mut ticks = interval(PROBE_EVERY.min(length(parts.settings.heartbeat_every)));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut trouble: Option<Trouble> = None;
     let mut called_at: Option<BootTime> = None;
     loop {
-        ticks.tick().await;
+        let settings = parts.settings();
+        if !settings.rules.is_on() && settings.heartbeat.is_none() {
+            trouble = None;
+            sleep(PROBE_EVERY).await;
+            continue;
+        }
         match (parts.write_probe.ask().await, &mut trouble) {
             (Ok(()), None) => {}
             (Ok(()), Some(was)) => {
@@ -61,11 +64,12 @@ pub(super) async fn watch(alerts: Alerts) {
                 }
             }
         }
-        let is_due = called_at.is_none_or(|at| at + parts.settings.heartbeat_every <= parts.clock.boot());
-        if trouble.is_none() && is_due && parts.settings.heartbeat.is_some() {
+        let is_due = called_at.is_none_or(|at| at + settings.heartbeat_every <= parts.clock.boot());
+        if trouble.is_none() && is_due && settings.heartbeat.is_some() {
             called_at = Some(parts.clock.boot());
             tokio::spawn(call(Arc::clone(&parts)));
         }
+        sleep(PROBE_EVERY.min(length(settings.heartbeat_every))).await;
     }
 }
 
@@ -80,23 +84,25 @@ struct Trouble {
 fn tell(parts: &Arc<AlertParts>, tag: &str, subject: &str, body: &str, began_at: Timestamp) {
     let subject = format!("[{tag}] {}: {subject}", parts.node_name);
     let id = format!("store:{}:{}:{tag}", parts.node_name, began_at.as_millis());
-    let link = parts.settings.public_url.clone();
+    let settings = parts.settings();
+    let link = settings.public_url.clone();
     let text = AlertText { subject, body: format!("{body}\n\nAlert {id}\n"), link };
     let payload = Payload::plain(&id, &text, parts.clock.now());
-    for name in parts.settings.rules.of_system() {
-        let (parts, payload) = (Arc::clone(parts), payload.clone());
+    for name in settings.rules.of_system() {
+        let (parts, settings, payload) = (Arc::clone(parts), Arc::clone(&settings), payload.clone());
         tokio::spawn(async move {
-            let Some(settings) = parts.settings.channels.get(&name) else { return };
+            let Some(channel_settings) = settings.channels.get(&name) else { return };
             let mut pause = Duration::from_secs(1);
             for _ in 0..N_TRIES {
-                let receipt = channel::send(settings, &payload, &parts.outbound, parts.clock.now()).await;
+                let receipt =
+                    channel::send(channel_settings, &payload, &parts.outbound, parts.clock.now()).await;
                 let (channel, alert, answer) = (name.as_str(), payload.id.as_str(), receipt.answer);
                 if receipt.is_accepted {
                     tracing::info!(channel, alert, answer, "alert delivered");
                     return;
                 }
                 tracing::warn!(channel, alert, answer, "alert not delivered, trying again");
-                tokio::time::sleep(length(pause)).await;
+                sleep(length(pause)).await;
                 pause = pause + pause;
             }
         });
@@ -105,7 +111,7 @@ fn tell(parts: &Arc<AlertParts>, tag: &str, subject: &str, body: &str, began_at:
 
 /// Calls the address that waits for signs of life.
 async fn call(parts: Arc<AlertParts>) {
-    let Some(Ok(url)) = parts.settings.heartbeat.as_ref().map(crate::config::SecretSource::read) else {
+    let Some(Ok(url)) = parts.settings().heartbeat.as_ref().map(crate::config::SecretSource::read) else {
         return;
     };
     let request = OutboundRequest {

@@ -58,7 +58,7 @@ impl<T: ToSchema> DescribeAnswer for CreatedOrChanged<T> {
     }
 }
 
-/// It will be done.
+/// 202: accepted.
 #[derive(Debug)]
 pub(super) struct Accepted<T>(pub(super) T);
 
@@ -74,7 +74,7 @@ impl<T: ToSchema> DescribeAnswer for Accepted<T> {
     }
 }
 
-/// It will be done, or this is what would be.
+/// 202: accepted, or 200 with the result of a dry run.
 #[derive(Debug)]
 pub(super) struct OkOrAccepted<T> {
     pub(super) is_accepted: bool,
@@ -95,7 +95,7 @@ impl<T: ToSchema> DescribeAnswer for OkOrAccepted<T> {
     }
 }
 
-/// It will be done, and can be followed there.
+/// 202: accepted, with the address of the result.
 #[derive(Debug)]
 pub(super) struct AcceptedAt<T> {
     pub(super) location: String,
@@ -115,7 +115,7 @@ impl<T: ToSchema> DescribeAnswer for AcceptedAt<T> {
     }
 }
 
-/// It is new.
+/// 201: created.
 #[derive(Debug)]
 pub(super) struct Created<T>(pub(super) T);
 
@@ -131,7 +131,7 @@ impl<T: ToSchema> DescribeAnswer for Created<T> {
     }
 }
 
-/// It is done, and there is nothing to say.
+/// 204: done, without a body.
 #[derive(Debug)]
 pub(super) struct NoContent;
 

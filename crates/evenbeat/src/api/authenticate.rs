@@ -1,5 +1,5 @@
-//! Finds out who asks, before a body is read and a handler is entered (S5). Applied to routes that have been found: no
-//! rule goes by the text of a path.
+//! Identifies the caller before the body is read and the handler runs (S5). It applies to matched routes, so no rule
+//! depends on the text of a path.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -18,7 +18,7 @@ use super::router::Api;
 use super::serve::{Crowded, Overflow};
 use crate::auth::{AuthError, Authority, Identity};
 
-/// Lets through those who are known, and counts their streams.
+/// Lets known callers through and counts their streams.
 pub(super) async fn authenticate(State(api): State<Api>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let identity = match identify(&api, &parts).await {

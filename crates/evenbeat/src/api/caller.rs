@@ -1,7 +1,7 @@
-//! Who asks, and what they may do: the one place where that is decided.
+//! Authorisation: the one place that decides what a caller may do.
 //!
-//! A handler names the role that it needs by the type of its first argument, so one that names none does not know who
-//! asks, and one that names a role is not entered by others. Who asks is found out before, by `authenticate`.
+//! A handler names the role that it needs by the type of its first argument. A handler without one cannot learn who the
+//! caller is, and a handler with one is never called for others. `authenticate` identifies the caller beforehand.
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -55,10 +55,10 @@ impl RequiredRole for MetricsReader {
     const NEED: Need = Need::Metrics;
 }
 
-/// Someone who has that role.
+/// A caller that has the role.
 #[derive(Debug)]
 pub(super) struct Caller<R> {
-    /// How they are called in the audit.
+    /// Their name in the audit log.
     pub(super) actor: Actor,
     authority: Authority,
     role: PhantomData<R>,
@@ -164,7 +164,7 @@ impl DescribeInput for SocketOwner {
 /// cannot make others that outlive it.
 #[derive(Debug)]
 pub(super) struct SocketOwner {
-    /// How they are called in the audit.
+    /// Their name in the audit log.
     pub(super) actor: Actor,
 }
 
@@ -188,7 +188,7 @@ impl FromRequestParts<Api> for SocketOwner {
 }
 
 fn identity_of(parts: &Parts) -> Result<&Identity, Problem> {
-    // Only if a route was added that nobody is asked at: it stays closed.
+    // Reached only if a route is added without authentication. It stays closed.
     let nobody = || Problem::new(Code::NotAllowed, "the origin of this request is unknown");
     parts.extensions.get::<Identity>().ok_or_else(nobody)
 }

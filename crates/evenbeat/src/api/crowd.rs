@@ -45,7 +45,7 @@ impl Crowd {
 }
 
 impl AddressPlace {
-    /// Whether the address had its share already.
+    /// Whether the address is over its limit.
     pub(super) fn is_crowded(&self) -> bool {
         self.is_crowded
     }

@@ -51,7 +51,7 @@ pub(super) struct RunPath(pub(super) IdRange);
 const ID_PREFIX_MIN: usize = 4;
 
 /// The ids that begin with a text.
-fn id_range(text: &str) -> Option<IdRange> {
+pub(crate) fn id_range(text: &str) -> Option<IdRange> {
     // What stands in the other characters decides whether the dashes are where they belong.
     let (least, most) = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff");
     if text.len() < ID_PREFIX_MIN || !text.is_ascii() {

@@ -2,7 +2,7 @@
 //!
 //! Two tricks are known. A name of theirs that suddenly means 127.0.0.1: then `Host` is that name, and is refused. A
 //! form or a script of theirs that posts here: then the browser says so in `Sec-Fetch-Site` or `Origin`, and nothing is
-//! changed. What says neither is no browser.
+//! changed. A request with neither header does not come from a browser.
 
 use axum::extract::{Request, State};
 use axum::http::header::{HOST, HeaderName, ORIGIN};
@@ -19,7 +19,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The names of this machine for itself.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Lets through what may have been meant for here.
+/// Lets requests through that may be meant for this server.
 pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
     // The socket's file keeps others out. This holds even where someone has changed its mode.
     let peer = match request.extensions().get::<Peer>() {
@@ -64,7 +64,7 @@ fn host_of(request: &Request) -> Result<String, Problem> {
     let said = said.map_err(|_| bad("`Host` is not a name"))?;
     let asked = request.uri().authority().map(axum::http::uri::Authority::as_str);
     match (asked, said) {
-        // Who asks through a proxy names the host twice.
+        // A request through a proxy names the host twice.
         (Some(asked), Some(said)) if !asked.eq_ignore_ascii_case(said) => {
             Err(bad("`Host` is not the host of the address"))
         }

@@ -4,12 +4,21 @@ use std::fmt;
 use std::io;
 
 use evenbeat_core::ids::RunId;
+use evenbeat_core::time::Duration;
+
+use crate::target::command::KeptBytes;
 
 /// The logs of runs of this machine.
 pub trait LogBook: fmt::Debug + Send + Sync {
     /// What a run wrote from a byte of its whole output on, at most `most` bytes. None if there is no log of it
     /// here.
     fn read(&self, run: RunId, from: u64, most: usize) -> io::Result<Option<LogPart>>;
+
+    /// Which bytes of a run's output are kept. None if there is no log of it here.
+    fn kept(&self, run: RunId) -> Option<KeptBytes>;
+
+    /// How long logs are kept after their run; none if that is not known.
+    fn kept_for(&self) -> Option<Duration>;
 }
 
 /// A part of a log.
@@ -31,5 +40,13 @@ pub struct NoLogs;
 impl LogBook for NoLogs {
     fn read(&self, _run: RunId, _from: u64, _most: usize) -> io::Result<Option<LogPart>> {
         Ok(None)
+    }
+
+    fn kept(&self, _run: RunId) -> Option<KeptBytes> {
+        None
+    }
+
+    fn kept_for(&self) -> Option<Duration> {
+        None
     }
 }

@@ -39,6 +39,7 @@ mod tls;
 
 pub use caller::Peer;
 pub use cookie::{SessionScheme, clear_cookie, session_cookie, set_cookie};
+pub(crate) use extract::id_range;
 pub use log_book::{LogBook, LogPart, NoLogs};
 pub use openapi::openapi;
 pub use proxy::{client_address, scheme_of};

@@ -49,6 +49,7 @@ pub enum Code {
     PlanIsOld,
     TooManyPreviews,
     FleetTooLarge,
+    PlanTooSlow,
     TooBusy,
     RunIsOver,
     KeyReused,
@@ -132,6 +133,9 @@ impl Code {
             }
             Code::FleetTooLarge => {
                 ("fleet_too_large", S::SERVICE_UNAVAILABLE, "The fleet is too large for a rebalance plan")
+            }
+            Code::PlanTooSlow => {
+                ("plan_too_slow", S::SERVICE_UNAVAILABLE, "The rebalance plan takes too long to make")
             }
             Code::TooBusy => ("too_busy", S::SERVICE_UNAVAILABLE, "The job changes too quickly"),
             Code::RunIsOver => ("run_is_over", S::CONFLICT, "The run is over"),
@@ -295,6 +299,7 @@ impl From<IntakeError> for Problem {
             IntakeError::PlanIsOld { .. } | IntakeError::NoSuchPlan { .. } => Code::PlanIsOld,
             IntakeError::PreviewsBusy => Code::TooManyPreviews,
             IntakeError::FleetTooLarge { .. } => Code::FleetTooLarge,
+            IntakeError::PlanTooSlow { .. } => Code::PlanTooSlow,
             IntakeError::ShellNotAllowed { .. } => Code::ShellNotAllowed,
             IntakeError::TargetNotSupported { .. } => Code::TargetNotSupported,
             IntakeError::OverQuota { .. } => Code::OverQuota,

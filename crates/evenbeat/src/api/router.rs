@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::authenticate::{authenticate, authenticate_reader};
@@ -166,7 +167,7 @@ pub struct RouterParts {
     /// Who callers are.
     pub auth: Auth,
     pub options: ApiOptions,
-    /// The pages for people. They check sessions themselves.
+    /// The pages for people. They check sessions themselves, and their fallback is the page for addresses that lead nowhere.
     pub pages: Router,
 }
 
@@ -192,6 +193,7 @@ pub fn router(parts: RouterParts) -> Router {
         routes.route_layer(from_fn(not_crowded))
     };
     let open = |routes: Router<Api>| routes.route_layer(from_fn(not_crowded));
+    let nowhere = pages.clone();
     Router::new()
         .merge(health)
         .merge(known(bounded(usual.closed, BODY_MAX)))
@@ -199,7 +201,7 @@ pub fn router(parts: RouterParts) -> Router {
         .merge(readers(bounded(usual.pages, BODY_MAX)))
         .merge(open(bounded(usual.open, BODY_MAX)))
         .merge(open(bounded(pages.with_state(()), PAGE_BODY_MAX)))
-        .fallback(no_such_route)
+        .fallback(move |request: Request| no_such_address(nowhere, request))
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(api.clone(), guard))
@@ -237,6 +239,19 @@ fn shared(app: App, logs: Arc<dyn LogBook>, auth: Auth, options: ApiOptions, tab
     };
     let document = Arc::new(ApiDocument::new(table.into_operations()));
     Api { app, logs, auth, options: Arc::new(options), document, rooms: Arc::new(rooms) }
+}
+
+/// A page for people who look with a browser; JSON for everyone else, and for everything under `/api`.
+async fn no_such_address(pages: Router, request: Request) -> Response {
+    let path = request.uri().path();
+    let is_of_api = path == "/api" || path.starts_with("/api/");
+    let accepted = request.headers().get(header::ACCEPT).and_then(|it| it.to_str().ok());
+    if is_of_api || !accepted.is_some_and(|it| it.contains("text/html")) {
+        return no_such_route().await.into_response();
+    }
+    // Nothing in it has this address either, so its fallback answers.
+    let (parts, _) = request.into_parts();
+    pages.oneshot(Request::from_parts(parts, Body::empty())).await.into_response()
 }
 
 async fn no_such_route() -> Problem {

@@ -83,6 +83,33 @@ pub(super) struct Routers {
     pub(super) closed: Router<Api>,
 }
 
+/// A method of [`Routes`] for each method of HTTP.
+macro_rules! http_methods {
+    ($($name:ident: $filter:ident, $method:ident;)*) => {
+        impl Routes {
+            $(
+                pub(super) fn $name<T: 'static>(
+                    self,
+                    path: &'static str,
+                    id: &'static str,
+                    summary: &'static str,
+                    handler: impl DescribedHandler<T>,
+                ) -> Routes {
+                    self.route(MethodFilter::$filter, HttpMethod::$method, path, id, summary, handler)
+                }
+            )*
+        }
+    };
+}
+
+http_methods! {
+    get: GET, Get;
+    post: POST, Post;
+    put: PUT, Put;
+    patch: PATCH, Patch;
+    delete: DELETE, Delete;
+}
+
 impl Routes {
     pub(super) fn new() -> Routes {
         Routes { routers: Routers::default(), operations: Vec::new(), tag: "" }
@@ -91,56 +118,6 @@ impl Routes {
     /// The area that the routes after this belong to.
     pub(super) fn tag(self, tag: &'static str) -> Routes {
         Routes { tag, ..self }
-    }
-
-    pub(super) fn get<T: 'static>(
-        self,
-        path: &'static str,
-        id: &'static str,
-        summary: &'static str,
-        handler: impl DescribedHandler<T>,
-    ) -> Routes {
-        self.route(MethodFilter::GET, HttpMethod::Get, path, id, summary, handler)
-    }
-
-    pub(super) fn post<T: 'static>(
-        self,
-        path: &'static str,
-        id: &'static str,
-        summary: &'static str,
-        handler: impl DescribedHandler<T>,
-    ) -> Routes {
-        self.route(MethodFilter::POST, HttpMethod::Post, path, id, summary, handler)
-    }
-
-    pub(super) fn put<T: 'static>(
-        self,
-        path: &'static str,
-        id: &'static str,
-        summary: &'static str,
-        handler: impl DescribedHandler<T>,
-    ) -> Routes {
-        self.route(MethodFilter::PUT, HttpMethod::Put, path, id, summary, handler)
-    }
-
-    pub(super) fn patch<T: 'static>(
-        self,
-        path: &'static str,
-        id: &'static str,
-        summary: &'static str,
-        handler: impl DescribedHandler<T>,
-    ) -> Routes {
-        self.route(MethodFilter::PATCH, HttpMethod::Patch, path, id, summary, handler)
-    }
-
-    pub(super) fn delete<T: 'static>(
-        self,
-        path: &'static str,
-        id: &'static str,
-        summary: &'static str,
-        handler: impl DescribedHandler<T>,
-    ) -> Routes {
-        self.route(MethodFilter::DELETE, HttpMethod::Delete, path, id, summary, handler)
     }
 
     fn route<T: 'static, H: DescribedHandler<T>>(

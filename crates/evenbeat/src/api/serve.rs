@@ -54,7 +54,7 @@ pub struct ConnectionLimits {
     /// Connections through the Unix socket, which TCP does not touch.
     pub socket_max: usize,
     /// Connections of a door beyond those. They are answered about health and nothing else, and the oldest is closed
-    /// for a new one: asking for health takes a moment, and who stays longer wants something else.
+    /// for a new one: a health check takes a moment, so a connection that stays longer is something else.
     pub overflow_max: usize,
     /// How long the head of a request may take to come, from its first byte on, or from the beginning of the connection.
     pub head_within: Length,
@@ -347,7 +347,7 @@ async fn converse(
         }
     };
     if let Err(error) = done {
-        // People close connections as they like.
+        // Clients may close connections at any time.
         tracing::debug!(%error, "connection closed early");
     }
     drop(place);

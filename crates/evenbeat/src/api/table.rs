@@ -176,12 +176,18 @@ fn scheduler(routes: Routes) -> Routes {
             "Preview a rebalance",
             scheduler::preview,
         )
-        .refuses(&[Code::TooBusy, Code::TooManyPreviews, Code::FleetTooLarge])
+        .refuses(&[Code::TooBusy, Code::TooManyPreviews, Code::FleetTooLarge, Code::PlanTooSlow])
         .post("/api/v1/scheduler/rebalance", "applyRebalance", "Rebalance the fleet", scheduler::rebalance)
         .about(
             "With the `plan_id` of a preview, exactly that plan is applied, or nothing if it is out of date.",
         )
-        .refuses(&[Code::PlanIsOld, Code::TooBusy, Code::TooManyPreviews, Code::FleetTooLarge])
+        .refuses(&[
+            Code::PlanIsOld,
+            Code::TooBusy,
+            Code::TooManyPreviews,
+            Code::FleetTooLarge,
+            Code::PlanTooSlow,
+        ])
         .get(
             "/api/v1/scheduler/score-history",
             "listScores",

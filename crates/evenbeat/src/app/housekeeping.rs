@@ -44,7 +44,7 @@ impl Default for HousekeepingRules {
 }
 
 /// Does it until the process ends.
-pub(super) async fn keep_house(app: App, keep: HousekeepingRules) {
+pub(super) async fn keep_house(app: App) {
     app.fleet.read().await;
     match app.store.recount().await {
         Ok(wrong) if wrong.is_empty() => {}
@@ -58,8 +58,8 @@ pub(super) async fn keep_house(app: App, keep: HousekeepingRules) {
     scores.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let done = tokio::select! {
-            _ = trims.tick() => trim(&app, &keep).await,
-            _ = scores.tick() => note_score(&app, &keep).await,
+            _ = trims.tick() => trim(&app, &app.keep.load_full()).await,
+            _ = scores.tick() => note_score(&app, &app.keep.load_full()).await,
             _ = chains.tick() => chain_audit(&app).await,
         };
         if let Err(StoreDown(why)) = done {

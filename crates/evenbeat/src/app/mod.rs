@@ -9,8 +9,10 @@ mod scrape;
 
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::sync::Arc;
 use std::time::Duration as Length;
 
+use arc_swap::ArcSwap;
 use evenbeat_core::engine::Settings;
 use evenbeat_core::ids::RunId;
 use evenbeat_core::placement::Balance;
@@ -28,7 +30,7 @@ use crate::clock::Clock;
 use crate::config::{AgendaSettings, AlertSettings, HttpEndpoint, MetricsSettings};
 use crate::exec::Router;
 use crate::fleet::{Fleet, follow};
-use crate::intake::{Intake, IntakeParts, JobPolicy};
+use crate::intake::{Intake, IntakeParts, JobPolicy, PreviewLimits};
 use crate::node::telemetry::Telemetry;
 use crate::node::write_probe::WriteProbe;
 use crate::node::{Node, NodeError, NodeHandle, NodeIdentity, NodeParts};
@@ -52,6 +54,8 @@ pub struct AppParts {
     pub agenda: AgendaSettings,
     /// What jobs may ask for.
     pub allowed: JobPolicy,
+    /// How much a rebalance plan may take.
+    pub preview_limits: PreviewLimits,
     /// Channels and routes.
     pub alerts: AlertSettings,
     /// What is kept for how long.
@@ -96,6 +100,8 @@ pub struct App {
     pub clock: Clock,
     /// How fresh groups of jobs were.
     pub attainment: AttainmentCache,
+    /// What is kept for how long.
+    pub keep: Arc<ArcSwap<HousekeepingRules>>,
 }
 
 /// The tasks of a process.
@@ -131,6 +137,7 @@ impl App {
             balance,
             agenda,
             allowed,
+            preview_limits,
             alerts,
             keep,
             metrics,
@@ -160,11 +167,12 @@ impl App {
             telemetry: telemetry.clone(),
             clock: clock.clone(),
             allowed,
+            preview_limits,
         });
         let write_probe = WriteProbe::of(store.clone(), clock.clone());
         let alerts = Alerts::new(AlertParts {
             outbound,
-            settings: alerts,
+            settings: ArcSwap::from_pointee(alerts),
             store: store.clone(),
             node: handle.clone(),
             fleet: fleet.clone(),
@@ -189,11 +197,12 @@ impl App {
             started_at,
             clock,
             attainment: AttainmentCache::default(),
+            keep: Arc::new(ArcSwap::from_pointee(keep)),
         };
         let node = tokio::spawn(node.run());
         let mut others = vec![
             tokio::spawn(follow(app.fleet.clone(), fleet_news, app.telemetry.clone())),
-            tokio::spawn(housekeeping::keep_house(app.clone(), keep)),
+            tokio::spawn(housekeeping::keep_house(app.clone())),
             tokio::spawn(repairs::repair(app.clone())),
             tokio::spawn(scrape::select_jobs(app.clone(), metrics)),
             tokio::spawn(app.telemetry.events().clone().collect(app.clock.clone())),

@@ -1,4 +1,4 @@
-//! How often an address has shown a wrong secret: guessing is hopeless, but each guess costs a look-up.
+//! Counts wrong secrets by address. Guessing is hopeless, but each guess costs a lookup.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -24,7 +24,7 @@ struct AttemptCount {
 }
 
 impl Attempts {
-    /// Whether an address has had its share.
+    /// Whether an address has used up its attempts.
     pub(super) fn are_used_up(&self, from: IpAddr, now: BootTime) -> bool {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(&key(from)).is_some_and(|it| now - it.since < WINDOW && ATTEMPTS_MAX <= it.n)

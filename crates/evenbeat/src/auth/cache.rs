@@ -1,4 +1,4 @@
-//! What was found in the store a moment ago, by the hash of the secret that was shown.
+//! A short-lived cache of rows from the store, by the hash of the secret.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use evenbeat_core::time::BootTime;
 use super::{FRESH_FOR, GRACE, TOUCH_EVERY};
 use crate::store::access::SecretHash;
 
-/// Entries that are kept. Only secrets that exist get here, so it takes as many valid ones to fill it.
+/// Largest number of entries. Only existing secrets are cached, so guesses cannot fill it.
 const ENTRIES_MAX: usize = 4_096;
 
 /// Rows of one kind.
@@ -73,7 +73,7 @@ impl<T> Cache<T> {
         self.entries().retain(|_, it| !matches(&it.row));
     }
 
-    /// Whether it is time to write down that a secret was used. Says so once in a while only.
+    /// Whether the last use of a secret should be written now. True only once in a while.
     pub(super) fn is_touch_due(&self, hash: SecretHash, now: BootTime) -> bool {
         let mut entries = self.entries();
         let Some(entry) = entries.get_mut(&hash.0) else { return false };

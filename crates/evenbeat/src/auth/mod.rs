@@ -1,7 +1,7 @@
 //! Who a caller is (G5): the owner of the socket, a token, a run, or a person with a page session.
 //!
-//! Secrets are looked up in the store by an id or a hash, and what was found counts for a few seconds, so that a request
-//! costs no query and a revocation is felt on every node within [`FRESH_FOR`]. While the store does not answer, a secret
+//! Secrets are looked up in the store by an id or a hash. Results are cached for a few seconds, so most requests need no
+//! query, and a revocation takes effect on every node within [`FRESH_FOR`]. While the store does not answer, a secret
 //! that was good a moment ago stays good for at most [`GRACE`]; others are refused. What a caller may do is decided by
 //! the extractors of the API and the pages.
 
@@ -43,7 +43,7 @@ pub const GRACE: Duration = Duration::from_secs(60);
 /// How often the last use of a token or a session is written, at most.
 const TOUCH_EVERY: Duration = Duration::from_mins(1);
 
-/// What callers are judged by.
+/// Settings for authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthRules {
     /// Whether every user of this machine is trusted over the loopback interface.
@@ -61,7 +61,7 @@ impl AuthRules {
     }
 }
 
-/// Knows callers. Copies share everything.
+/// Identifies callers. Clones share all state.
 #[derive(Clone, Debug)]
 pub struct Auth {
     inner: Arc<AuthState>,
@@ -83,7 +83,7 @@ struct AuthState {
 /// A caller that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// How they are called in the audit.
+    /// Their name in the audit log.
     pub actor: Actor,
     pub authority: Authority,
 }
@@ -118,7 +118,7 @@ impl Authority {
 /// Why a caller is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// Nothing was shown.
+    /// The request has no token.
     #[error(
         "this needs a token: send `Authorization: Bearer TOKEN`. The user that runs the server creates one with \
          `evenbeat token create --role viewer`, and opens the pages with `evenbeat login`"
@@ -130,10 +130,10 @@ pub enum AuthError {
     /// There is no such token.
     #[error("the token is not valid; create another with `evenbeat token create`")]
     Unknown,
-    /// It does not count any longer.
+    /// It has expired.
     #[error("the token `{id}` has expired; create another with `evenbeat token create`")]
     Expired { id: String },
-    /// Someone has ended it.
+    /// It was revoked.
     #[error("the token `{id}` was revoked; create another with `evenbeat token create`")]
     Revoked { id: String },
     /// The run of a run token is over.
@@ -150,7 +150,7 @@ pub enum AuthError {
         "this token has made more than {rate} requests a second; slow down (the limit is `auth.request_rate`)"
     )]
     TooFast { rate: u32 },
-    /// The store does not say.
+    /// The store does not answer.
     #[error(transparent)]
     Down(#[from] StoreDown),
 }
@@ -173,7 +173,7 @@ impl Auth {
         Auth { inner: Arc::new(inner) }
     }
 
-    /// Who a peer on the socket is.
+    /// Identifies a peer on the Unix socket.
     pub fn socket_peer(&self, uid: u32) -> Result<Identity, AuthError> {
         let owner = self.inner.rules.owner_uid;
         if uid != owner && uid != 0 {
@@ -182,7 +182,7 @@ impl Auth {
         Ok(Identity { actor: Actor(format!("uid {uid}")), authority: Authority::Owner })
     }
 
-    /// Who a peer over TCP is that shows nothing.
+    /// Identifies a TCP peer that sent no token.
     pub fn bare_peer(&self, address: IpAddr) -> Result<Identity, AuthError> {
         if self.inner.rules.trusts_loopback && address.to_canonical().is_loopback() {
             let actor = Actor("loopback".to_owned());
@@ -191,7 +191,8 @@ impl Auth {
         Err(AuthError::Missing)
     }
 
-    /// Who shows a token. `from` is the address they come from, if they have one: wrong tokens are counted by it.
+    /// Identifies the sender of a token. `from` is the sender's address, if there is one: wrong tokens are counted per
+    /// address.
     pub async fn bearer(&self, token: &str, from: Option<IpAddr>) -> Result<Identity, AuthError> {
         if let Some((run, fence)) = self.inner.run_key.verify(token) {
             let row = self.inner.store.run(run).await?;
@@ -212,7 +213,7 @@ impl Auth {
         Ok(Identity { actor, authority: Authority::Token { id: known.id.clone(), grant: known.grant } })
     }
 
-    /// A place for one more stream of a caller, until it is dropped. None if it has too many.
+    /// Reserves one more stream for a caller until the permit is dropped. None if the caller has too many.
     pub fn stream(&self, identity: &Identity) -> Option<StreamPermit> {
         self.inner.streams.enter(&identity.actor.0)
     }

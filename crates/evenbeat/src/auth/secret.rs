@@ -1,4 +1,4 @@
-//! Secrets as text, and the only form in which they are kept.
+//! Secrets as text, and the hashes of them that are stored.
 
 use crate::mint::secret;
 use crate::store::access::SecretHash;

@@ -16,9 +16,11 @@ use crate::store::access::{PageSessionRow, SecretHash};
 /// A person with a page session.
 #[derive(Clone, Debug)]
 pub struct PageSession {
-    /// How they are called in the audit.
+    /// Their name in the audit log.
     pub actor: Actor,
     pub role: Role,
+    /// Whether it was opened with a token, and not with a login link. No token can create or revoke tokens (S21).
+    pub is_of_token: bool,
     /// What the forms of their pages must carry.
     pub form_token: String,
     hash: SecretHash,
@@ -81,11 +83,12 @@ impl Auth {
         let Some(row) = row.filter(|it| it.is_valid(now.wall)) else { return Ok(None) };
         if self.inner.sessions.is_touch_due(hash, now.boot) {
             let store = self.inner.store.clone();
-            // Nobody waits for it, and the next use tries again.
+            // In the background. If it fails, the next use tries again.
             tokio::spawn(async move { store.touch_page_session(hash).await });
         }
         let actor = Actor(row.opened_by.clone());
-        Ok(Some(PageSession { actor, role: row.role, form_token: form_token(cookie), hash }))
+        let (role, is_of_token) = (row.role, row.token_id.is_some());
+        Ok(Some(PageSession { actor, role, is_of_token, form_token: form_token(cookie), hash }))
     }
 
     /// Ends a session: here at once, on other nodes within seconds.

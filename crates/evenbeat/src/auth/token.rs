@@ -17,7 +17,7 @@ use crate::store::access::{RevokeAnswer, SecretHash, TOKENS_MAX, TokenRow};
 /// Longest label of a token, in characters.
 pub const LABEL_CHARS_MAX: usize = 64;
 
-/// What a new token is to be.
+/// A request for a new token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
     pub label: String,
@@ -135,7 +135,7 @@ impl Auth {
         };
         if self.inner.tokens.is_touch_due(hash, now) {
             let (store, id) = (self.inner.store.clone(), found.id.clone());
-            // Nobody waits for it, and the next use tries again.
+            // In the background. If it fails, the next use tries again.
             tokio::spawn(async move { store.touch_token(id).await });
         }
         Ok(found)
@@ -160,7 +160,7 @@ impl Auth {
     }
 }
 
-/// How a token is called in the audit.
+/// The name of a token in the audit log.
 pub(super) fn actor_name(token: &TokenRow) -> String {
     if token.label.is_empty() {
         format!("token {}", token.id)

@@ -8,9 +8,9 @@ use super::Exit;
 use super::chart::{counted, plural, to_u64};
 use super::client::{ApiRequest, CommandError};
 use super::format::{self, BOLD, DIM, NOTICE};
+use super::period::PeriodArgs;
 use super::remote::{CommandResult, RemoteContext};
 use super::table::{Cell, Fit, words};
-use super::when::When;
 use crate::printable;
 use crate::store::audit_chain::ChainLink;
 use crate::views::model::{AuditChain, AuditView, ChainedEntry, Page};
@@ -45,15 +45,8 @@ struct AuditListArgs {
     /// Only this kind of change, such as `pause`.
     #[arg(long, value_name = "WORD")]
     action: Option<String>,
-    /// Only changes since this time: `1h` (ago), `yesterday`, `2026-11-17`, or an instant.
-    #[arg(long, value_name = "WHEN")]
-    since: Option<When>,
-    /// Only changes before this time.
-    #[arg(long, value_name = "WHEN")]
-    until: Option<When>,
-    /// Show at most this many entries.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    limit: u32,
+    #[command(flatten)]
+    period: PeriodArgs,
 }
 
 pub(crate) fn run(args: &AuditArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
@@ -62,11 +55,9 @@ pub(crate) fn run(args: &AuditArgs, remote: &mut RemoteContext<'_>) -> CommandRe
             let request = ApiRequest::get(&["audit"])
                 .with("job", args.job.as_ref())
                 .with("actor", args.actor.as_ref())
-                .with("action", args.action.as_ref())
-                .with("since", args.since.map(|it| it.before(&remote.clock)))
-                .with("until", args.until.map(|it| it.before(&remote.clock)));
-            let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-            remote.fetch_all_and_print::<AuditView>(&request, "before", most, table)?;
+                .with("action", args.action.as_ref());
+            let request = args.period.narrow(request, &remote.clock);
+            remote.fetch_all_and_print::<AuditView>(&request, "before", args.period.most(), table)?;
             Ok(Exit::Ok)
         }
         AuditAction::Verify { head } => verify(head.as_deref(), remote),

@@ -122,7 +122,7 @@ pub(crate) fn rebalance(
         writeln!(
             remote.out,
             "{} moved: evenness {:.2} → {BOLD}{:.2}{BOLD:#}",
-            counted(to_u64(it.moved.len()), "job"),
+            counted(to_u64(it.moved_count), "job"),
             it.old_distribution_score,
             it.new_distribution_score
         )?;
@@ -152,10 +152,16 @@ fn print_plan(
         "evenness {:.2} → {BOLD}{:.2}{BOLD:#}, busiest slot {} → {}",
         plan.current_score, plan.projected_score, plan.current_peak, plan.projected_peak
     )?;
+    if !plan.is_complete {
+        writeln!(
+            remote.out,
+            "{NOTICE}this is the first part of a large rebalance: apply it, then run `evenbeat rebalance` again{NOTICE:#}"
+        )?;
+    }
     print_moves(plan, detail, remote)?;
     match detail {
         Detail::Summary => {
-            for (reason, n) in reasons(&plan.skipped) {
+            for (reason, n) in &plan.skipped_by_reason {
                 writeln!(remote.out, "{DIM}not moved: {n} {}{DIM:#}", reason_text(reason))?;
             }
         }
@@ -190,19 +196,12 @@ fn print_moves(
     let columns = [("JOB", Fit::Shorten(16)), (&*next, Fit::Drop), (&*then, Fit::Whole)];
     let lines = words(&columns, &rows, remote.table_width);
     remote.lines(&lines)?;
-    let n_more = plan.preview.len().saturating_sub(n_shown);
+    let n_more = plan.would_move.saturating_sub(n_shown);
     if 0 < n_more {
-        writeln!(remote.out, "{NOTICE}… and {n_more} more (--all shows them){NOTICE:#}")?;
+        let hint = if detail == Detail::All { "" } else { " (--all shows them)" };
+        writeln!(remote.out, "{NOTICE}… and {n_more} more{hint}{NOTICE:#}")?;
     }
     Ok(())
-}
-
-fn reasons(skipped: &[SkippedJob]) -> std::collections::BTreeMap<&str, usize> {
-    let mut reasons = std::collections::BTreeMap::new();
-    for it in skipped {
-        *reasons.entry(&*it.reason).or_default() += 1;
-    }
-    reasons
 }
 
 /// Translates an API code into the reason why a job stays where it is.

@@ -32,6 +32,7 @@ mod manual;
 mod monitoring;
 mod next;
 mod node;
+mod period;
 mod progress;
 mod reasons;
 mod remote;

@@ -10,9 +10,9 @@ use evenbeat_core::time::Duration;
 use super::client::{ApiRequest, CommandError};
 use super::format::{BOLD, DIM, NOTICE, length, relative, style_of_word};
 use super::log_lines::LogLines;
+use super::period::PeriodArgs;
 use super::remote::{CommandResult, RemoteContext};
 use super::table::{Cell, Fit, short_id, words};
-use super::when::When;
 use super::{Exit, chart, run_id};
 use crate::printable;
 use crate::views::model::{CancelAnswer, Instant, Page, RecordView, RunView};
@@ -77,15 +77,8 @@ struct RunListArgs {
     /// Only runs that have not ended.
     #[arg(long, conflicts_with_all = ["outcome", "since", "until"])]
     open: bool,
-    /// Only runs that ended at or after this time: `1h` (ago), `today`, `yesterday`, `2026-11-17`, or an instant.
-    #[arg(long, value_name = "WHEN")]
-    since: Option<When>,
-    /// Only runs that ended before this time, in any format that `--since` takes.
-    #[arg(long, value_name = "WHEN")]
-    until: Option<When>,
-    /// Show at most this many runs.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    limit: u32,
+    #[command(flatten)]
+    period: PeriodArgs,
 }
 
 pub(crate) fn run(args: &RunArgs, remote: &mut RemoteContext<'_>) -> CommandResult {
@@ -94,11 +87,9 @@ pub(crate) fn run(args: &RunArgs, remote: &mut RemoteContext<'_>) -> CommandResu
             let request = ApiRequest::get(&["runs"])
                 .with("job", args.job.as_ref())
                 .with("outcome", args.outcome.as_ref())
-                .with("open", args.open.then_some(true))
-                .with("since", args.since.map(|it| it.before(&remote.clock)))
-                .with("until", args.until.map(|it| it.before(&remote.clock)));
-            let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-            remote.fetch_all_and_print(&request, "before", most, table)?;
+                .with("open", args.open.then_some(true));
+            let request = args.period.narrow(request, &remote.clock);
+            remote.fetch_all_and_print(&request, "before", args.period.most(), table)?;
             if let Some(job) = args.job.as_ref().filter(|_| !remote.json) {
                 records(job, remote)?;
             }

@@ -13,7 +13,7 @@ use super::config::{ConfigArgs, exit_of, print_errors};
 use crate::app::StopResult;
 use crate::clock::Clock;
 use crate::config::{Config, load};
-use crate::serve::{END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
+use crate::serve::{ConfigSource, END_WITHIN, Hangups, ServeError, Server, Signals, end, start_logging};
 
 /// Arguments of `evenbeat serve`.
 #[derive(Debug, Args)]
@@ -26,19 +26,24 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::Result<Exit> {
-    let (mut config, origins) = match load(&args.config.flags()) {
+    let (flags, jobs) = (args.config.flags(), args.jobs.clone());
+    let read = move || {
+        let mut loaded = load(&flags)?;
+        for path in &jobs {
+            if !loaded.config.jobs.contains(path) {
+                loaded.config.jobs.push(path.clone());
+            }
+        }
+        Ok(loaded)
+    };
+    let (config, origins) = match read() {
         Ok(loaded) => (loaded.config, loaded.origins),
         Err(errors) => {
             print_errors(&errors, err)?;
             return Ok(exit_of(&errors));
         }
     };
-    for path in &args.jobs {
-        if !config.jobs.contains(path) {
-            config.jobs.push(path.clone());
-        }
-    }
-    start_logging(config.log, clock);
+    let log = start_logging(config.log, clock);
     for ignored in origins.ignored() {
         tracing::warn!(reason = ignored.message, "environment variable ignored");
     }
@@ -49,7 +54,8 @@ pub(super) fn run(args: &ServeArgs, clock: &Clock, err: &mut dyn Write) -> io::R
             return Ok(Exit::Failed);
         }
     };
-    match runtime.block_on(serve(&config, clock)) {
+    let source = ConfigSource::new(Box::new(read), origins, log);
+    match runtime.block_on(serve(&config, clock, source)) {
         Ok(stopped) => {
             end(runtime, stopped);
             Ok(Exit::Ok)
@@ -79,12 +85,12 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-async fn serve(config: &Config, clock: &Clock) -> Result<StopResult, ServeError> {
+async fn serve(config: &Config, clock: &Clock, source: ConfigSource) -> Result<StopResult, ServeError> {
     // Listen for signals from the first moment, so that an early Ctrl-C does not kill the process while it creates files.
     let signals = Signals::new().map_err(ServeError::Launcher)?;
     let hangups = Hangups::new().map_err(ServeError::Launcher)?;
     let server = Server::start(config, clock).await?;
-    server.run(signals, hangups).await
+    server.run(signals, hangups, source).await
 }
 
 /// Reports why the node cannot serve.

@@ -26,6 +26,10 @@ On the command line, use `--store`, `--data-dir`, `--listen` and `--node` (`node
 
 Write durations as in job files (`90s`, `1h30m`), and sizes as `512KiB`, `10MiB` or `2GB`. `\"none\"` removes a limit. A name
 with dots needs quotes in a header: `[sites.\"shop.example\"]`.
+
+On SIGHUP, a node reads its configuration and its job files again. It takes up new values of `jobs`, `public_url`,
+`log.level` and of everything in `alerts` and `retention`, and logs what changed. Other keys need a restart; the log names
+those that differ. If the configuration is not valid, nothing changes.
 ";
 
 /// The text of the reference.

@@ -1,5 +1,6 @@
 //! Prints the effective configuration as TOML or JSON, with the origin of each value.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use evenbeat_core::value::Value;
@@ -7,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::error::ConfigError;
 use super::path::ConfigPath;
-use super::table::{KEYS, NAME};
+use super::table::{KEYS, NAME, is_reloadable};
 use super::value_type::Setting;
 
 /// Where a value comes from.
@@ -49,6 +50,18 @@ struct OriginLine {
     origin: ValueOrigin,
 }
 
+/// A key that has another value than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigChange {
+    pub key: String,
+    /// The value before, as TOML and without secrets; none if the key was not there.
+    pub before: Option<String>,
+    /// The value now.
+    pub after: Option<String>,
+    /// Whether a running node can take it up. If not, it needs a restart.
+    pub is_reloadable: bool,
+}
+
 impl Origins {
     pub(super) fn new(
         file: Option<String>,
@@ -64,6 +77,31 @@ impl Origins {
     /// Variables that are set but have no effect.
     pub fn ignored(&self) -> &[ConfigError] {
         &self.ignored
+    }
+
+    /// The keys whose values differ in another configuration, in the order of their names.
+    pub fn changes(&self, other: &Origins) -> Vec<ConfigChange> {
+        fn by_key(origins: &Origins) -> BTreeMap<String, &OriginLine> {
+            origins.lines.iter().map(|line| (line.path.to_string(), line)).collect()
+        }
+        let (before, after) = (by_key(self), by_key(other));
+        let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let change = |key: &String| {
+            let (was, is) = (before.get(key), after.get(key));
+            let path = &was.or(is)?.path;
+            let shown = |line: &&OriginLine| match line.setting {
+                Setting::Nothing => "none".to_owned(),
+                _ => written(&line.setting.value()),
+            };
+            let has_changed = was.map(|it| &it.setting) != is.map(|it| &it.setting);
+            has_changed.then(|| ConfigChange {
+                key: key.clone(),
+                before: was.map(shown),
+                after: is.map(shown),
+                is_reloadable: is_reloadable(path.pattern),
+            })
+        };
+        keys.into_iter().filter_map(change).collect()
     }
 
     /// Where the value of a key comes from. `None` if there is no such key.

@@ -548,6 +548,12 @@ pub(super) fn effective_keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.has_effect)
 }
 
+/// Whether a running node takes up another value of a key on SIGHUP.
+pub(super) fn is_reloadable(path: &str) -> bool {
+    let is_in = |table: &str| path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+    ["jobs", "public_url", "log.level"].contains(&path) || is_in("alerts") || is_in("retention")
+}
+
 /// The names in a table that a hint may suggest.
 pub(super) fn suggestions(table: &str, names: &[&'static str]) -> Vec<&'static str> {
     let path = |name: &str| if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };

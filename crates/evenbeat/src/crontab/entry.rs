@@ -80,6 +80,19 @@ pub(super) fn command_text(raw: &str) -> String {
     command.trim_ascii_end().to_owned()
 }
 
+/// Whether cron passes the rest of the line to the command as its standard input.
+pub(super) fn has_input(raw: &str) -> bool {
+    let mut letters = raw.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '%' => return true,
+            '\\' if letters.peek() == Some(&'%') => drop(letters.next()),
+            _ => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

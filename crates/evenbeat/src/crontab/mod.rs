@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - `NAME=value` sets a variable for the lines below. `CRON_TZ` and `TZ` set their zone, which is UTC until then. Other
-//!   variables are ignored.
+//!   variables are listed, and do not change how the file is read.
 //! - The first `%` of a command ends it, and the rest would be its standard input; `\%` is a `%`.
 //! - `@reboot` has no time, and a date such as 31 February does not exist. Such entries are skipped and listed.
 //! - An invalid line is listed with its error, and the other lines are still read.
@@ -26,4 +26,4 @@ mod read;
 mod words;
 
 pub use form::CrontabForm;
-pub use read::{SkipReason, SkippedEntry, looks_like_crontab, read};
+pub use read::{Crontab, CrontabEntry, CrontabVariable, SkipReason, SkippedEntry, looks_like_crontab, read};

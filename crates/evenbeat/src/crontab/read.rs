@@ -10,7 +10,7 @@ use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::{Zone, Zones};
 
 use super::CrontabForm;
-use super::entry::{CrontabLine, command_text, is_pinned};
+use super::entry::{CrontabLine, command_text, has_input, is_pinned};
 use super::key::Keys;
 use super::words::{Piece, lines};
 use crate::jobfile::{Diagnostic, Diagnostics, FILE_BYTES_MAX, Severity, SourceText};
@@ -31,6 +31,17 @@ pub struct Crontab {
     pub bad_lines: Option<Diagnostics>,
     /// Whether the file sets a zone for any entry.
     pub names_zone: bool,
+    /// The variables it sets besides the zone, in order. Each is for the lines below it.
+    pub variables: Vec<CrontabVariable>,
+}
+
+/// A line `NAME=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrontabVariable {
+    pub name: String,
+    pub value: String,
+    /// Line number.
+    pub line: usize,
 }
 
 /// One entry of a crontab.
@@ -44,6 +55,8 @@ pub struct CrontabEntry {
     pub line: usize,
     /// Whether a comment `# pin` keeps its time as written.
     pub is_pinned: bool,
+    /// Whether cron passes the rest of the line, after a `%`, to the command as its standard input.
+    pub has_input: bool,
 }
 
 /// An entry that never starts by the clock.
@@ -92,8 +105,14 @@ pub fn read(
     }
     let form = form.unwrap_or_else(|| CrontabForm::of(lines(&source.text).map(CrontabLine::of)));
     let mut reader = CrontabReader { now, zones, zone: Zone::utc(), keys: Keys::default(), errors };
-    let mut crontab =
-        Crontab { form, entries: Vec::new(), left_out: Vec::new(), bad_lines: None, names_zone: false };
+    let mut crontab = Crontab {
+        form,
+        entries: Vec::new(),
+        left_out: Vec::new(),
+        bad_lines: None,
+        names_zone: false,
+        variables: Vec::new(),
+    };
     for (idx, line) in lines(&source.text).enumerate() {
         match CrontabLine::of(line) {
             CrontabLine::Nothing => {}
@@ -101,6 +120,9 @@ pub fn read(
                 if matches!(name, "CRON_TZ" | "TZ") {
                     reader.set_zone(value);
                     crontab.names_zone = true;
+                } else {
+                    let (name, value) = (name.to_owned(), value.text.to_owned());
+                    crontab.variables.push(CrontabVariable { name, value, line: idx + 1 });
                 }
             }
             CrontabLine::Entry { schedule, rest } => reader.entry(schedule, rest, idx + 1, &mut crontab),
@@ -188,7 +210,8 @@ impl CrontabReader<'_> {
         let cron = Schedule::Cron(Cron::new(expr, None));
         let mut job = Job::new(key, Target::Command(target), cron);
         job.zone = self.zone.clone();
-        crontab.entries.push(CrontabEntry { job, user, line, is_pinned });
+        let has_input = has_input(command.text);
+        crontab.entries.push(CrontabEntry { job, user, line, is_pinned, has_input });
     }
 
     fn expr(&mut self, schedule: Piece<'_>) -> Option<CronExpr> {
@@ -288,14 +311,15 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let crontab = crontab(text);
-        let entries = crontab.entries.iter().map(|CrontabEntry { job, user, line, is_pinned }| {
+        let entries = crontab.entries.iter().map(|CrontabEntry { job, user, line, is_pinned, has_input }| {
             let Target::Command(CommandTarget { argv, shell: true, .. }) = &job.target else {
                 panic!("{:?}", job.target)
             };
             let user = user.as_ref().map_or(String::new(), |user| format!("{user}: "));
             let pin = if *is_pinned { " (pinned)" } else { "" };
+            let input = if *has_input { " < input" } else { "" };
             let (zone, command) = (job.zone.name(), argv.join("+"));
-            format!("{line} {} | {} in {zone}{pin} | {user}{command}", job.key, job.schedule)
+            format!("{line} {} | {} in {zone}{pin} | {user}{command}{input}", job.key, job.schedule)
         });
         let left_out =
             crontab.left_out.iter().map(|it| format!("{} {} | {}", it.line, it.why.code(), it.command));
@@ -308,7 +332,7 @@ mod tests {
         check("", &[]);
         check(
             "\u{feff}# Nightly.\r\nMAILTO=ops\r\n\r\n0  3 * * *\tbackup.sh --all %in\r\n@reboot a b\r\n",
-            &["4 backup.sh | cron 0 3 * * * in UTC | backup.sh --all", "5 reboot | a b"],
+            &["4 backup.sh | cron 0 3 * * * in UTC | backup.sh --all < input", "5 reboot | a b"],
         );
         check(
             "0 1 * * * a\nCRON_TZ=Europe/Berlin\n0 2 * * * a\nTZ=\n@weekly date +\\%F",

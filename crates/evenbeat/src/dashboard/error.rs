@@ -1,15 +1,16 @@
 //! Why a page could not be shown, as a page.
 
-use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use evenbeat_core::rights::Role;
 use evenbeat_core::store::StoreDown;
 use maud::html;
 
 use super::flash::Flash;
-use super::frame::BarePage;
+use super::frame::{BarePage, protect};
 use super::parts::icon;
+use super::prefs::Prefs;
 use crate::views::ViewError;
 
 /// Why there is no page.
@@ -123,6 +124,20 @@ fn store_away() -> Response {
     };
     let mut answer = page.into_response();
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    answer
+}
+
+/// The page for an address that leads nowhere. Anyone gets it: it says nothing about what there is.
+pub(super) async fn nowhere(headers: HeaderMap) -> Response {
+    let body = html! {
+        h1 { "There is no such page" }
+        p.sub { "The address may be mistyped, or what it led to is gone." }
+        p { a.btn href="/" { "Open the fleet" } }
+    };
+    let prefs = Some(Prefs::of(&headers));
+    let page = BarePage { status: StatusCode::NOT_FOUND, prefs, ..BarePage::new("Not found", body) };
+    let mut answer = page.into_response();
+    protect(&mut answer);
     answer
 }
 

@@ -44,6 +44,17 @@ pub(super) enum Nav {
     Welcome,
 }
 
+impl Nav {
+    /// Who gets to see it.
+    fn least_role(self) -> Role {
+        match self {
+            Nav::Tokens => Role::Admin,
+            Nav::Audit => Role::Operator,
+            _ => Role::Viewer,
+        }
+    }
+}
+
 /// The parts in the bar, with what hides them on narrow screens; then those behind "More", with what shows them there.
 const BAR: [(Nav, &str, &str, &str); 6] = [
     (Nav::Fleet, "/", "Fleet", ""),
@@ -78,8 +89,6 @@ pub(super) struct Frame {
     /// The only job that the page is about.
     pub(super) live_job: Option<String>,
     pub(super) status: StatusCode,
-    /// Incidents that are open, for the navigation.
-    pub(super) open_incidents: Option<u64>,
 }
 
 impl Frame {
@@ -92,7 +101,6 @@ impl Frame {
             live: "",
             live_job: None,
             status: StatusCode::OK,
-            open_incidents: None,
         }
     }
 
@@ -177,9 +185,10 @@ fn brand() -> Markup {
 fn top<R>(frame: &Frame, user: &PageUser<R>, times: &Times) -> Markup {
     let link = |(nav, href, label, class): (Nav, &str, &str, &str)| {
         let current = (nav == frame.nav).then_some("page");
-        let badge = frame.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
+        let badge = user.open_incidents.filter(|it| nav == Nav::Alerts && 0 < *it);
         html! {
-            a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current] {
+            a href=(href) class=[(!class.is_empty()).then_some(class)] aria-current=[current]
+                id=[(nav == Nav::Alerts).then_some("nav-alerts")] data-l=[(nav == Nav::Alerts).then_some("")] {
                 (label)
                 @if let Some(n) = badge { " " span.bdg { span.sr { ", open: " } (count(n)) } }
             }
@@ -194,7 +203,7 @@ fn top<R>(frame: &Frame, user: &PageUser<R>, times: &Times) -> Markup {
                 details.more {
                     summary aria-current=[is_in_more.then_some("page")] { "More" (icon("down")) }
                     div.menu {
-                        @for part in MORE { @if part.0 != Nav::Tokens || user.may(Role::Admin) { (link(part)) } }
+                        @for part in MORE { @if user.may(part.0.least_role()) { (link(part)) } }
                         a href="/docs/api" { "API reference" }
                         form.out method="post" action="/logout" {
                             (form_token(&user.session))
@@ -381,10 +390,15 @@ fn html_response(status: StatusCode, page: Markup) -> Response {
 /// Adds the headers that every page has.
 pub(super) async fn with_headers(request: Request, next: Next) -> Response {
     let mut answer = next.run(request).await;
+    protect(&mut answer);
+    answer
+}
+
+/// Nothing from elsewhere, nowhere else.
+pub(super) fn protect(answer: &mut Response) {
     let headers = answer.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
-    answer
 }

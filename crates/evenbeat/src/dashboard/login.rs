@@ -17,6 +17,10 @@ use super::parts::icon;
 use super::user::{PageForm, PageViewer};
 use crate::api::{Peer, SessionScheme, clear_cookie, client_address, scheme_of, set_cookie};
 use crate::auth::AuthError;
+use crate::store::access::{PAGE_SESSION_IDLE, PAGE_SESSION_LIFE};
+
+/// The same for every link and every token that opens nothing: strangers do not learn which there are.
+const NOT_VALID: &str = "Not valid, or used already";
 
 /// What a login link carries.
 #[derive(Deserialize)]
@@ -40,10 +44,7 @@ pub(super) async fn page(State(pages): State<Pages>, request: Request) -> Respon
     }
     match pages.auth.use_login_link(&code, from(&pages, &request)).await {
         Ok(Some(session)) => logged_in(scheme, &session),
-        Ok(None) => {
-            let text = "This link was used already or is older than a minute. Run evenbeat login again.";
-            form(scheme, Some((StatusCode::FORBIDDEN, text)))
-        }
+        Ok(None) => form(scheme, Some((StatusCode::FORBIDDEN, NOT_VALID))),
         Err(error) => form(scheme, Some(refusal(&error))),
     }
 }
@@ -101,7 +102,7 @@ fn refusal(error: &AuthError) -> (StatusCode, &'static str) {
             (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Try again in a minute.")
         }
         AuthError::Down(_) => (StatusCode::SERVICE_UNAVAILABLE, "The store does not answer. Try again."),
-        _ => (StatusCode::FORBIDDEN, "This token is not valid, or not one for people."),
+        _ => (StatusCode::FORBIDDEN, NOT_VALID),
     }
 }
 
@@ -129,16 +130,24 @@ fn unencrypted() -> Markup {
 fn token_form(problem: Option<&str>) -> Markup {
     html! {
         h1 { "Sign in" }
-        p.sub { "With the one-time link that " span.mono { "evenbeat login" } " prints on the machine of the server, or with a token." }
-        @if let Some(problem) = problem { div.why.error role="alert" { (icon("error")) div { b { (problem) } } } }
+        p.sub { "With the one-time link that " span.mono { "evenbeat login" } " prints on the server, or with a token." }
         form method="post" action="/login" autocomplete="off" {
             label.fld {
                 span { "Token" }
-                input.in type="password" name="token" required autocomplete="off" autofocus;
+                input.in type="password" name="token" required autocomplete="off" placeholder="evb_…" autofocus
+                    aria-invalid=[problem.map(|_| "true")] aria-describedby=[problem.map(|_| "problem")];
+            }
+            @if let Some(problem) = problem {
+                div.why.error.no id="problem" role="alert" { (icon("error")) div {
+                    b { (problem) }
+                    p { "A link works once and for a minute: run " span.mono { "evenbeat login" } " for another." }
+                } }
             }
             button.btn.pri type="submit" { "Sign in" }
         }
-        p.mut.gap { "A token is created by " span.mono { "evenbeat token create --role viewer" }
-            ". It is never put into the address." }
+        p.mut.gap {
+            "You stay signed in on this browser for up to " (PAGE_SESSION_LIFE) ", and for " (PAGE_SESSION_IDLE) " without a visit. The token is never put into the address. "
+            "Jobs keep running while nobody is signed in."
+        }
     }
 }

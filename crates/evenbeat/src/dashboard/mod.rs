@@ -23,6 +23,7 @@ mod job;
 mod live;
 mod login;
 mod nodes;
+mod open_incidents;
 mod parts;
 mod prefs;
 mod run;
@@ -43,6 +44,7 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 
+use self::open_incidents::OpenIncidents;
 use crate::api::LogBook;
 use crate::app::App;
 use crate::auth::Auth;
@@ -60,6 +62,9 @@ pub struct Pages {
     pub trusted_proxies: Vec<Network>,
     /// Room for streams of changes. Each holds a connection.
     streams: Arc<Semaphore>,
+    /// Where questions to the simulator are answered.
+    whatif: whatif::WhatIfDesk,
+    open_incidents: OpenIncidents,
 }
 
 /// Streams of changes that are open at once.
@@ -67,7 +72,15 @@ const N_STREAMS_MAX: usize = 256;
 
 impl Pages {
     pub fn new(app: App, logs: Arc<dyn LogBook>, auth: Auth, trusted_proxies: Vec<Network>) -> Pages {
-        Pages { app, logs, auth, trusted_proxies, streams: Arc::new(Semaphore::new(N_STREAMS_MAX)) }
+        Pages {
+            app,
+            logs,
+            auth,
+            trusted_proxies,
+            streams: Arc::new(Semaphore::new(N_STREAMS_MAX)),
+            open_incidents: OpenIncidents::default(),
+            whatif: whatif::WhatIfDesk::default(),
+        }
     }
 }
 
@@ -92,5 +105,6 @@ pub fn pages(pages: Pages) -> Router {
         .route("/live", get(live::live))
         .route("/assets/{name}", get(assets::asset))
         .route_layer(from_fn(frame::with_headers))
+        .fallback(error::nowhere)
         .with_state(pages)
 }

@@ -83,6 +83,16 @@ impl Times {
         -far < at - self.now && at - self.now < far
     }
 
+    /// `Thu 12`: a day as text, for the axes of long charts.
+    pub(super) fn day(&self, at: Timestamp) -> String {
+        format!("{} {}", self.weekday(at), self.zone.local(at).date.day)
+    }
+
+    /// The seconds since midnight of the viewer's day.
+    pub(super) fn second_of_day(&self, at: Timestamp) -> u32 {
+        self.zone.local(at).second_of_day
+    }
+
     /// The zone's short name now, for table heads: `CET`.
     pub(super) fn zone_name(&self) -> String {
         self.zone.abbreviation(self.now)
@@ -132,7 +142,7 @@ impl Times {
         (second / 3_600, second / 60 % 60, second % 60)
     }
 
-    fn weekday(&self, at: Timestamp) -> &'static str {
+    pub(super) fn weekday(&self, at: Timestamp) -> &'static str {
         let day = weekday(day_of(self.zone.local(at).date));
         ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"].get(usize::from(day)).copied().unwrap_or("")
     }
@@ -149,7 +159,8 @@ impl Times {
     }
 }
 
-fn month_name(month: u8) -> &'static str {
+/// `Jan` to `Dec`.
+pub(super) fn month_name(month: u8) -> &'static str {
     const NAMES: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     NAMES.get(usize::from(month).saturating_sub(1)).copied().unwrap_or("")

@@ -63,6 +63,8 @@ pub(super) struct PageUser<R> {
     pub(super) path: String,
     /// What the query of this page says.
     pub(super) query: FormFields,
+    /// Incidents that are open, for the navigation; none if that is not known.
+    pub(super) open_incidents: Option<u64>,
     role: PhantomData<R>,
 }
 
@@ -106,6 +108,7 @@ impl<R: PageRole> FromRequestParts<Pages> for PageUser<R> {
             flash: Flash::of(&parts.headers),
             path: parts.uri.path().to_owned(),
             query: FormFields::of_query(&parts.uri),
+            open_incidents: pages.open_incidents.count(&pages.app.store).await,
             role: PhantomData,
         })
     }

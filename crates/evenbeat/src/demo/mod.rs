@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration as Length;
 
+use evenbeat_core::alert::MuteScope;
 use evenbeat_core::rights::Role;
 use evenbeat_core::store::RunFilter;
+use evenbeat_core::time::Duration;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -97,7 +99,16 @@ pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, S
         set("node.name", "demo".to_owned()),
         set("pools.default.capacity", "16".to_owned()),
         set("pools.crawl.capacity", "8".to_owned()),
+        set("pools.browser.capacity", "3".to_owned()),
         set("sites", "{\"partner.example\" = {max_concurrent = 2}}".to_owned()),
+        set("plans", "{small = {max_concurrent_jobs = 4, max_run_time = \"2m\"}}".to_owned()),
+        set("tenants", "{gov = {plan = \"small\"}}".to_owned()),
+        set("alerts.channels", channels(folder)),
+        set("alerts.default", "ops".to_owned()),
+        set("alerts.routes", "{prices = {labels = [\"team=prices\"], channels = [\"prices\"]}}".to_owned()),
+        set("alerts.after_failures", "2".to_owned()),
+        set("alerts.group_wait", "5s".to_owned()),
+        set("alerts.remind_every", "5m".to_owned()),
     ];
     let sources = Sources {
         file: None,
@@ -109,6 +120,16 @@ pub fn config(folder: &Path, listen: &str, machine: Machine) -> Result<Config, S
     Config::read(&sources)
         .map(|(config, _)| config)
         .map_err(|faults| crate::config::diagnostics(None, &faults).render(false))
+}
+
+/// Alert channels that need nothing from outside: each appends its messages to a file in the demo's directory.
+fn channels(folder: &Path) -> String {
+    let channel = |name: &str| {
+        let file = folder.join(format!("alerts-{name}.jsonl")).display().to_string();
+        let file = toml::Value::String(file);
+        format!("{name} = {{kind = \"command\", command = [\"tee\", \"-a\", {file}]}}")
+    };
+    format!("{{{}, {}}}", channel("ops"), channel("prices"))
 }
 
 /// What to show next.
@@ -154,7 +175,9 @@ pub async fn run(
     app.fleet.read().await;
     let now = app.clock.now();
     let jobs = crate::serve::jobs_of("demo.toml", job_file(now), now)?;
-    app.intake.apply(&Actor("demo".to_owned()), jobs, ApplyOptions::default()).await?;
+    let actor = Actor("demo".to_owned());
+    app.intake.apply(&actor, jobs, ApplyOptions::default()).await?;
+    act(&server, &actor).await;
     let until = show_for.map(|it| Instant::now() + it);
     let mut link_at: Option<Instant> = None;
     let mut frames = interval(FRAME);
@@ -187,6 +210,23 @@ pub async fn run(
     // The terminal may be gone, but everything must be stopped anyway.
     let _ = draw(Frame::Ending);
     end(server).await
+}
+
+/// What people would do to the fleet: a pause, a mute, a run on request. The demo goes on without one that fails.
+async fn act(server: &Server, actor: &Actor) {
+    let app = &server.app;
+    let now = app.intake.now();
+    if let Ok(key) = fleet::PAUSED.parse() {
+        let reason = "kite.example moves its pictures to another host".to_owned();
+        let _ = app.intake.pause(actor, &key, Some(reason), Some(now + Duration::from_hours(2))).await;
+    }
+    if let Ok(key) = fleet::TRIGGERED.parse() {
+        let _ = app.intake.trigger(actor, &key, None, None).await;
+    }
+    if let Ok(scope) = MuteScope::of_parts("job", fleet::MUTED) {
+        let reason = "hangs since the last release, a fix is on its way".to_owned();
+        let _ = app.alerts.mute(scope, (now, now + Duration::from_hours(4)), reason, actor).await;
+    }
 }
 
 /// A new login link, if there are pages and the store answers.

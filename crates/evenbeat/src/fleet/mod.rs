@@ -7,10 +7,13 @@
 mod agenda;
 mod faults;
 mod follow;
+mod load_ahead;
+mod outlook;
 mod upcoming;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use evenbeat_core::agenda::{Agenda, AgendaError};
 use evenbeat_core::distribution::{Distribution, WindowHoursError};
@@ -19,14 +22,17 @@ use evenbeat_core::key_search::KeySearch;
 use evenbeat_core::placement::{Balance, Ledger, LedgerSnapshot};
 use evenbeat_core::store::JobRow;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
+use evenbeat_core::upcoming::UpcomingRun;
 use tokio::sync::{Semaphore, watch};
 
 pub use faults::JobFaults;
 pub use follow::follow;
+pub use load_ahead::{LoadAhead, PartedWindow, WantedParts};
 pub use upcoming::UpcomingStarts;
 
 use self::agenda::{AgendaCell, CurrentAgenda};
-use self::upcoming::FleetAhead;
+use self::outlook::OutlookCell;
+use self::upcoming::{FleetAhead, TotalCache};
 use crate::clock::Clock;
 use crate::config::AgendaSettings;
 use crate::single_flight::SingleFlight;
@@ -42,6 +48,19 @@ const N_WALKS_MAX: usize = 2;
 
 /// How much later than planned the agenda may be rebuilt without running out.
 const REBUILD_MARGIN: Duration = Duration::from_mins(5);
+
+/// How long it is not counted again what the fleet will want: at least so long, and so many times as long as it took.
+const LOAD_KEPT_MIN: std::time::Duration = std::time::Duration::from_secs(2);
+const LOAD_KEPT_FOR: u32 = 50;
+
+/// How many of these counts are kept.
+const LOADS_MAX: usize = 32;
+
+/// Which parts, and the name of the groups.
+type LoadQuestion = (PartedWindow, Option<String>);
+
+/// Until when counts are good.
+type KeptLoads = BTreeMap<LoadQuestion, (Instant, Arc<LoadAhead>)>;
 
 /// The fleet as one process sees it. Copies share it.
 #[derive(Clone, Debug)]
@@ -63,8 +82,14 @@ struct FleetState {
     clock: Clock,
     /// Who may look through the fleet for windows that the agenda does not cover.
     walks: Semaphore,
+    /// What the fleet will want, as it was counted a moment ago.
+    loads: Mutex<KeptLoads>,
+    /// Who counts it anew.
+    load_counts: SingleFlight<LoadQuestion, Arc<LoadAhead>>,
+    totals: TotalCache,
     /// Distributions of other windows than a day, by their hours.
     distributions: SingleFlight<u32, Result<Arc<Distribution>, WindowHoursError>>,
+    outlook: OutlookCell,
 }
 
 impl Fleet {
@@ -81,7 +106,11 @@ impl Fleet {
             faults: JobFaults::default(),
             clock,
             walks: Semaphore::new(N_WALKS_MAX),
+            loads: Mutex::default(),
+            load_counts: SingleFlight::default(),
+            totals: TotalCache::default(),
             distributions: SingleFlight::default(),
+            outlook: OutlookCell::default(),
         };
         Fleet { inner: Arc::new(inner) }
     }
@@ -148,11 +177,40 @@ impl Fleet {
         most: usize,
         now: Timestamp,
     ) -> Result<UpcomingStarts, AgendaError> {
-        let ahead = self.ahead();
+        let (ahead, now) = (self.ahead(), FleetAhead::as_of(window, now));
+        // Only who turns a page is shown a number that is a little older.
+        let counted = after.as_ref().and_then(|_| self.inner.totals.get(window, now));
         let turn = if ahead.is_known(window, now) { None } else { self.inner.walks.acquire().await.ok() };
-        let page = self.walk(move |_| ahead.page(window, after.as_ref(), most, now)).await;
+        let page = self.walk(move |fleet| {
+            let total = counted.unwrap_or_else(|| ahead.total(window, now));
+            fleet.inner.totals.put(window, now, total);
+            ahead.page(window, after.as_ref(), most, now, total)
+        });
+        let page = page.await;
         drop(turn);
         page
+    }
+
+    /// The first planned starts of one job in a window, and how long each run is expected to take. None if the job carries
+    /// nothing.
+    pub fn starts_of(
+        &self,
+        key: &JobKey,
+        window: TimeWindow,
+        now: Timestamp,
+        most: usize,
+    ) -> Option<(Vec<UpcomingRun>, Duration)> {
+        let jobs = self.snapshot();
+        let job = jobs.job(key)?;
+        let starts = match upcoming::held_up(&job, window, now) {
+            Some(starts) => starts.into_iter().take(most).collect(),
+            None => {
+                let nth = |n: u64| job.rhythm.nth_in(window, n);
+                let planned = |at| UpcomingRun { at, due_at: at, held_up_by: None };
+                (0..most as u64).map_while(nth).map(planned).collect()
+            }
+        };
+        Some((starts, job.work.length))
     }
 
     /// The fleet and its agenda as of one moment.
@@ -160,6 +218,53 @@ impl Fleet {
         let ledger = self.ledger();
         let agenda = ledger.changes().map(|changes| (self.inner.agenda.load_full(), changes));
         FleetAhead { jobs: ledger.snapshot(), agenda }
+    }
+
+    /// How much the fleet will want in the parts of a window: of each pool, or of groups of these jobs. Counted at most every
+    /// few seconds, however many ask, and less often where counting takes long.
+    pub async fn load_ahead(
+        &self,
+        parts: PartedWindow,
+        by: Option<(String, Vec<(JobKey, Arc<str>)>)>,
+        running: BTreeSet<JobKey>,
+        now: Timestamp,
+    ) -> Arc<LoadAhead> {
+        let (name, members) = by.map_or((None, None), |(name, members)| (Some(name), Some(members)));
+        let question = (parts, name);
+        if let Some(kept) = self.kept_load(&question) {
+            return kept;
+        }
+        let count = async || {
+            // Whoever was first has counted for all.
+            if let Some(kept) = self.kept_load(&question) {
+                return kept;
+            }
+            let jobs = self.snapshot();
+            let began = Instant::now();
+            let load = self.walk(move |_| match members {
+                None => load_ahead::of_pools(&jobs, parts, now, &running),
+                Some(members) => load_ahead::of_members(&jobs, &members, parts, now, &running),
+            });
+            let load = Arc::new(load.await);
+            let kept_until = Instant::now() + LOAD_KEPT_MIN.max(began.elapsed() * LOAD_KEPT_FOR);
+            let mut loads = self.loads();
+            loads.retain(|_, (until, _)| Instant::now() < *until);
+            if LOADS_MAX <= loads.len() {
+                loads.clear();
+            }
+            loads.insert(question.clone(), (kept_until, Arc::clone(&load)));
+            load
+        };
+        self.inner.load_counts.run(question.clone(), count).await
+    }
+
+    fn kept_load(&self, question: &LoadQuestion) -> Option<Arc<LoadAhead>> {
+        let loads = self.loads();
+        loads.get(question).filter(|(until, _)| Instant::now() < *until).map(|(_, load)| Arc::clone(load))
+    }
+
+    fn loads(&self) -> MutexGuard<'_, KeptLoads> {
+        self.inner.loads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The jobs whose stored times cannot be right.

@@ -1,12 +1,15 @@
 //! What the fleet will start, page by page.
 //!
 //! The next hour is read off the agenda, which is rebuilt every while; jobs that have changed since are put in as they
-//! are now. Any other window is looked through in pieces, each of which holds little more than a page, so that a month of
-//! a large fleet takes no more memory than an hour.
+//! are now. What the agenda does not cover is looked through in pieces, each of which holds little more than a page, so
+//! that a month of a large fleet takes no more memory than an hour.
+//!
+//! Only the number of starts in a longer window needs a look at every job. Whoever turns the pages of such a window pays
+//! for it once: see [`TotalCache`].
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenbeat_core::agenda::{Agenda, AgendaError, Source};
 use evenbeat_core::ids::JobKey;
@@ -48,12 +51,41 @@ pub(super) struct FleetAhead {
 /// A start, as it is sorted.
 type Start = (Timestamp, JobKey, bool);
 
+/// How far a window may begin before now and still count as the time ahead: a request names an instant, and is answered
+/// a moment later.
+const MOMENT: Duration = Duration::from_secs(1);
+
 impl FleetAhead {
+    /// As of when a window is looked at: now, or its start if that was a moment ago.
+    pub(super) fn as_of(window: TimeWindow, now: Timestamp) -> Timestamp {
+        let is_moment_ago = window.start() <= now && now - window.start() <= MOMENT;
+        if is_moment_ago { window.start() } else { now }
+    }
+
     /// Whether the agenda has this window. It does not know what is overdue.
     pub(super) fn is_known(&self, window: TimeWindow, now: Timestamp) -> bool {
-        let covers = |it: &TimeWindow| it.start() <= window.start() && window.end() <= it.end();
+        self.known_until(window.start(), now).is_some_and(|end| window.end() <= end)
+    }
+
+    /// How far the agenda knows what comes from an instant on.
+    fn known_until(&self, from: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let known = self.agenda.as_ref().map(|(current, _)| current.agenda.window());
-        now <= window.start() && known.is_some_and(|it| covers(&it))
+        known.filter(|it| now <= from && it.contains(from)).map(|it| it.end())
+    }
+
+    /// The starts of a window, counted.
+    pub(super) fn total(&self, window: TimeWindow, now: Timestamp) -> usize {
+        match &self.agenda {
+            Some((current, changes)) if self.is_known(window, now) => {
+                let mut total = current.agenda.between(window.start(), window.end()).len();
+                for (key, before) in changes.iter() {
+                    total -= before.map_or(0, |it| count(&it, window, current.built_at));
+                    total += self.jobs.job(key).map_or(0, |it| count(&it, window, now));
+                }
+                total
+            }
+            _ => self.jobs.jobs().map(|it| count(&it, window, now)).sum(),
+        }
     }
 
     pub(super) fn page(
@@ -62,14 +94,23 @@ impl FleetAhead {
         after: Option<&(Timestamp, JobKey)>,
         most: usize,
         now: Timestamp,
+        total: usize,
     ) -> Result<UpcomingStarts, AgendaError> {
         // One more than wanted tells whether there are more.
-        let (total, mut found) = match &self.agenda {
-            Some((current, changes)) if self.is_known(window, now) => {
-                self.of_agenda(current, changes, window, after, most + 1, now)
-            }
-            _ => self.of_jobs(window, after, most + 1, now)?,
-        };
+        let wanted = most + 1;
+        let mut from = after.map_or(window.start(), |(at, _)| (*at).max(window.start()));
+        let mut found = Vec::new();
+        if let (Some((current, changes)), Some(end)) = (&self.agenda, self.known_until(from, now)) {
+            let known = TimeWindow::new(from, end.min(window.end()));
+            found = self.of_agenda(current, changes, known, after, wanted, now);
+            from = known.end();
+        }
+        if found.len() < wanted && from < window.end() {
+            // Begins with a piece that should hold a page if starts are spread evenly.
+            let share = window.length().as_millis() / i64::try_from(total / wanted).unwrap_or(1).max(1);
+            let rest = TimeWindow::new(from, window.end());
+            self.of_jobs(rest, after, wanted, now, Duration::from_millis(share.max(1_000)), &mut found)?;
+        }
         let is_more = most < found.len();
         found.truncate(most);
         let starts = found.into_iter().map(|start| self.start(start, now)).collect();
@@ -88,22 +129,12 @@ impl FleetAhead {
         &self,
         current: &CurrentAgenda,
         changes: &LedgerChanges,
-        window: TimeWindow,
+        rest: TimeWindow,
         after: Option<&(Timestamp, JobKey)>,
         most: usize,
         now: Timestamp,
-    ) -> (usize, Vec<Start>) {
-        let mut total = current.agenda.between(window.start(), window.end()).len();
-        let mut changed = Vec::new();
-        for (key, before) in changes.iter() {
-            total -= before.map_or(0, |it| count(&it, window, current.built_at));
-            if let Some(job) = self.jobs.job(key) {
-                total += count(&job, window, now);
-                changed.push(job);
-            }
-        }
-        let from = after.map_or(window.start(), |(at, _)| (*at).max(window.start()));
-        let rest = TimeWindow::new(from, window.end());
+    ) -> Vec<Start> {
+        let changed: Vec<LedgerJob<'_>> = changes.iter().filter_map(|(key, _)| self.jobs.job(key)).collect();
         let is_after = |at: Timestamp, key: &JobKey| after.is_none_or(|(last, own)| (*last, own) < (at, key));
         let mut walk = ChangedStarts::new(&changed, rest, now);
         let mut found = Vec::new();
@@ -124,22 +155,20 @@ impl FleetAhead {
                 found.extend(walk.next().filter(|(at, key, _)| is_after(*at, key)));
             }
         }
-        (total, found)
+        found
     }
 
+    /// Adds starts of a window, looked through piece by piece. The first piece is of this length.
     fn of_jobs(
         &self,
         window: TimeWindow,
         after: Option<&(Timestamp, JobKey)>,
         most: usize,
         now: Timestamp,
-    ) -> Result<(usize, Vec<Start>), AgendaError> {
-        let total: usize = self.jobs.jobs().map(|it| count(&it, window, now)).sum();
-        let mut found = Vec::new();
-        let mut from = after.map_or(window.start(), |(at, _)| (*at).max(window.start()));
-        // Begins with a piece that should hold a page if starts are spread evenly.
-        let share = window.length().as_millis() / i64::try_from(total / most.max(1)).unwrap_or(1).max(1);
-        let mut length = Duration::from_millis(share.max(1_000));
+        mut length: Duration,
+        found: &mut Vec<Start>,
+    ) -> Result<(), AgendaError> {
+        let mut from = window.start();
         while from < window.end() && found.len() < most {
             let piece = TimeWindow::new(from, (from + length).min(window.end()));
             let n_in: u64 = self.jobs.jobs().map(|it| it.rhythm.count_in(piece)).sum();
@@ -156,14 +185,44 @@ impl FleetAhead {
             from = piece.end();
             length = (length * 4).min(window.length());
         }
-        Ok((total, found))
+        Ok(())
+    }
+}
+
+/// The numbers of starts of windows that were counted lately, so that the pages of one window are counted once.
+#[derive(Debug, Default)]
+pub(super) struct TotalCache(Mutex<VecDeque<(TimeWindow, Timestamp, usize)>>);
+
+impl TotalCache {
+    /// Most windows that are remembered.
+    const WINDOWS_MAX: usize = 16;
+
+    /// How long a number is good enough for the next page.
+    const KEPT_FOR: Duration = Duration::from_mins(5);
+
+    pub(super) fn get(&self, window: TimeWindow, now: Timestamp) -> Option<usize> {
+        let counted = self.lock();
+        let is_it =
+            |it: &&(TimeWindow, Timestamp, usize)| it.0 == window && now < it.1 + TotalCache::KEPT_FOR;
+        counted.iter().find(is_it).map(|it| it.2)
+    }
+
+    pub(super) fn put(&self, window: TimeWindow, now: Timestamp, total: usize) {
+        let mut counted = self.lock();
+        counted.retain(|it| it.0 != window);
+        counted.push_front((window, now, total));
+        counted.truncate(TotalCache::WINDOWS_MAX);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(TimeWindow, Timestamp, usize)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 const TICK: Duration = Duration::from_millis(1);
 
 /// The starts of a job within a window, if its runs may be held up.
-fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<UpcomingRun>> {
+pub(super) fn held_up(job: &LedgerJob<'_>, window: TimeWindow, now: Timestamp) -> Option<Vec<UpcomingRun>> {
     job.hold_ups?.within(job.rhythm.clone(), now, window)
 }
 
@@ -253,6 +312,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::fleet::LOOKAHEAD;
 
     fn job(no: usize, every: i64) -> Job {
         let argv = vec!["true".to_owned()];
@@ -274,7 +334,8 @@ mod tests {
     ) -> (usize, Vec<UpcomingStart>) {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
-            let page = ahead.page(window, after.as_ref(), most, now).unwrap();
+            let total = ahead.total(window, now);
+            let page = ahead.page(window, after.as_ref(), most, now, total).unwrap();
             assert!(page.starts.len() <= most);
             after = page.starts.last().map(|it| (it.run.at, it.job.clone()));
             all.extend(page.starts);
@@ -330,7 +391,59 @@ mod tests {
             prop_assert_eq!(whole.0, whole.1.len());
             prop_assert_eq!(&pages(&quick, hour, most, now), &whole);
             prop_assert_eq!(&pages(&slow, hour, most, now), &whole);
+            // The agenda has the beginning of this window only.
+            let longer = TimeWindow::starting_at(now, Duration::from_hours(3));
+            prop_assert!(!quick.is_known(longer, now));
+            prop_assert_eq!(pages(&quick, longer, most, now), pages(&slow, longer, most, now));
         }
+    }
+
+    /// A fleet with an agenda of two hours.
+    fn with_agenda(now: Timestamp) -> FleetAhead {
+        let mut ledger = Ledger::new(Balance::default(), now);
+        for no in 0..40 {
+            let job = job(4 * no + 1, 60);
+            let mut state = JobState::new(now);
+            state.place(&job, Placement::at(now + Duration::from_secs(1), now));
+            ledger.put(&job.key, &job, &state);
+        }
+        let jobs = ledger.begin_agenda();
+        let window = TimeWindow::starting_at(now, Duration::from_hours(2));
+        let agenda = agenda_of(&jobs, window, now, &Agenda::empty(window)).unwrap();
+        ledger.end_agenda(true);
+        let current = Arc::new(CurrentAgenda { agenda, built_at: now });
+        FleetAhead { jobs, agenda: ledger.changes().map(|changes| (current, changes)) }
+    }
+
+    #[test]
+    fn a_window_that_began_a_moment_ago_is_read_off_the_agenda() {
+        let built_at: Timestamp = "2026-02-04T10:00:00Z".parse().unwrap();
+        let ahead = with_agenda(built_at);
+        let check = |late_ms: i64, is_known: bool| {
+            let from = built_at + Duration::from_mins(1);
+            let (hour, now) =
+                (TimeWindow::starting_at(from, LOOKAHEAD), from + Duration::from_millis(late_ms));
+            assert_eq!(ahead.is_known(hour, FleetAhead::as_of(hour, now)), is_known, "{late_ms} ms");
+        };
+        check(0, true);
+        check(3, true);
+        check(1_000, true);
+        // What should have started longer ago than that may be overdue.
+        check(1_001, false);
+    }
+
+    #[test]
+    fn a_total_is_remembered_for_the_next_pages() {
+        let now: Timestamp = "2026-02-04T10:00:00Z".parse().unwrap();
+        let totals = TotalCache::default();
+        let window =
+            |no: i64| TimeWindow::starting_at(now + Duration::from_mins(no), Duration::from_days(30));
+        for no in 0..20 {
+            totals.put(window(no), now, usize::try_from(no).unwrap());
+        }
+        assert_eq!((totals.get(window(19), now), totals.get(window(4), now)), (Some(19), Some(4)));
+        assert_eq!(totals.get(window(3), now), None, "only the latest windows are kept");
+        assert_eq!(totals.get(window(19), now + Duration::from_mins(5)), None);
     }
 
     #[test]
@@ -345,10 +458,11 @@ mod tests {
         }
         let ahead = FleetAhead { jobs: ledger.snapshot(), agenda: None };
         let month = TimeWindow::starting_at(now, Duration::from_days(31));
-        let page = ahead.page(month, None, 100, now).unwrap();
+        let total = ahead.total(month, now);
+        let page = ahead.page(month, None, 100, now, total).unwrap();
         assert_eq!((page.total, page.starts.len(), page.is_more), (40 * 31 * 1_440, 100, true));
         let last = page.starts.last().map(|it| (it.run.at, it.job.clone())).unwrap();
-        let next = ahead.page(month, Some(&last), 100, now).unwrap();
+        let next = ahead.page(month, Some(&last), 100, now, total).unwrap();
         let keys: Vec<_> = page.starts.iter().chain(&next.starts).map(|it| (it.run.at, &it.job)).collect();
         assert!(keys.is_sorted_by(|one, other| one < other), "{keys:?}");
     }

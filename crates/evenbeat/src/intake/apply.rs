@@ -18,6 +18,8 @@ pub struct ApplyOptions {
     pub prune: bool,
     /// Whether nothing is written.
     pub dry_run: bool,
+    /// Whether jobs that are there already stay as they are.
+    pub only_new: bool,
 }
 
 /// What becomes of a job.
@@ -99,7 +101,7 @@ impl Intake {
             let before = seen.filter(|row| !row.is_deleted).map(|row| row.job.clone());
             let change = match &before {
                 None => JobChange::Created,
-                Some(before) if **before == **job => JobChange::Unchanged,
+                Some(before) if options.only_new || **before == **job => JobChange::Unchanged,
                 Some(_) => JobChange::Changed,
             };
             if change != JobChange::Unchanged && !options.dry_run {
@@ -111,7 +113,7 @@ impl Intake {
             }
             applied.push(ApplyResult { key: job.key.clone(), change, before, after: Some(job.clone()) });
         }
-        self.write_batch(actor, puts, unwritten).await?;
+        self.write_batch(actor, puts, unwritten, options).await?;
         Ok(applied)
     }
 
@@ -121,6 +123,7 @@ impl Intake {
         actor: &Actor,
         puts: Vec<PutJob>,
         unwritten: LedgerRollback,
+        options: ApplyOptions,
     ) -> Result<(), IntakeError> {
         if puts.is_empty() {
             return Ok(());
@@ -149,8 +152,9 @@ impl Intake {
             }
         }
         // Only now that the ledger has all answers: each of these can fail by itself.
+        let expect = if options.only_new { Expect::New } else { Expect::Any };
         for job in again {
-            self.put(actor, job, Expect::Any).await?;
+            self.put(actor, job, expect).await?;
         }
         Ok(())
     }

@@ -60,6 +60,17 @@ pub enum IntakeError {
         /// How many it may have.
         most: usize,
     },
+    /// The store answers too slowly for a plan of the whole fleet.
+    #[error(
+        "no rebalance plan: only {n_read} jobs could be read within {within}; try again when the server is less busy. \
+         New jobs are placed evenly without a rebalance"
+    )]
+    PlanTooSlow {
+        /// Jobs that were read.
+        n_read: usize,
+        /// The time limit.
+        within: Duration,
+    },
     /// A shell is not allowed.
     #[error(
         "`{key}`: `shell = true` is not allowed here; write the command as a list of arguments, or set \

@@ -11,6 +11,7 @@ mod backfill;
 mod bulk;
 mod error;
 mod in_flight;
+mod plan_summary;
 mod limits;
 mod plan_text;
 mod preview;
@@ -41,9 +42,10 @@ pub use audit::AuditChange;
 pub use bulk::{BulkAction, BulkOutcome};
 pub use error::IntakeError;
 pub use limits::{RequestFault, backfill_range, pause_end, pause_reason};
+pub use plan_summary::{ListedMove, PlanSummary};
 pub use preview::DefinitionPreview;
 use rebalance::Previews;
-pub use rebalance::{RebalanceResult, StoredPlan};
+pub use rebalance::{PreviewLimits, RebalanceResult, StoredPlan};
 
 use crate::clock::Clock;
 use crate::fleet::Fleet;
@@ -86,6 +88,7 @@ struct IntakeState {
     clock: Clock,
     in_flight: KeysInFlight,
     previews: Previews,
+    preview_limits: PreviewLimits,
 }
 
 /// What a door needs.
@@ -101,6 +104,8 @@ pub struct IntakeParts {
     pub telemetry: Telemetry,
     /// What jobs may ask for.
     pub allowed: JobPolicy,
+    /// How much a rebalance plan may take.
+    pub preview_limits: PreviewLimits,
     /// What time it is.
     pub clock: Clock,
 }
@@ -120,10 +125,20 @@ pub enum Expect {
 impl Intake {
     /// A door to this store.
     pub fn new(parts: IntakeParts) -> Intake {
-        let IntakeParts { store, fleet, node, telemetry, allowed, clock } = parts;
+        let IntakeParts { store, fleet, node, telemetry, allowed, preview_limits, clock } = parts;
         let in_flight = KeysInFlight::default();
         let previews = Previews::default();
-        let state = IntakeState { store, fleet, node, telemetry, allowed, clock, in_flight, previews };
+        let state = IntakeState {
+            store,
+            fleet,
+            node,
+            telemetry,
+            allowed,
+            clock,
+            in_flight,
+            previews,
+            preview_limits,
+        };
         Intake { inner: Arc::new(state) }
     }
 

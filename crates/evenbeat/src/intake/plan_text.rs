@@ -7,6 +7,8 @@ use evenbeat_core::store::Revision;
 use evenbeat_core::time::{Duration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::plan_summary::PlanSummary;
+
 /// A plan that was read back.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ParsedPlan {
@@ -21,6 +23,7 @@ pub(super) struct ParsedPlan {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct PlanText {
+    summary: PlanSummary,
     fleet: String,
     old_score: f64,
     new_score: f64,
@@ -35,6 +38,8 @@ struct MoveText {
     new: i64,
     gap: i64,
     placed_at: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latest: Option<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     choices: Vec<u8>,
 }
@@ -64,10 +69,12 @@ pub(super) fn write(plan: &RebalancePlan, fleet: String) -> String {
         new: it.new_time.as_millis(),
         gap: it.gap.as_millis(),
         placed_at: it.placement.placed_at.as_millis(),
+        latest: it.latest_start.map(Timestamp::as_millis),
         choices: it.placement.choices.to_vec(),
     });
     let kept = plan.kept.iter().map(|it| (it.key.to_string(), it.reason.as_str().to_owned()));
     let text = PlanText {
+        summary: PlanSummary::of(plan),
         fleet,
         old_score: plan.before.score(),
         new_score: plan.after.score(),
@@ -77,9 +84,19 @@ pub(super) fn write(plan: &RebalancePlan, fleet: String) -> String {
     serde_json::to_string(&text).unwrap_or_default()
 }
 
+/// The figures of a plan that [`write()`] wrote, without its moves.
+pub(super) fn read_summary(text: &str) -> Option<PlanSummary> {
+    #[derive(Deserialize)]
+    struct Figures {
+        summary: PlanSummary,
+    }
+    serde_json::from_str(text).ok().map(|it: Figures| it.summary)
+}
+
 /// Reads what [`write()`] wrote. None if it is no such text, for example of another version of this program.
 pub(super) fn read(text: &str) -> Option<ParsedPlan> {
-    let PlanText { fleet, old_score, new_score, moves, kept } = serde_json::from_str(text).ok()?;
+    let PlanText { summary: _, fleet, old_score, new_score, moves, kept } =
+        serde_json::from_str(text).ok()?;
     let one_move = |it: MoveText| {
         let new_time = Timestamp::from_millis(it.new);
         let placed_at = Timestamp::from_millis(it.placed_at);
@@ -88,6 +105,7 @@ pub(super) fn read(text: &str) -> Option<ParsedPlan> {
             old_time: Timestamp::from_millis(it.old),
             new_time,
             gap: Duration::from_millis(it.gap),
+            latest_start: it.latest.map(Timestamp::from_millis),
             placement: Placement { placed_at, anchor_at: new_time, choices: it.choices.into() },
         })
     };

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use evenbeat_core::edit::{self, Refusal};
 use evenbeat_core::notice::Notice;
-use evenbeat_core::placement::{Kept, Move, RebalancePlan, RebalancePlanner};
+use evenbeat_core::placement::{Kept, Move, PlanLimits, RebalancePlan, RebalancePlanner};
 use evenbeat_core::store::{
     ApplyPlan, BATCH_MAX, JobRow, NewPlan, PlanAnswer, PlanId, PutJob, Revision, StoreDown,
 };
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{BootTime, Duration, Timestamp};
+use tokio::sync::mpsc;
 
+use super::plan_summary::PlanSummary;
 use super::plan_text::{self, FleetHash, ParsedPlan};
 use super::{Actor, Intake, IntakeError, N_TRIES, audit};
 use crate::fleet::DAY_HOURS;
@@ -23,20 +25,46 @@ use crate::store::query::PlacedRow;
 /// How often a plan that is applied at once is remade because a job changed meanwhile.
 const N_PLANS: u32 = 3;
 
-/// Most jobs of a plan. On a busy machine, a plan of this size takes half a gigabyte and longer than a request may take.
-const PLAN_JOBS_MAX: usize = 1_000_000;
-
 /// Number of callers whose plans may wait for their turn.
 const PREVIEWS_WAITING_MAX: usize = 4;
 
 /// Jobs that are read at a time: enough that a million of them need few questions.
 const PLAN_PAGE: usize = 5_000;
 
+/// Pages that are read ahead of the planner.
+const PAGES_WAITING_MAX: usize = 2;
+
+/// How much a rebalance plan may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreviewLimits {
+    /// Most jobs of a fleet. A plan for a million takes half a gigabyte.
+    pub jobs_max: usize,
+    /// Most moves, which are all written in one transaction. Those that are left come with the next plan.
+    pub moves_max: usize,
+    /// How long the jobs may be read, counted from the request. A request ends after 30 s, and the plan must be made,
+    /// stored and sent before that.
+    pub read_within: Duration,
+    /// How long moves may be searched, counted from the request.
+    pub search_within: Duration,
+}
+
+impl Default for PreviewLimits {
+    fn default() -> PreviewLimits {
+        PreviewLimits {
+            jobs_max: 1_000_000,
+            moves_max: 100_000,
+            read_within: Duration::from_secs(15),
+            search_within: Duration::from_secs(20),
+        }
+    }
+}
+
 /// Why there is no plan.
 #[derive(Clone, Debug)]
 pub(super) enum PlanFault {
     Down(StoreDown),
     FleetTooLarge,
+    TooSlow { n_read: usize },
 }
 
 impl From<StoreDown> for PlanFault {
@@ -64,6 +92,8 @@ pub struct RebalanceResult {
     pub moved: Vec<Move>,
     /// Jobs that did not, and why.
     pub skipped: Vec<Kept>,
+    /// Those of them that were to move and can no longer.
+    pub held_back: Vec<Kept>,
     /// Evenness before.
     pub old_score: f64,
     /// Evenness now.
@@ -90,39 +120,67 @@ impl Intake {
         if PREVIEWS_WAITING_MAX <= previews.n_others_waiting(&actor.0) {
             return Err(IntakeError::PreviewsBusy);
         }
-        let planned = previews.run(actor.0.clone(), async || self.make_plan(actor).await).await;
+        let (asked_at, limits) = (self.inner.clock.boot(), self.inner.preview_limits);
+        let planned = previews.run(actor.0.clone(), async || self.make_plan(actor, asked_at).await).await;
         planned.map_err(|fault| match fault {
             PlanFault::Down(down) => down.into(),
-            PlanFault::FleetTooLarge => IntakeError::FleetTooLarge { most: PLAN_JOBS_MAX },
+            PlanFault::FleetTooLarge => IntakeError::FleetTooLarge { most: limits.jobs_max },
+            PlanFault::TooSlow { n_read } => IntakeError::PlanTooSlow { n_read, within: limits.read_within },
         })
     }
 
-    async fn make_plan(&self, actor: &Actor) -> Result<StoredPlan, PlanFault> {
+    async fn make_plan(&self, actor: &Actor, asked_at: BootTime) -> Result<StoredPlan, PlanFault> {
         let (now, balance) = (self.now(), self.inner.fleet.ledger().balance());
-        let (mut planner, mut fleet) = (RebalancePlanner::new(balance, now), FleetHash::default());
-        let mut n_jobs = 0;
-        self.for_each_page(|page| {
-            n_jobs += page.len();
-            for row in page {
-                fleet.add(&row.key, row.revision);
-                planner.add(&row.key, row.terms, row.hours, &row.state);
+        let PreviewLimits { jobs_max, moves_max, read_within, search_within } = self.inner.preview_limits;
+        let clock = self.inner.clock.clone();
+        // Jobs are taken in beside the runtime while the next ones are read.
+        let (pages, mut read) = mpsc::channel::<Vec<PlacedRow>>(PAGES_WAITING_MAX);
+        let planning = tokio::task::spawn_blocking(move || {
+            let (mut planner, mut fleet) = (RebalancePlanner::new(balance, now), FleetHash::default());
+            loop {
+                // An empty page is the last one. Without it the request was given up.
+                let page = read.blocking_recv()?;
+                if page.is_empty() {
+                    break;
+                }
+                for row in page {
+                    fleet.add(&row.key, row.revision);
+                    planner.add(&row.key, row.terms, row.hours, &row.state);
+                }
             }
-            n_jobs <= PLAN_JOBS_MAX
-        })
-        .await?;
-        if PLAN_JOBS_MAX < n_jobs {
-            return Err(PlanFault::FleetTooLarge);
-        }
-        let (plan, text) = beside(move || {
-            let plan = planner.plan();
+            let has_time = || clock.boot() < asked_at + search_within;
+            let plan = planner.plan_within(PlanLimits { moves_max, has_time });
             let text = plan_text::write(&plan, fleet.finish());
-            (plan, text)
-        })
-        .await?;
+            Some((plan, text))
+        });
+        let (mut after, mut n_read) = (None, 0);
+        loop {
+            let page = self.inner.store.placed_jobs(after, PLAN_PAGE).await?;
+            let is_last = page.is_empty();
+            after = page.last().map(|it| it.key.clone());
+            n_read += page.len();
+            if jobs_max < n_read {
+                return Err(PlanFault::FleetTooLarge);
+            }
+            if asked_at + read_within <= self.inner.clock.boot() {
+                return Err(PlanFault::TooSlow { n_read });
+            }
+            if pages.send(page).await.is_err() || is_last {
+                break;
+            }
+        }
+        let planned = planning.await.map_err(not_worked_out)?;
+        let (plan, text) = planned.ok_or_else(|| StoreDown("the plan was given up".to_owned()))?;
         let id = PlanId(mint(self.inner.clock.now()));
         let stored = NewPlan { id, caller: actor.0.clone(), text: text.into() };
         self.inner.store.put_plan(stored).await?;
         Ok(StoredPlan { id, plan: Arc::new(plan) })
+    }
+
+    /// The figures of a plan. None if it was applied, has expired or never was.
+    pub async fn plan_summary(&self, id: PlanId) -> Result<Option<PlanSummary>, IntakeError> {
+        let Some(stored) = self.inner.store.plan(id).await? else { return Ok(None) };
+        Ok(beside(move || plan_text::read_summary(&stored.text)).await?)
     }
 
     /// Makes a plan and applies it in one step.
@@ -144,23 +202,14 @@ impl Intake {
         let plan = stored.and_then(|it| plan_text::read(&it.text));
         let plan = plan.ok_or(IntakeError::NoSuchPlan { plan: id })?;
         let old = || IntakeError::PlanIsOld { plan: id };
-        let mut fleet = FleetHash::default();
-        self.for_each_page(|page| {
-            for row in page {
-                fleet.add(&row.key, row.revision);
-            }
-            true
-        })
-        .await?;
-        if fleet.finish() != plan.fleet {
+        if self.fleet_hash().await? != plan.fleet {
             return Err(old());
         }
         let (rows, now) = (self.rows_of(&plan.moves).await?, self.now());
-        let mut skipped = plan.kept.clone();
+        let planned_kept = plan.kept.clone();
         let (by, scores) = (actor.clone(), (plan.old_score, plan.new_score));
         let worked_out = beside(move || work_out(plan, &rows, &by, now)).await?;
-        let (mut pending, kept) = worked_out.ok_or_else(old)?;
-        skipped.extend(kept);
+        let (mut pending, mut held_back) = worked_out.ok_or_else(old)?;
         for _ in 0..N_TRIES {
             let puts = pending.iter().map(|it| it.put.clone()).collect();
             match self.inner.store.apply_plan(ApplyPlan { id, puts }).await? {
@@ -170,7 +219,7 @@ impl Intake {
                     }
                     self.inner.node.nudge();
                     let moved = pending.into_iter().map(|it| it.made).collect();
-                    return Ok(self.tell_of_rebalance(scores, moved, skipped).await);
+                    return Ok(self.tell_of_rebalance(scores, moved, planned_kept, held_back).await);
                 }
                 PlanAnswer::Gone => return Err(IntakeError::NoSuchPlan { plan: id }),
                 PlanAnswer::Stale(rows) if rows.is_empty() => return Err(old()),
@@ -179,7 +228,7 @@ impl Intake {
                     let now = self.now();
                     for row in rows {
                         let again = rework(&mut pending, &row, actor, now).ok_or_else(old)?;
-                        skipped.extend(again);
+                        held_back.extend(again);
                     }
                 }
             }
@@ -191,8 +240,10 @@ impl Intake {
         &self,
         scores: (f64, f64),
         moved: Vec<Move>,
-        skipped: Vec<Kept>,
+        planned_kept: Vec<Kept>,
+        held_back: Vec<Kept>,
     ) -> RebalanceResult {
+        let skipped = [planned_kept, held_back.clone()].concat();
         let (old_score, planned_score) = scores;
         let day = self.inner.fleet.distribution(self.now(), DAY_HOURS).await;
         let new_score = day.map_or(planned_score, |day| day.score());
@@ -202,18 +253,18 @@ impl Intake {
         }
         let (n_moved, n_skipped) = (moved.len(), skipped.len());
         self.inner.telemetry.tell(Notice::Rebalanced { n_moved, n_skipped, old_score, new_score });
-        RebalanceResult { moved, skipped, old_score, new_score }
+        RebalanceResult { moved, skipped, held_back, old_score, new_score }
     }
 
-    /// Reads all jobs, page by page, until the visitor has enough.
-    async fn for_each_page(&self, mut visit: impl FnMut(Vec<PlacedRow>) -> bool) -> Result<(), StoreDown> {
-        let mut after = None;
+    /// The current [`FleetHash`].
+    async fn fleet_hash(&self) -> Result<String, StoreDown> {
+        let (mut fleet, mut after) = (FleetHash::default(), None);
         loop {
             let page = self.inner.store.placed_jobs(after, PLAN_PAGE).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else { return Ok(fleet.finish()) };
             after = Some(last.key.clone());
-            if !visit(page) {
-                return Ok(());
+            for row in page {
+                fleet.add(&row.key, row.revision);
             }
         }
     }
@@ -286,6 +337,10 @@ fn rework(pending: &mut Vec<PendingMove>, row: &JobRow, actor: &Actor, now: Time
 
 /// Runs what takes long beside everything else.
 async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreDown> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| StoreDown(format!("the plan could not be worked out: {error}")))
+    tokio::task::spawn_blocking(work).await.map_err(not_worked_out)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn not_worked_out(error: tokio::task::JoinError) -> StoreDown {
+    StoreDown(format!("the plan could not be worked out: {error}"))
 }

@@ -180,6 +180,9 @@ fn log_and_measure(notice: &Notice, metrics: &Metrics) {
         | Notice::NotTakenUp { key, run } => debug!(job = %key, %run, "{said}"),
         Notice::SkippedByOverlap { key, due_at } => debug!(job = %key, %due_at, "{said}"),
         Notice::Overrunning { key, run } => warn!(job = %key, %run, "{said}"),
+        Notice::RunSlow { key, run, slow, usual } => {
+            warn!(job = %key, %run, running_for = %slow, usual = %usual, "{said}");
+        }
         Notice::PausedBySystem { key, reason } => warn!(job = %key, reason, "{said}"),
         Notice::Mended { key, fault, next } => {
             warn!(job = %key, %fault, next_run_at = next.as_ref().map(tracing::field::display), "{said}");

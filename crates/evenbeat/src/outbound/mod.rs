@@ -260,7 +260,7 @@ async fn converse(
     let wrong = |why: hyper::Error| OutboundError::Protocol { host: host.to_owned(), why: why.to_string() };
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(wrong)?;
-    // It ends with the answer, or when its end here is dropped.
+    // The task ends with the answer, or when this side is dropped.
     let connection = tokio::spawn(connection);
     let answered = async {
         let answer = sender.send_request(request).await.map_err(wrong)?;

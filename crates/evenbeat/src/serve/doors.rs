@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration as Length;
 
 use evenbeat_core::ids::RunId;
+use evenbeat_core::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -20,7 +21,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::config::Config;
 use crate::dashboard::{Pages, pages};
-use crate::target::command::{Places, read_log};
+use crate::target::command::{KeptBytes, Places, read_log};
 
 /// Where people reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,9 +106,15 @@ impl BoundDoors {
         self.doors.url.as_ref().map(|it| format!("{it}/api/v1"))
     }
 
-    pub(super) fn open(self, app: &App, auth: &Auth, places: &Places) -> (Doors, OpenDoors) {
+    pub(super) fn open(
+        self,
+        app: &App,
+        auth: &Auth,
+        places: &Places,
+        logs_kept_for: Duration,
+    ) -> (Doors, OpenDoors) {
         let trusted_proxies = self.options.trusted_proxies.clone();
-        let logs: Arc<dyn LogBook> = Arc::new(RunLogs(places.clone()));
+        let logs: Arc<dyn LogBook> = Arc::new(RunLogs { places: places.clone(), kept_for: logs_kept_for });
         let routes = router(RouterParts {
             app: app.clone(),
             logs: Arc::clone(&logs),
@@ -178,15 +185,32 @@ impl OpenDoors {
 
 /// The logs of this node's runs.
 #[derive(Debug)]
-struct RunLogs(Places);
+struct RunLogs {
+    places: Places,
+    kept_for: Duration,
+}
+
+impl RunLogs {
+    fn has(&self, run: RunId) -> bool {
+        self.places.log(run).exists() || self.places.run(run).exists()
+    }
+}
 
 impl LogBook for RunLogs {
     fn read(&self, run: RunId, from: u64, most: usize) -> io::Result<Option<LogPart>> {
-        let mut reader = read_log(&self.0, run, from);
-        if !self.0.log(run).exists() && !self.0.run(run).exists() {
+        let mut reader = read_log(&self.places, run, from);
+        if !self.has(run) {
             return Ok(None);
         }
         let chunk = reader.next(most);
         Ok(Some(LogPart { bytes: chunk.bytes, next: reader.at(), is_over: chunk.is_over }))
+    }
+
+    fn kept(&self, run: RunId) -> Option<KeptBytes> {
+        self.has(run).then(|| read_log(&self.places, run, 0).kept())
+    }
+
+    fn kept_for(&self) -> Option<Duration> {
+        Some(self.kept_for)
     }
 }

@@ -29,6 +29,11 @@ impl JobFiles {
         JobFiles { paths: paths.to_vec(), declared: BTreeSet::new() }
     }
 
+    /// Looks for job files there from the next reload on.
+    pub(super) fn look_in(&mut self, paths: &[PathBuf]) {
+        self.paths = paths.to_vec();
+    }
+
     /// Applies what they declared when the process started, before anybody can say otherwise.
     pub(super) async fn apply(&mut self, app: &App, jobs: Vec<Job>) -> Result<(), ServeError> {
         if jobs.is_empty() {

@@ -5,6 +5,7 @@ mod home;
 mod job_files;
 mod logging;
 mod open;
+mod reload;
 mod signals;
 
 use std::time::Duration as Length;
@@ -17,8 +18,9 @@ pub use doors::Doors;
 use doors::{BoundDoors, OpenDoors};
 use home::Home;
 use job_files::JobFiles;
-pub use logging::start_logging;
+pub use logging::{LogControl, start_logging};
 pub use open::ServeError;
+pub use reload::ConfigSource;
 pub use signals::{Hangups, Signals};
 
 use crate::api::ServerTls;
@@ -78,6 +80,7 @@ impl Server {
             balance: config.balance(),
             agenda: config.agenda,
             allowed: open::allowed(config),
+            preview_limits: crate::intake::PreviewLimits::default(),
             metrics: config.metrics.clone(),
             traces: config.traces.clone(),
             alerts: config.alerts.clone(),
@@ -96,7 +99,7 @@ impl Server {
         job_files.apply(&app, jobs).await?;
         point("serve.applied");
         let tls = unopened.tls.clone();
-        let (doors, listening) = unopened.open(&app, &auth, &places);
+        let (doors, listening) = unopened.open(&app, &auth, &places, config.retention.logs);
         let address = doors.address.map_or("none".to_owned(), |it| it.to_string());
         let metrics = doors.metrics.map(tracing::field::display);
         tracing::info!(address, socket = %doors.socket.display(), metrics, "serving");
@@ -104,8 +107,13 @@ impl Server {
     }
 
     /// Waits until it is asked to stop, or cannot go on; then stops in good order. A second signal lets go at once.
-    /// Meanwhile job files and the certificate are reloaded on SIGHUP.
-    pub async fn run(mut self, mut signals: Signals, mut hangups: Hangups) -> Result<StopResult, ServeError> {
+    /// Meanwhile the configuration, job files and the certificate are reloaded on SIGHUP.
+    pub async fn run(
+        mut self,
+        mut signals: Signals,
+        mut hangups: Hangups,
+        mut source: ConfigSource,
+    ) -> Result<StopResult, ServeError> {
         let (app, mut job_files) = (self.app.clone(), std::mem::take(&mut self.job_files));
         let tls = self.tls.clone();
         // In a task of its own, so that a stop does not wait for it. Signals during a reload count as one.
@@ -114,6 +122,13 @@ impl Server {
                 hangups.next().await;
                 if let Some(tls) = tls.clone() {
                     let _ = tokio::task::spawn_blocking(move || tls.reload()).await;
+                }
+                let again = app.clone();
+                let reloaded = tokio::task::spawn_blocking(move || (source.reload(&again), source)).await;
+                let Ok((config, same)) = reloaded else { return };
+                source = same;
+                if let Some(config) = config {
+                    job_files.look_in(&config.jobs);
                 }
                 job_files.reload(&app).await;
             }

@@ -18,6 +18,7 @@ use super::query::{
     AuditChainPage, AuditFilter, AuditPage, Count, CounterUse, JobFilter, JobPage, PlacedRow, RequestRow,
     RunName, RunPage, RunQuery, ScorePoint, SharedKind,
 };
+use super::run_times::{Member, MemberBy, RunOrder, RunTimes};
 use super::spans::{GroupBy, GroupSpan, GroupTotal, JobSpan, SpanCursor};
 use super::sqlite::SqliteStore;
 
@@ -324,6 +325,49 @@ impl AnyStore {
         most: usize,
     ) -> Result<RunPage, StoreDown> {
         look!(self, |tx| tx.list_runs(&query, before, most), |server| server.list_runs(&query, before, most))
+    }
+
+    /// When runs that ended in a window ran, up to `most` of them.
+    pub async fn ended_run_times(
+        &self,
+        window: TimeWindow,
+        order: RunOrder,
+        most: usize,
+    ) -> Result<Vec<RunTimes>, StoreDown> {
+        look!(self, |tx| tx.ended_run_times(window, order, most), |server| server
+            .ended_run_times(window, order, most))
+    }
+
+    /// Since when open runs run, up to `most` of them.
+    pub async fn open_run_times(&self, most: usize) -> Result<Vec<RunTimes>, StoreDown> {
+        look!(self, |tx| tx.open_run_times(most), |server| server.open_run_times(most))
+    }
+
+    /// Jobs with their site or the value of a label, group after group, up to `most` of them.
+    pub async fn members(&self, by: MemberBy, most: usize) -> Result<Vec<Member>, StoreDown> {
+        look!(self, |tx| tx.members(&by, most), |server| server.members(&by, most))
+    }
+
+    /// The names of labels that jobs have, up to `most` of them.
+    pub async fn label_names(&self, most: usize) -> Result<Vec<String>, StoreDown> {
+        look!(self, |tx| tx.label_names(most), |server| server.label_names(most))
+    }
+
+    /// The latest ended runs of several jobs, at most `most` of each: by job, the latest first.
+    pub async fn latest_runs(
+        &self,
+        keys: Arc<[JobKey]>,
+        most: usize,
+    ) -> Result<BTreeMap<JobKey, Vec<RunRow>>, StoreDown> {
+        let runs = look!(self, |tx| tx.latest_runs(&keys, most), |server| server.latest_runs(&keys, most))?;
+        let mut by_job: BTreeMap<JobKey, Vec<RunRow>> = BTreeMap::new();
+        for run in runs {
+            by_job.entry(run.key.clone()).or_default().push(run);
+        }
+        for runs in by_job.values_mut() {
+            runs.sort_by_key(|it| std::cmp::Reverse(it.run));
+        }
+        Ok(by_job)
     }
 
     /// The number of open runs of each session that has any.

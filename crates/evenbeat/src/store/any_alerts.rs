@@ -73,6 +73,11 @@ impl AnyStore {
         look!(self, |tx| tx.unsettled_incidents(most), |server| server.unsettled_incidents(most))
     }
 
+    /// The number of open incidents, counted up to `most`.
+    pub async fn n_open_incidents(&self, most: usize) -> Result<u64, StoreDown> {
+        look!(self, |tx| tx.n_open_incidents(most), |server| server.n_open_incidents(most))
+    }
+
     /// Open or ended incidents before a place in the list, the latest first.
     pub async fn incidents(
         &self,

@@ -15,10 +15,11 @@ use evenbeat_core::job::{JobState, Terms};
 use evenbeat_core::placement::WishedHours;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{AuditEntry, JobNews, JobRow, Revision, RunRow};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{Duration, Timestamp};
 
 use super::audit_chain::ChainLink;
 use super::definition;
+use super::keyword::Keyword;
 
 /// Most rows of a page.
 pub const PAGE_MAX: usize = 1_000;
@@ -90,6 +91,34 @@ pub struct RunPage {
     pub next: Option<RunId>,
 }
 
+/// How many runs of an outcome ended in a part of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EndedCount {
+    /// The number of the part, from 0.
+    pub part: u64,
+    /// Those that ended like this; none for all of them.
+    pub outcome: Option<Outcome>,
+    /// The number of runs.
+    pub n: u64,
+}
+
+/// A window in parts of equal length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedWindow {
+    /// Where it begins.
+    pub since: Timestamp,
+    /// Where it ends.
+    pub until: Timestamp,
+    /// The length of a part.
+    pub part: Duration,
+}
+
+/// Outcomes that are found by an index, as literals: the planner must see that the partial index has all of them.
+pub(super) fn not_good() -> String {
+    let words = Outcome::ALL.into_iter().filter(|it| *it != Outcome::Succeeded);
+    words.map(|it| format!("'{}'", it.keyword())).collect::<Vec<_>>().join(", ")
+}
+
 /// A request for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestRow {
@@ -155,6 +184,39 @@ pub struct ScorePoint {
 /// Most audit entries examined for one page if no index matches the filter.
 pub const AUDIT_ROWS_MAX: usize = 10_000;
 
+/// Kinds of those who change something, by how they are called in the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorKind {
+    /// Someone at the machine of the server, or on the pages after a login link.
+    Person,
+    /// Whoever has a token.
+    Token,
+    /// The program itself.
+    System,
+}
+
+impl ActorKind {
+    /// The word that the queries of the stores give.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ActorKind::Person => "person",
+            ActorKind::Token => "token",
+            ActorKind::System => "system",
+        }
+    }
+
+    /// The kind of an actor, as the queries of the stores tell it.
+    pub fn of(actor: &str) -> ActorKind {
+        if actor.starts_with("token ") {
+            ActorKind::Token
+        } else if actor.starts_with("uid ") || actor == "loopback" {
+            ActorKind::Person
+        } else {
+            ActorKind::System
+        }
+    }
+}
+
 /// Which audit entries to list. Fields without a value match all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
@@ -164,6 +226,10 @@ pub struct AuditFilter {
     pub action: Option<String>,
     /// To which job, node or other thing.
     pub subject: Option<String>,
+    /// Who did it, by kind.
+    pub actor_kind: Option<ActorKind>,
+    /// A part of who, what, to what or how, in any case.
+    pub text: Option<String>,
     /// Then or later.
     pub since: Option<Timestamp>,
     /// Before.

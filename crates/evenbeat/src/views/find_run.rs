@@ -63,6 +63,16 @@ pub(crate) async fn find(app: &App, ids: IdRange) -> Result<FoundRun, ViewError>
     }
 }
 
+/// The run with exactly this id, whether or not its request has had others since; or the request.
+pub(crate) async fn find_exactly(app: &App, id: RunId) -> Result<FoundRun, ViewError> {
+    let Some(run) = app.store.run(id).await? else { return of_request(app, ExtraId(id.0)).await };
+    let waiting = match run.due.asked() {
+        Some(request) => waiting(app, &run.key, request).await?,
+        None => None,
+    };
+    Ok(FoundRun { id: id.to_string(), key: run.key.clone(), run: Some(run), waiting })
+}
+
 /// Whether the request of a run may have had another run after it.
 fn may_run_again(run: &RunRow) -> bool {
     !matches!(run.phase, RunPhase::Ended(Outcome::Succeeded | Outcome::Cancelled)) && !run.phase.is_open()

@@ -336,6 +336,11 @@ impl JobSelection {
         key_text.as_deref().filter(|text| !has_way && !text.is_empty())
     }
 
+    /// Whether the filter of the store matches a job.
+    pub(crate) fn fits(&self, row: &JobRow) -> bool {
+        fits(&self.filter, row)
+    }
+
     fn is(&self, row: &JobRow) -> bool {
         // Only the store knows the whole filter.
         let is_filtered = self.condition.is_none() && self.text().is_none();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::engine::{CounterLoad, PoolLoad};
-use evenbeat_core::ids::{Pool, Site, Tenant};
+use evenbeat_core::ids::{JobKey, Pool, Site, Tenant};
 use evenbeat_core::store::{CounterKey, CounterLimit, SessionKind};
 
 use super::ViewError;
@@ -196,6 +196,18 @@ async fn shared(
         }
     };
     Ok(names.iter().map(view).collect())
+}
+
+/// The first jobs that wait for each of some sites or tenants, as this node sees it.
+pub(crate) async fn waiting_jobs(
+    app: &App,
+    counters: Vec<CounterKey>,
+    most: usize,
+) -> Result<BTreeMap<String, Vec<JobKey>>, ViewError> {
+    let waiting = app.node.ask(move |engine, _| {
+        counters.iter().map(|it| (it.key().to_owned(), engine.jobs_waiting_for(it, most))).collect()
+    });
+    waiting.await.ok_or(ViewError::NodeGone)
 }
 
 /// Counts the jobs of one site or tenant, and says so in its view.

@@ -106,3 +106,41 @@ fn colour_is_there_only_if_asked_for() {
     assert!(checked(&files, false, true).err.contains("\u{1b}["));
     assert!(!checked(&files, false, false).err.contains('\u{1b}'));
 }
+
+#[test]
+fn with_a_configuration_it_says_who_is_not_alerted() {
+    let job = |name: &str, alerts: &str| {
+        format!("[[job]]\nname = \"{name}\"\ncommand = [\"true\"]\nevery = \"1h\"\n{alerts}\n")
+    };
+    let text = [job("a", ""), job("b", "alerts = \"none\""), job("c", "alerts = [\"pager\"]")].concat();
+    let jobs = written("routed.toml", text.as_bytes());
+    let channel = |name: &str| format!("[alerts.channels.{name}]\nkind = 'command'\ncommand = ['true']\n");
+    let both = format!("[alerts]\ndefault = ['mail']\n{}{}", channel("mail"), channel("pager"));
+    let check = |name: &str, config: &str, more: &[&str]| {
+        let config = written(name, config.as_bytes());
+        let mut program = crate::serve::node::program();
+        program.env("HOME", "/home/ann").arg("check").arg(&jobs).arg("--config").arg(&config).args(more);
+        let done = program.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let (code, out, err) = check("both.toml", &both, &[]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.ends_with("routed.toml: 3 jobs\nno alerts about 1 job (`alerts = \"none\"`): b\n"), "{out}");
+
+    let one = format!("[alerts]\ndefault = ['mail']\n{}", channel("mail"));
+    let (code, _, err) = check("one.toml", &one, &[]);
+    let expected = "error: job `c` names the channel `pager`, which the configuration does not have\n";
+    assert_eq!((code, err.as_str()), (Some(1), expected));
+    let (_, out, _) = check("one.toml", &one, &["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let unknown = serde_json::json!([{"job": "c", "channel": "pager"}]);
+    assert_eq!((&report["ok"], &report["alerts"]["unknown_channels"]), (&false.into(), &unknown), "{report}");
+
+    let (code, out, _) = check("none.toml", "", &[]);
+    assert_eq!(code, Some(1), "a job that names a channel counts on it");
+    assert!(out.ends_with("no alerts about 2 jobs (there are no channels): a, b\n"), "{out}");
+    let (code, _, err) = check("wrong.toml", "alerts.default = ['nobody']", &[]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("run `evenbeat config --check` to see why"), "{err}");
+}

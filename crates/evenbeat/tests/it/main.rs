@@ -7,6 +7,7 @@ mod any_file;
 mod api;
 mod audit_chain;
 mod bad_files;
+mod browser;
 mod chaos;
 mod check;
 mod cli;

@@ -13,7 +13,9 @@ use evenbeat::testing::app::{App, AppParts, AppTasks, StopResult};
 use evenbeat::testing::clock::Clock;
 use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
-use evenbeat::testing::intake::{Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy};
+use evenbeat::testing::intake::{
+    Actor, ApplyOptions, Expect, IntakeError, JobChange, JobPolicy, PreviewLimits,
+};
 use evenbeat::testing::jobfile::{SourceText, load};
 use evenbeat::testing::node::NodeIdentity;
 use evenbeat::testing::store::any::AnyStore;
@@ -68,6 +70,7 @@ fn start_at(folder: &Path, takes: Length, clock: Clock) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        preview_limits: PreviewLimits::default(),
         metrics: MetricsSettings::default(),
         traces: None,
         alerts: AlertSettings::default(),
@@ -243,7 +246,7 @@ async fn what_is_declared_becomes_so_and_the_second_time_changes_nothing() {
         applied.into_iter().map(|it| (it.key.to_string(), it.change)).collect()
     };
     let said = |name: &str, change: JobChange| (name.to_owned(), change);
-    let dry = ApplyOptions { dry_run: true, prune: true };
+    let dry = ApplyOptions { dry_run: true, prune: true, ..ApplyOptions::default() };
     let all = |change| vec![said("a", change), said("b", change), said("c", change)];
     assert_eq!(changes(fleet(), dry).await, all(JobChange::Created));
     assert_eq!(changes(fleet(), ApplyOptions::default()).await, all(JobChange::Created));
@@ -255,7 +258,7 @@ async fn what_is_declared_becomes_so_and_the_second_time_changes_nothing() {
     assert_eq!(kept, [said("a", JobChange::Changed), said("b", JobChange::Changed)]);
     // Another label is no other rhythm.
     assert_eq!(app.store.job(&key("a")).await.unwrap().unwrap().state.placement, placed);
-    let pruned = changes(next, ApplyOptions { prune: true, dry_run: false }).await;
+    let pruned = changes(next, ApplyOptions { prune: true, ..ApplyOptions::default() }).await;
     assert_eq!(
         pruned,
         [said("a", JobChange::Unchanged), said("b", JobChange::Unchanged), said("c", JobChange::Removed)]

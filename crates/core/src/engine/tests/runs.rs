@@ -3,6 +3,7 @@
 use super::harness::{Harness, named};
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::engine::{Event, RunTime, Settings};
+use crate::estimate::Estimate;
 use crate::ids::JobKey;
 use crate::job::Job;
 use crate::job::sample::{instant, length};
@@ -28,6 +29,31 @@ fn a_run_that_takes_too_long_is_told_of_then_ended() {
     let said = harness.at("10:05");
     assert!(said.contains("stop a timed_out"), "{said}");
     assert!(!harness.at("10:06").contains("stop"), "once is enough");
+}
+
+#[test]
+fn a_run_that_takes_three_times_its_usual_length_is_told_of_once() {
+    let start = |n_good: u64, job: Job| {
+        let mut harness = Harness::with(Settings::new("n1".parse().unwrap(), None, 4), &[job], "10:01");
+        let row = harness.rows.values_mut().next().unwrap();
+        row.state.estimate = Some(Estimate::from_stored(600_000.0, 0.0, n_good));
+        row.version = Version(row.version.0 + 1);
+        harness.load();
+        harness.pass_to("10:01");
+        assert_eq!(harness.starts(), "a");
+        harness.started("a");
+        harness
+    };
+    let is_told =
+        |harness: &mut Harness, at: &str| harness.at(at).contains("[run takes far longer than usual]");
+    let mut known = start(5, named("a", "every 2h", "1m"));
+    assert!(!is_told(&mut known, "10:30:59"));
+    assert!(is_told(&mut known, "10:31"));
+    assert!(!is_told(&mut known, "10:45"), "once is enough");
+    assert!(!is_told(&mut start(4, named("a", "every 2h", "1m")), "11:30"), "too little is known");
+    let mut own = named("a", "every 2h", "1m");
+    own.limits.max_expected = Some(length("1h"));
+    assert!(!is_told(&mut start(5, own), "11:30"), "a person said how long it should take");
 }
 
 #[test]

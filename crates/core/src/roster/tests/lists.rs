@@ -5,7 +5,7 @@ use crate::condition::{Condition, Reason};
 use crate::ids::{JobKey, Pool};
 use crate::job::sample::{instant, job};
 use crate::job::{Job, Status};
-use crate::roster::{Roster, Which};
+use crate::roster::{AttentionCause, Roster, Which};
 use crate::unsatisfiable::NodeFit;
 
 const GOOD: &str = "good 10:00-10:10, next 11:00";
@@ -190,4 +190,37 @@ fn what_the_system_paused_is_counted_and_listed_as_an_error() {
     let errors = roster.page(Which::Condition(Condition::Error), None, 9);
     assert_eq!(errors.into_iter().map(JobKey::as_str).collect::<Vec<_>>(), ["b-late", "h-late", "z-gave-up"]);
     assert_eq!(roster.page(Which::Untracked, None, 9).len(), 2);
+}
+
+#[test]
+fn what_needs_attention_comes_by_urgency_and_with_its_cause() {
+    let mut jobs = fleet();
+    let hourly = job("every 1h");
+    let mut dark = job("every 1h");
+    dark.blackouts = super::plain::blackout("11:00", "11:30");
+    let mut put = |key: &str, job: &Job, memory: &str| jobs.put(key, job, remember(job, memory));
+    put("i-sooner", &job("every 30m"), "good 08:00-08:10, next 10:00");
+    put("j-dark", &dark, "good 08:30-08:40, next 10:00");
+    put("k-gave-up", &hourly, "good 10:00-10:10, failed 3 until 10:20, next 11:00, paused by system");
+    let roster = roster_of(&jobs);
+    let told = |cause: Option<AttentionCause>, condition: Option<Condition>| -> String {
+        let lines = roster.most_urgent(cause, condition);
+        let told = lines.map(|it| format!("{} {}", it.key, it.cause.map_or("none", AttentionCause::as_str)));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(
+        told(None, None),
+        "i-sooner waiting, b-late waiting, h-late waiting, j-dark blackout, k-gave-up given_up, d-failed failed, \
+         g-running running"
+    );
+    assert_eq!(told(Some(AttentionCause::Waiting), None), "i-sooner waiting, b-late waiting, h-late waiting");
+    assert_eq!(told(None, Some(Condition::Warning)), "d-failed failed, g-running running");
+    let counts = roster.counts();
+    assert_eq!((counts.late(AttentionCause::Waiting), counts.at_risk(AttentionCause::Waiting)), (3, 0));
+    assert_eq!((counts.late(AttentionCause::Failed), counts.at_risk(AttentionCause::Failed)), (0, 1));
+    let browsers: Pool = "browsers".parse().unwrap();
+    assert_eq!(roster.counts_of(&browsers).unwrap().late(AttentionCause::Waiting), 1);
+    let here = roster.most_urgent(None, None).filter(|it| it.is_in(roster.pool(&browsers)));
+    assert_eq!(here.map(|it| it.key.as_str()).collect::<Vec<_>>(), ["h-late", "g-running"]);
+    assert_eq!(roster.running().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["g-running"]);
 }

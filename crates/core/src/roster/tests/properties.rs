@@ -9,7 +9,7 @@ use crate::condition::{Condition, Reason, assess};
 use crate::ids::{JobKey, Pool};
 use crate::job::sample::{instant, job};
 use crate::job::{JobState, Status, Terms};
-use crate::roster::{Counts, HELD_BACK_MAX, Roster, Turned, Which};
+use crate::roster::{AttentionCause, Counts, HELD_BACK_MAX, Roster, Turned, Which};
 use crate::run::Outcome;
 use crate::time::{Duration, Timestamp};
 use crate::unsatisfiable::NodeFit;
@@ -205,15 +205,54 @@ impl Listener {
         assert!(Duration::ZERO <= held_back && held_back <= HELD_BACK_MAX, "held back by {held_back}");
         self.check_pages(&afresh);
         self.check_counts(&afresh);
+        self.check_attention();
+    }
+
+    /// Those that need attention are listed and counted by the causes that a new roster finds, the most urgent first.
+    fn check_attention(&self) {
+        let mut anew = Roster::new(self.roster.now());
+        anew.reassess(self.roster.now(), &self.jobs);
+        let lines = |roster: &Roster, cause: Option<AttentionCause>, condition: Option<Condition>| {
+            let lines = roster.most_urgent(cause, condition);
+            lines.map(|it| (it.condition, it.deadline, it.cause, it.key.clone())).collect::<Vec<_>>()
+        };
+        let sorted = |mut lines: Vec<_>| {
+            lines.sort();
+            lines
+        };
+        let all = lines(&self.roster, None, None);
+        assert_eq!(sorted(all.clone()), sorted(lines(&anew, None, None)));
+        let rank = |condition: Option<Condition>, deadline: Option<Timestamp>| {
+            (std::cmp::Reverse(condition), deadline.is_none(), deadline)
+        };
+        assert!(all.is_sorted_by_key(|(condition, deadline, ..)| rank(*condition, *deadline)), "{all:?}");
+        let n_attention = self.roster.page(Which::Attention, None, 100).len();
+        assert_eq!(all.len(), n_attention);
+        for cause in AttentionCause::ALL {
+            let late = lines(&self.roster, Some(cause), Some(Condition::Error)).len();
+            let at_risk = lines(&self.roster, Some(cause), Some(Condition::Warning)).len();
+            let counts = self.roster.counts();
+            assert_eq!(
+                (late as u32, at_risk as u32),
+                (counts.late(cause), counts.at_risk(cause)),
+                "{cause:?}"
+            );
+            assert_eq!(all.iter().filter(|it| it.2 == Some(cause)).count(), late + at_risk);
+        }
+        let n_running = self.roster.running().filter(|it| it.status == Status::Running).count();
+        assert_eq!(n_running as u32, self.roster.counts().in_status(Status::Running));
     }
 
     fn check_pages(&self, afresh: &BTreeMap<JobKey, (Status, Option<Reason>)>) {
         let conditions = [Condition::Ok, Condition::Warning, Condition::Error].map(Which::Condition);
         let reasons = Reason::ALL.map(Which::Reason);
-        for which in conditions.into_iter().chain(reasons).chain([Which::All, Which::Untracked]) {
+        for which in
+            conditions.into_iter().chain(reasons).chain([Which::All, Which::Attention, Which::Untracked])
+        {
             let is_meant = |reason: Option<Reason>| match which {
                 Which::All => true,
                 Which::Condition(it) => reason.is_some_and(|reason| reason.condition() == it),
+                Which::Attention => !is_fine(reason),
                 Which::Reason(it) => reason == Some(it),
                 Which::Untracked => reason.is_none(),
             };

@@ -1,4 +1,4 @@
-//! A command of the operator: the message as JSON on its standard input. It has accepted it when it exits with 0.
+//! A command that gets the message as JSON on its standard input. Exit code 0 means that it accepted the message.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -77,7 +77,7 @@ fn run(argv: &[String], env_pass: &[String], payload: &Payload, within: Length) 
     }
 }
 
-/// Waits until a process has ended. Whether it has.
+/// Waits until a process has ended. Returns whether it has.
 fn wait(child: &Child, within: Length) -> bool {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let Some(pidfd) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return false };

@@ -30,7 +30,7 @@ pub(super) async fn send(
     if !is_not_understood {
         return Receipt::of_http(answer);
     }
-    // A receiver that does not know blocks, or finds something wrong with them, still gets the words.
+    // If the receiver rejects blocks, send plain text.
     Receipt::of_http(post(outbound, &url, &plain(payload), &payload.id, within).await)
 }
 

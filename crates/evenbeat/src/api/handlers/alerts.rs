@@ -7,7 +7,7 @@ use evenbeat_core::alert::MuteScope;
 use evenbeat_core::ids::Channel;
 use evenbeat_core::nearest::{nearest, shortened};
 
-use crate::alerts::{MUTES_MAX, MuteError};
+use crate::alerts::{MUTE_REASON_CHARS_MAX, MUTES_MAX, MuteError};
 use crate::api::answer::NoContent;
 use crate::api::caller::{Caller, Operator, Viewer};
 use crate::api::extract::{Body, UrlQuery, run_id, segment};
@@ -20,9 +20,6 @@ use crate::views::alerts::IncidentCursor;
 use crate::views::model::{
     AlertTestAnswer, AlertTestRequest, DeliveryView, FieldError, IncidentView, MuteRequest, MuteView, Page,
 };
-
-/// Longest reason of a mute.
-const REASON_CHARS_MAX: usize = 1_000;
 
 /// Which incidents.
 #[derive(Debug)]
@@ -101,7 +98,8 @@ pub(in crate::api) async fn test(
         Err(_) => None,
     };
     let Some(answer) = answer else {
-        let names: Vec<&str> = api.app.alerts.channels().map(|(name, _)| name.as_str()).collect();
+        let channels = api.app.alerts.channels();
+        let names: Vec<&str> = channels.iter().map(|(name, _)| name.as_str()).collect();
         let hint = match nearest(&channel, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "this node has no channels; see `alerts.channels`".to_owned(),
@@ -137,8 +135,8 @@ pub(in crate::api) async fn mute(
     let scope = MuteScope::of_parts(&scope, value.as_deref().unwrap_or_default())
         .map_err(|error| wrong("value", error))?;
     let reason = reason.trim().to_owned();
-    if reason.is_empty() || REASON_CHARS_MAX < reason.chars().count() {
-        let detail = format!("say why, in at most {REASON_CHARS_MAX} characters");
+    if reason.is_empty() || MUTE_REASON_CHARS_MAX < reason.chars().count() {
+        let detail = format!("say why, in at most {MUTE_REASON_CHARS_MAX} characters");
         return Err(wrong("reason", detail));
     }
     let now = api.app.intake.now();
@@ -153,12 +151,12 @@ pub(in crate::api) async fn mute(
 }
 
 pub(in crate::api) async fn unmute(
-    _caller: Caller<Operator>,
+    caller: Caller<Operator>,
     State(api): State<Api>,
     MutePath(id): MutePath,
     UrlQuery(NoParams): UrlQuery<NoParams>,
 ) -> Result<NoContent, Problem> {
-    if api.app.store.remove_mute(id).await? {
+    if api.app.alerts.unmute(id, &caller.actor).await? {
         return Ok(NoContent);
     }
     Err(no_such_mute())

@@ -56,7 +56,11 @@ pub(in crate::api) async fn apply(
     };
     drop(given_up);
     warnings.extend(definition::doubts_around(&api.app, &jobs, |idx| format!("/jobs/{idx}")).await);
-    let mut applied = api.app.intake.apply(&caller.actor, jobs, ApplyOptions { prune, dry_run }).await?;
+    let mut applied = api
+        .app
+        .intake
+        .apply(&caller.actor, jobs, ApplyOptions { prune, dry_run, ..ApplyOptions::default() })
+        .await?;
     applied.sort_by(|one, other| one.key.cmp(&other.key));
     let mut counts = ApplyCounts::default();
     for it in &applied {

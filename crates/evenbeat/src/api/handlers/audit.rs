@@ -39,6 +39,8 @@ impl Query for AuditQuery {
                 actor: params.text("actor", "Only changes by this token, user or `system`."),
                 action: params.text("action", "Only changes of this kind, such as `pause`."),
                 subject: job.map(|key| key.to_string()).or(subject),
+                actor_kind: None,
+                text: None,
                 since: params.parsed("since", "Only changes at this instant or later."),
                 until: params.parsed("until", "Only changes before this instant."),
             },

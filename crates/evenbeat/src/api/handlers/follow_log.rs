@@ -54,7 +54,7 @@ struct FollowState {
 
 enum FollowStage {
     Reading,
-    /// Nothing will follow but where to go on.
+    /// Only the trailer is left to send.
     Over,
     Done,
 }
@@ -133,7 +133,7 @@ impl FollowState {
         text.into()
     }
 
-    /// Waits a moment; says whether more can come.
+    /// Waits a moment. Returns whether more output can follow.
     async fn wait(&mut self) -> bool {
         tokio::select! {
             () = self.log.stopping.stopped() => return false,

@@ -41,7 +41,7 @@ pub(in crate::api) async fn metrics(
     scraped(&api).await
 }
 
-/// The same at an address that serves nothing else, where no one is asked who they are.
+/// The same on the metrics address, which needs no token.
 pub(in crate::api) async fn open_metrics(
     State(api): State<Api>,
     UrlQuery(NoParams): UrlQuery<NoParams>,

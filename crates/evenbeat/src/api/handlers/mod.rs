@@ -1,4 +1,4 @@
-//! What each route does: read what was asked, ask the store, the intake or the node, and say it in words of the model.
+//! One handler per route: reads the request, asks the store, the intake or the node, and answers with a view model.
 
 pub(super) mod alerts;
 pub(super) mod apply;

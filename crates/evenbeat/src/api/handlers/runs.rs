@@ -226,7 +226,7 @@ fn log_elsewhere(place: LogPlace) -> Problem {
 pub(in crate::api) enum LogAnswer {
     /// What is there, as bytes if that is wanted.
     Part(LogPart, bool),
-    /// What is there and what comes.
+    /// What has been written so far, and what follows.
     Followed(Response),
 }
 

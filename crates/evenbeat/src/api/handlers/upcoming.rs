@@ -1,4 +1,4 @@
-//! What comes (D, K6).
+//! Upcoming runs (D, K6).
 
 use axum::Json;
 use axum::extract::State;

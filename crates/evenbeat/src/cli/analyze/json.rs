@@ -4,9 +4,9 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::figures::{AnalysisFigures, ChangeKind, Peak, ScheduleChange, Side};
 use crate::cli::fleet_file::FleetFile;
 use crate::jobfile::Diagnostics;
+use crate::views::analysis::{AnalysisFigures, ChangeKind, Peak, ScheduleChange, Side};
 
 pub(super) fn document(input: &FleetFile, figures: &AnalysisFigures) -> Json {
     let left_out = input

@@ -1,14 +1,10 @@
 //! `evenbeat analyze`: how evenly a schedule is spread, and what Evenbeat would change.
 //!
-//! Reads a job file or a crontab, computes the results as one value (`figures`) and prints it as text or JSON. Nothing is
+//! Reads a job file or a crontab, computes the results as one value (`views/analysis`) and prints it as text or JSON. Nothing is
 //! modified.
 
-mod figures;
-mod habit;
 mod json;
-mod placement;
 mod sentences;
-mod settle;
 mod text;
 
 use std::io::{self, Write};
@@ -16,12 +12,13 @@ use std::path::Path;
 
 use evenbeat_core::time::Timestamp;
 
-pub(super) use figures::ScoreWord;
+pub(super) use crate::views::analysis::ScoreWord;
 
 pub use super::fleet_file::FleetFileKind;
 
 use super::{Exit, fleet_file};
 use crate::jobfile::SourceText;
+use crate::views::analysis::AnalysisFigures;
 
 /// Minimum output width.
 pub const WIDTH_MIN: u16 = 40;
@@ -75,7 +72,7 @@ pub fn analyze(
     if let Some(bad_lines) = &input.bad_lines {
         write!(err, "{}", bad_lines.render(true))?;
     }
-    let figures = match figures::AnalysisFigures::of(&input, options.at, options.hours) {
+    let figures = match AnalysisFigures::of(&input, options.at, options.hours) {
         Ok(figures) => figures,
         Err(error) => {
             writeln!(err, "error: --hours: {error}")?;

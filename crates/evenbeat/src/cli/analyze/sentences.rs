@@ -1,10 +1,10 @@
 //! The sentences of an analysis: the verdict, and the notes at the end.
 
-use super::figures::{AnalysisFigures, Peak, Potential, ScoreWord};
 use crate::cli::chart::{counted, thousands, to_u64};
 use crate::cli::fleet_file::FleetFile;
 use crate::cli::format::clock;
 use crate::crontab::SkipReason;
+use crate::views::analysis::{AnalysisFigures, Peak, Potential, ScoreWord};
 
 /// Number of line numbers in a note.
 const N_LINES: usize = 8;

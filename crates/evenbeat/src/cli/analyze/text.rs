@@ -7,7 +7,6 @@ use evenbeat_core::ids::JobKey;
 use evenbeat_core::time::{Duration, Timestamp};
 use evenbeat_core::zone::Zone;
 
-use super::figures::{AnalysisFigures, ChangeKind, Collision, Peak, ScheduleChange, ScoreWord, Side};
 use super::sentences::{GLUE, notes, verdict};
 use crate::cli::chart::{
     SHADES, bar, column, counted, cut, heat, heat_style, legend, thousands, to_u64, wrapped,
@@ -15,6 +14,7 @@ use crate::cli::chart::{
 use crate::cli::fleet_file::{FleetFile, FleetFileKind};
 use crate::cli::format::{DIM, clock, local};
 use crate::cli::layout::TextLayout;
+use crate::views::analysis::{AnalysisFigures, ChangeKind, Collision, Peak, ScheduleChange, ScoreWord, Side};
 
 /// Number of changes shown without `--plan`.
 const N_CHANGES: usize = 10;

@@ -40,7 +40,10 @@ struct List {
 
 /// Renders a frame.
 pub(super) fn frame(view: &View, addresses: &DemoAddresses, zone: &Zone, size: ScreenSize) -> Vec<String> {
-    let top = head(view, size);
+    let mut top = head(view, size);
+    if let Some(link) = addresses.link.as_deref().and_then(|it| link_line(it, size)) {
+        top.insert(1, link);
+    }
     let bottom = foot(addresses, size);
     // The order in which lists get room. They are shown in order of time.
     let lists = [running(view), worst(view, size), ended(view), next(view, zone)];
@@ -140,23 +143,32 @@ fn minutes(minutes: &[u32], size: ScreenSize) -> StyledLine {
     line
 }
 
+/// The login link, right below the title. A wrapped line cannot be clicked or selected, so a narrow terminal shows none.
+fn link_line(link: &str, size: ScreenSize) -> Option<StyledLine> {
+    let n_letters = link.chars().count();
+    if size.columns < n_letters || size.rows < 12 {
+        return None;
+    }
+    let before = "open       ";
+    let before = if before.len() + n_letters <= size.columns { before } else { "" };
+    Some(StyledLine::default().with(before, BOLD).with(link, BOLD.underline()))
+}
+
 fn foot(addresses: &DemoAddresses, size: ScreenSize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let export = format!("export EVENBEAT_SERVER={}", addresses.socket);
     // A wrapped line cannot be selected with a double click.
     let fits = |text: &str| text.chars().count() <= size.columns && 12 <= size.rows;
-    if let Some(link) = addresses.link.as_deref().filter(|it| fits(it)) {
-        lines.push(StyledLine::default().with(link, Style::new()));
-    }
     if fits(&export) {
         lines.push(StyledLine::default().with(&export, Style::new()));
-        let hint = "then try: evenbeat status | job list | explain hanging-export | rebalance";
+        let hint = "then try: evenbeat status | job list | explain gov:tenders | rebalance";
         if hint.len() <= size.columns && 16 <= size.rows {
             lines.push(StyledLine::default().with(hint, DIM));
         }
     }
     let hint = "A wider terminal shows how to reach it.";
-    if lines.is_empty() && fits(hint) {
+    let has_link = addresses.link.as_deref().and_then(|it| link_line(it, size)).is_some();
+    if lines.is_empty() && !has_link && fits(hint) {
         lines.push(StyledLine::default().with(hint, DIM));
     }
     let end = if size.columns < 56 {

@@ -81,8 +81,8 @@ pub struct SimulateArgs {
     /// the freshness that the fleet must keep [default with --add: 99%].
     #[arg(long, value_name = "PERCENT", value_parser = target, allow_negative_numbers = true, help_heading = "What-if options")]
     pub target: Option<f64>,
-    /// Add made-up jobs, such as `--add "400 every 6h taking 2m"` (also `pool P`, `site S`, `cost N`), and show what breaks
-    /// first and how many could be added. Can be repeated.
+    /// Add made-up jobs, such as `--add "400 every 6h taking 2m"` (also `within T`, `pool P`, `site S`, `cost N`), and show
+    /// what breaks first and how many could be added. Can be repeated.
     #[arg(long, value_name = "JOBS", help_heading = "What-if options")]
     pub add: Vec<AddedJobs>,
     /// Maximum width of the output [default: width of the terminal, or 80].

@@ -8,6 +8,7 @@ use evenbeat_core::zone::Zone;
 use evenbeat_whatif::{AddedJobs, Break, MostAdded, Report, Smallest};
 
 use crate::cli::fleet_file::FleetFileKind;
+use crate::views::whatif::ServerFacts;
 
 /// The origin of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +17,6 @@ pub(super) enum FleetOrigin {
     File(FleetFileKind),
     /// A server.
     Server(ServerFacts),
-}
-
-/// Facts about the fleet of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ServerFacts {
-    /// Number of jobs whose run times were measured.
-    pub(super) n_measured: usize,
-    /// Whether its nodes have equal capacity.
-    pub(super) are_alike: bool,
 }
 
 impl FleetOrigin {

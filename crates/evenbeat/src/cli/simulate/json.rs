@@ -59,14 +59,18 @@ fn smallest(found: &Smallest) -> Json {
 
 fn added(added: &GrowthResult) -> Json {
     let kinds = added.kinds.iter().map(|it| {
-        json!({
+        let mut kind = json!({
             "jobs": it.n,
             "every_seconds": seconds(it.every),
             "taking_seconds": seconds(it.taking),
             "pool": it.pool.as_str(),
             "site": it.site.as_ref().map(ToString::to_string),
             "cost": it.cost,
-        })
+        });
+        if let Some((within, kind)) = it.within.zip(kind.as_object_mut()) {
+            kind.insert("within_seconds".to_owned(), seconds(within));
+        }
+        kind
     });
     json!({
         "kinds": kinds.collect::<Vec<_>>(),

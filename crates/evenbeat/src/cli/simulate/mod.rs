@@ -25,9 +25,9 @@ use super::remote::{ServerArgs, with_server};
 use super::{Exit, fleet_file};
 use crate::cli::progress::Progress;
 use crate::jobfile::Diagnostics;
+use crate::views::whatif::LiveFleet;
 use figures::FleetOrigin;
 use scenarios::Subject;
-use server::ServerFleet;
 
 pub(crate) fn run(
     args: &SimulateArgs,
@@ -111,7 +111,8 @@ fn of_server(
         found = Some((remote.address().to_string(), server::load(remote)?));
         Ok(Exit::Ok)
     })?;
-    let Some((name, ServerFleet { origin, jobs, setup, warnings })) = found else { return Ok(Err(ended)) };
-    let zone = fleet_file::shared_zone(&jobs);
-    Ok(Ok(Subject { name, origin, jobs, base: setup, zone, n_left_out: 0, warnings, assumes_utc: false }))
+    let Some((name, (fleet, warnings))) = found else { return Ok(Err(ended)) };
+    let LiveFleet { facts, jobs, setup: base, nodes: _ } = fleet;
+    let (zone, origin) = (fleet_file::shared_zone(&jobs), FleetOrigin::Server(facts));
+    Ok(Ok(Subject { name, origin, jobs, base, zone, n_left_out: 0, warnings, assumes_utc: false }))
 }

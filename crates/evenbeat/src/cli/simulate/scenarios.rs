@@ -7,17 +7,17 @@ use evenbeat_core::engine::Order;
 use evenbeat_core::ids::Pool;
 use evenbeat_core::job::Job;
 use evenbeat_core::placement::Strategy;
-use evenbeat_core::schedule::Schedule;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
 use evenbeat_whatif::{
-    ADDED_MAX, Fleet, Growth, Report, RunModel, Scenario, Setup, first_break, most_added, share_out,
-    simulate_all, smallest_capacity,
+    ADDED_MAX, CannotCarry, Fleet, Growth, Report, RunModel, Scenario, Setup, first_break, most_added,
+    share_out, simulate_all, smallest_capacity,
 };
 
 use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};
 use super::figures::{FleetOrigin, GrowthResult, SetupResult, SimulationFigures};
 use crate::cli::progress::Progress;
+use crate::views::whatif::{self, is_idle, next_quarter};
 
 /// Number of simulations to run at once.
 const N_THREADS: usize = 2;
@@ -128,15 +128,9 @@ fn leave_out(
 ) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
     for (differs, setup) in setups {
-        let setup = setup.with_capacity_for(&fleet.jobs, window).with_capacity_for(&fleet.added, window);
-        while let Some(why) = setup.why_not(fleet.jobs.iter().filter(|job| !is_idle(job))) {
-            fleet.jobs.retain(|job| is_idle(job) || !setup.is_why_not(&why, job));
-            let why = named(differs.as_deref(), &why.to_string());
-            if fleet.jobs.iter().all(is_idle) && fleet.added.is_empty() {
-                return Err(why);
-            }
-            warnings.push(format!("skipped: {why}"));
-        }
+        let named = |why: CannotCarry| named(differs.as_deref(), &why.to_string());
+        let reasons = whatif::leave_out(fleet, setup, window).map_err(named)?;
+        warnings.extend(reasons.into_iter().map(|why| format!("skipped: {}", named(why))));
     }
     Ok(warnings)
 }
@@ -295,15 +289,4 @@ fn setup_of(args: &SetupArgs, base: &Setup, fleet: &Fleet, window: TimeWindow) -
         Some(BalanceArg::Phase) | None => Strategy::Phase,
     };
     Ok(setup)
-}
-
-/// Whether a job never starts on its own.
-fn is_idle(job: &Job) -> bool {
-    !job.enabled || job.paused.is_some() || matches!(job.schedule, Schedule::Manual)
-}
-
-fn next_quarter(now: Timestamp) -> Timestamp {
-    const QUARTER_MS: i64 = 15 * 60 * 1_000;
-    let into = now.as_millis().rem_euclid(QUARTER_MS);
-    if into == 0 { now } else { now + Duration::from_millis(QUARTER_MS - into) }
 }

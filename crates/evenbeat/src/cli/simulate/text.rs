@@ -5,12 +5,13 @@ use evenbeat_core::time::Duration;
 use evenbeat_whatif::{Group, Report};
 
 use super::figures::{SetupResult, SimulationFigures};
-use super::sentences::{added, assumed, carried_by, found, headline, length, notes, percent};
+use super::sentences::{added, assumed, carried_by, found, headline, notes};
 use super::timeline::Timeline;
 use crate::cli::chart::{counted, thousands, to_u64, wrapped};
 use crate::cli::format::{BOLD, DIM, NOTICE, clock, local};
 use crate::cli::layout::TextLayout;
 use crate::cli::table::{Cell, list, side_by_side};
+use crate::views::whatif::{length, percent};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();

@@ -5,7 +5,7 @@ use evenbeat_core::time::{Duration, Timestamp};
 use maud::{Markup, html};
 
 use super::axis::ticks;
-use super::label_row::{LabelWish, Side, place};
+use super::label_row::{LabelSide, LabelWish, place};
 use crate::dashboard::parts::percent;
 use crate::dashboard::times::{Times, brief};
 
@@ -208,8 +208,12 @@ fn planned(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     };
     let narrow = if is_late { brief(end - facts.deadline).len() + 5 } else { 0 };
     let wishes = [
-        LabelWish { at: to, n_letters: [narrow, words.len()], sides: &[Side::Right, Side::Left] },
-        LabelWish { at: from, n_letters: [clock.len(), clock.len() + 11], sides: &[Side::Left, Side::Right] },
+        LabelWish { at: to, n_letters: [narrow, words.len()], sides: &[LabelSide::Right, LabelSide::Left] },
+        LabelWish {
+            at: from,
+            n_letters: [clock.len(), clock.len() + 11],
+            sides: &[LabelSide::Left, LabelSide::Right],
+        },
     ];
     let lines = [domain.at(facts.now), domain.at(facts.deadline)];
     let placed = place(&wishes, &lines);
@@ -240,23 +244,29 @@ fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> St
     let (since, now) = (domain.at(facts.since), domain.at(facts.now));
     let (latest, deadline) = (domain.at(facts.latest_start.max(facts.since)), domain.at(facts.deadline));
     let since_words = if facts.has_good_run { ("Last good", " start") } else { ("Placed for", "") };
-    let marks: [(f64, &str, (&str, &str), Timestamp, &'static [Side]); 4] = [
+    let marks: [(f64, &str, (&str, &str), Timestamp, &'static [LabelSide]); 4] = [
         (
             deadline,
             "tick-d",
             ("Deadline", ""),
             facts.deadline,
-            if is_past { &[Side::Left, Side::Right] } else { &[Side::Right, Side::Left] },
+            if is_past { &[LabelSide::Left, LabelSide::Right] } else { &[LabelSide::Right, LabelSide::Left] },
         ),
         (
             now,
             "now",
             ("Now", ""),
             facts.now,
-            if is_past { &[Side::Right, Side::Left] } else { &[Side::Left, Side::Right] },
+            if is_past { &[LabelSide::Right, LabelSide::Left] } else { &[LabelSide::Left, LabelSide::Right] },
         ),
-        (since, "tick-0", since_words, facts.since, &[Side::Right]),
-        (latest, "tick-w", ("Latest", " start"), facts.latest_start, &[Side::Over, Side::Left, Side::Right]),
+        (since, "tick-0", since_words, facts.since, &[LabelSide::Right]),
+        (
+            latest,
+            "tick-w",
+            ("Latest", " start"),
+            facts.latest_start,
+            &[LabelSide::Over, LabelSide::Left, LabelSide::Right],
+        ),
     ];
     let wishes = marks.map(|(at, _, (short, more), instant, sides)| {
         let time = text(instant).len();

@@ -89,7 +89,7 @@ impl EventId {
 pub enum NextEvents {
     /// These, from the event at this place in the batch on.
     Batch(Arc<EventBatch>, usize),
-    /// It was too slow: what comes next is no longer there.
+    /// The reader was too slow, and the next events are gone.
     CutOff,
 }
 
@@ -104,7 +104,7 @@ pub struct EventReader {
 }
 
 impl EventLog {
-    /// With this epoch: no two processes should have the same.
+    /// Creates an empty log. `epoch` must differ between processes.
     pub fn new(epoch: u64) -> EventLog {
         let kept = KeptEvents {
             epoch,
@@ -124,7 +124,7 @@ impl EventLog {
         }))
     }
 
-    /// Whether anyone may read what is told now. To be asked before anything is put together.
+    /// Whether events are kept now. Check it before building an event.
     pub fn is_open(&self) -> bool {
         self.0.is_open.load(Ordering::Relaxed)
     }
@@ -247,7 +247,7 @@ impl EventBatch {
 }
 
 impl EventReader {
-    /// Waits for what comes next.
+    /// Waits for the next events.
     pub async fn next(&mut self) -> NextEvents {
         loop {
             {

@@ -1,4 +1,4 @@
-//! What readers of events hear (G3): changes of jobs, runs, conditions, nodes, the score, rebalances.
+//! Events for readers (G3): changes of jobs, runs, conditions and nodes, the score, rebalances.
 //!
 //! Nothing is kept while no one reads, so a run costs one look at a flag. With readers, events are collected for
 //! [`COLLECT_FOR`] and kept in one buffer that all readers share: each knows how far it has read, none has a queue of its
@@ -18,7 +18,7 @@ use evenbeat_core::time::Timestamp;
 
 pub use log::{EventBatch, EventId, EventLog, EventReader, EventRecord, NextEvents};
 
-/// How long events are collected before readers hear of them.
+/// How long events are collected before readers get them.
 pub const COLLECT_FOR: Length = Length::from_millis(250);
 
 /// Events that are kept for readers that come back. What is collected at once is bounded by the same number.
@@ -27,7 +27,7 @@ pub const EVENTS_KEPT: usize = 8_192;
 /// How long events are kept after the last reader has left.
 pub const KEPT_FOR: Length = Length::from_mins(1);
 
-/// Something that readers may want to hear of.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetEvent {
     /// A job was added or edited, or another node ran it.
@@ -113,7 +113,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [EventKind; 6] = [
         EventKind::Job,
         EventKind::Run,

@@ -1,4 +1,4 @@
-//! Gauges of single jobs, for those who opted in: one rule, `time() > evenbeat_job_deadline_timestamp_seconds`, covers
+//! Gauges of single jobs, which are opt-in: one rule, `time() > evenbeat_job_deadline_timestamp_seconds`, covers
 //! every job among them.
 
 use std::collections::BTreeMap;

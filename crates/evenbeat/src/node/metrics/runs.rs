@@ -1,4 +1,4 @@
-//! What became of occurrences: runs, how late they started, how they ended, and what got none.
+//! Metrics of runs: how late they started, how they ended, and occurrences without a run.
 
 use evenbeat_core::ids::Pool;
 use evenbeat_core::occurrence::{Record, RecordKind};

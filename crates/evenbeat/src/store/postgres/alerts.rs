@@ -15,6 +15,7 @@ use super::views::{limit, read};
 use crate::store::alert_rows::{
     self, ALERT_LEASE, AlertLease, AttemptResult, DeliveryColumns, DeliveryRow, IncidentWrite, NewDelivery,
 };
+use crate::store::columns::number;
 
 static LOOKED_AT: Statement = Statement { sql: "SELECT looked_at FROM alert_lease WHERE no = 1", types: &[] };
 static TAKE_LEASE: Statement = Statement {
@@ -82,6 +83,10 @@ static RELEASE: Statement = Statement {
 static UNSETTLED: Statement = Statement {
     sql: "SELECT subject, opened_at, cause, severity, detail FROM incident WHERE NOT is_settled \
           ORDER BY subject, opened_at LIMIT $1",
+    types: &[Type::INT8],
+};
+static N_OPEN_INCIDENTS: Statement = Statement {
+    sql: "SELECT count(*) FROM (SELECT 1 FROM incident WHERE NOT is_settled AND closed_at IS NULL LIMIT $1) AS open",
     types: &[Type::INT8],
 };
 static INCIDENTS: Statement = Statement {
@@ -228,6 +233,14 @@ impl PgStore {
         let most = limit(most);
         let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &UNSETTLED, &[&most]))?;
         Ok(read(&rows, incident)?.into_iter().flatten().collect())
+    }
+
+    /// The number of open incidents, counted up to `most`. What is open is not settled, and an index has what is not.
+    pub async fn n_open_incidents(&self, most: usize) -> Result<u64, StoreDown> {
+        let most = limit(most);
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &N_OPEN_INCIDENTS, &[&most]))?;
+        let counts = read(&rows, |row| Ok(number(row.try_get(0)?)))?;
+        Ok(counts.into_iter().sum())
     }
 
     /// Open or ended incidents before a place in the list, the latest first.

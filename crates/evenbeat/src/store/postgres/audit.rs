@@ -12,7 +12,9 @@ use super::transaction::{Statement, Transaction, transact};
 use super::views::{ask, limit, read};
 use crate::store::audit_chain::{ANCHOR_SETTING, CHAIN_BATCH, ChainLink, links, trimmed_to};
 use crate::store::columns::{number, stored_number};
-use crate::store::query::{AUDIT_ROWS_MAX, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX};
+use crate::store::query::{
+    AUDIT_ROWS_MAX, ActorKind, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX,
+};
 
 macro_rules! select_audit {
     ($rest:literal) => {
@@ -67,6 +69,9 @@ static LIST: Statement = Statement {
     sql: select_audit!(
         "WHERE $4::text IS NULL AND no < $1 AND $2 < no AND ($5::text IS NULL OR actor = $5) \
          AND ($6::text IS NULL OR action = $6) AND ($7::bigint IS NULL OR $7 <= at) AND ($8::bigint IS NULL OR at < $8) \
+         AND ($9::text IS NULL OR $9 = CASE WHEN actor LIKE 'token %' THEN 'token' \
+           WHEN actor LIKE 'uid %' OR actor = 'loopback' THEN 'person' ELSE 'system' END) \
+         AND ($10::text IS NULL OR 0 < strpos(lower(concat_ws(' ', actor, action, subject, detail)), $10)) \
          ORDER BY no DESC LIMIT $3"
     ),
     types: LIST_TYPES,
@@ -75,12 +80,25 @@ static LIST_BY_SUBJECT: Statement = Statement {
     sql: select_audit!(
         "WHERE subject = $4 AND no < $1 AND $2 < no AND ($5::text IS NULL OR actor = $5) \
          AND ($6::text IS NULL OR action = $6) AND ($7::bigint IS NULL OR $7 <= at) AND ($8::bigint IS NULL OR at < $8) \
+         AND ($9::text IS NULL OR $9 = CASE WHEN actor LIKE 'token %' THEN 'token' \
+           WHEN actor LIKE 'uid %' OR actor = 'loopback' THEN 'person' ELSE 'system' END) \
+         AND ($10::text IS NULL OR 0 < strpos(lower(concat_ws(' ', actor, action, subject, detail)), $10)) \
          ORDER BY no DESC LIMIT $3"
     ),
     types: LIST_TYPES,
 };
-const LIST_TYPES: &[Type] =
-    &[Type::INT8, Type::INT8, Type::INT8, Type::TEXT, Type::TEXT, Type::TEXT, Type::INT8, Type::INT8];
+const LIST_TYPES: &[Type] = &[
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::INT8,
+    Type::INT8,
+    Type::TEXT,
+    Type::TEXT,
+];
 /// In one statement, so that an anchor and the links after it belong together. Without links there is one row of the
 /// anchor alone.
 static CHAIN: Statement = Statement {
@@ -206,7 +224,8 @@ async fn audit_page(
     before: Option<u64>,
     most: usize,
 ) -> Result<(Vec<Row>, Option<i64>), PgError> {
-    let AuditFilter { actor, action, subject, since, until } = filter;
+    let AuditFilter { actor, action, subject, actor_kind, text, since, until } = filter;
+    let (kind, text) = (actor_kind.map(ActorKind::as_str), text.as_ref().map(|it| it.to_lowercase()));
     let before = before.map_or(i64::MAX, stored_number);
     let (since, until) = (since.map(Timestamp::as_millis), until.map(Timestamp::as_millis));
     tx.begin().await?;
@@ -217,7 +236,9 @@ async fn audit_page(
         (&LIST, rows.first().map(|row| row.try_get::<_, i64>(0)).transpose()?)
     };
     let (after, limit) = (horizon.unwrap_or(-1), limit(most + 1));
-    let rows = tx.query(list, [&before, &after, &limit, subject, actor, action, &since, &until]).await?;
+    let rows = tx
+        .query(list, [&before, &after, &limit, subject, actor, action, &since, &until, &kind, &text])
+        .await?;
     tx.commit().await?;
     Ok((rows, horizon))
 }

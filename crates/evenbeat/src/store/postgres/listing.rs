@@ -23,7 +23,7 @@ static POSTGRES: Dialect = Dialect { join: "JOIN", position: "strpos", has_hints
 
 /// Lists walk an index and look up few rows. The server must not read whole tables instead, whatever its statistics
 /// say.
-const WALK: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; \
+pub(super) const WALK: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; \
                     SET LOCAL enable_mergejoin = off; SET LOCAL join_collapse_limit = 1; \
                     SET LOCAL max_parallel_workers_per_gather = 0";
 
@@ -38,6 +38,16 @@ static OPEN_RUN: Statement = Statement {
 static RUN: Statement = Statement {
     sql: concat!("SELECT ", select_run!(), " FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1"),
     types: &[Type::UUID],
+};
+static LATEST_RUNS: Statement = Statement {
+    sql: concat!(
+        "SELECT ",
+        select_run!(),
+        " FROM job j CROSS JOIN LATERAL \
+          (SELECT * FROM run WHERE run.job_id = j.id ORDER BY run.id DESC LIMIT $2) r \
+          WHERE j.key = ANY($1)"
+    ),
+    types: &[Type::TEXT_ARRAY, Type::INT8],
 };
 static SCORES: Statement = Statement {
     sql: "SELECT at, score, peak, n_jobs FROM score WHERE $1 <= at ORDER BY at LIMIT $2",
@@ -95,6 +105,13 @@ impl PgStore {
             _ => horizon,
         };
         Ok(RunPage { rows, next })
+    }
+
+    /// The latest ended runs of several jobs, at most `most` of each.
+    pub async fn latest_runs(&self, keys: &[JobKey], most: usize) -> Result<Vec<RunRow>, StoreDown> {
+        let keys: Vec<&str> = keys.iter().map(JobKey::as_str).collect();
+        let rows = transact!(self, ConnectionUse::Read, |tx| ask(&tx, &LATEST_RUNS, [&keys, &limit(most)]))?;
+        read(&rows, run_row)
     }
 
     /// One run, open or ended.

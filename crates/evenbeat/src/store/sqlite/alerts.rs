@@ -12,6 +12,7 @@ use super::write_tx::WriteTx;
 use crate::store::alert_rows::{
     self, ALERT_LEASE, AlertLease, AttemptResult, DeliveryColumns, DeliveryRow, IncidentWrite, NewDelivery,
 };
+use crate::store::columns::number;
 
 macro_rules! delivery_sql {
     ($rest:literal) => {
@@ -227,6 +228,13 @@ impl ReadTx<'_> {
                    ORDER BY subject, opened_at LIMIT ?1";
         let rows = self.or_down(self.many(sql, [limit(most)], incident))?;
         Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// The number of open incidents, counted up to `most`. What is open is not settled, and an index has what is not.
+    pub fn n_open_incidents(&self, most: usize) -> Result<u64, StoreDown> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM incident INDEXED BY incident_unsettled
+                   WHERE is_settled = 0 AND closed_at IS NULL LIMIT ?1)";
+        self.or_down(self.one(sql, params![limit(most)], |row| row.get(0)).map(number))
     }
 
     /// Open or ended incidents before a place in the list, the latest first.

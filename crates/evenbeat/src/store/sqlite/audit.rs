@@ -9,7 +9,9 @@ use super::read_tx::ReadTx;
 use super::write_tx::WriteTx;
 use crate::store::audit_chain::{ANCHOR_SETTING, CHAIN_BATCH, ChainLink, links, trimmed_to};
 use crate::store::columns::{number, stored_number};
-use crate::store::query::{AUDIT_ROWS_MAX, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX};
+use crate::store::query::{
+    AUDIT_ROWS_MAX, ActorKind, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX,
+};
 
 macro_rules! select_audit {
     ($rest:literal) => {
@@ -109,13 +111,17 @@ impl ReadTx<'_> {
 
     fn find_audit_page(&self, filter: &AuditFilter, before: Option<u64>, most: usize) -> Result<AuditPage> {
         let before = before.map_or(i64::MAX, stored_number);
-        let AuditFilter { actor, action, subject, since, until } = filter;
+        let AuditFilter { actor, action, subject, actor_kind, text, since, until } = filter;
+        let (kind, text) = (actor_kind.map(ActorKind::as_str), text.as_ref().map(|it| it.to_lowercase()));
         let (since, until) = (since.map(Timestamp::as_millis), until.map(Timestamp::as_millis));
         // The index on the subject finds its entries; everything else is looked for entry by entry, up to a limit.
         let (sql, horizon) = if subject.is_some() {
             (select_audit!(
                 "WHERE subject = ?4 AND no < ?1 AND ?2 < no AND (?5 IS NULL OR actor = ?5) AND (?6 IS NULL OR action = ?6)
-                 AND (?7 IS NULL OR ?7 <= at) AND (?8 IS NULL OR at < ?8) ORDER BY no DESC LIMIT ?3"
+                 AND (?7 IS NULL OR ?7 <= at) AND (?8 IS NULL OR at < ?8) AND (?9 IS NULL OR ?9 = CASE
+                   WHEN actor LIKE 'token %' THEN 'token' WHEN actor LIKE 'uid %' OR actor = 'loopback' THEN 'person' ELSE 'system' END)
+                 AND (?10 IS NULL OR 0 < instr(lower(actor || ' ' || action || ' ' || subject || ' ' || detail), ?10))
+                 ORDER BY no DESC LIMIT ?3"
             ), None)
         } else {
             let horizon = "SELECT no FROM audit WHERE no < ?1 ORDER BY no DESC LIMIT 1 OFFSET ?2";
@@ -123,11 +129,24 @@ impl ReadTx<'_> {
                 self.one(horizon, params![before, limit(AUDIT_ROWS_MAX)], |row| row.get(0)).optional()?;
             (select_audit!(
                 "WHERE ?4 IS NULL AND no < ?1 AND ?2 < no AND (?5 IS NULL OR actor = ?5) AND (?6 IS NULL OR action = ?6)
-                 AND (?7 IS NULL OR ?7 <= at) AND (?8 IS NULL OR at < ?8) ORDER BY no DESC LIMIT ?3"
+                 AND (?7 IS NULL OR ?7 <= at) AND (?8 IS NULL OR at < ?8) AND (?9 IS NULL OR ?9 = CASE
+                   WHEN actor LIKE 'token %' THEN 'token' WHEN actor LIKE 'uid %' OR actor = 'loopback' THEN 'person' ELSE 'system' END)
+                 AND (?10 IS NULL OR 0 < instr(lower(actor || ' ' || action || ' ' || subject || ' ' || detail), ?10))
+                 ORDER BY no DESC LIMIT ?3"
             ), horizon)
         };
-        let args =
-            params![before, horizon.unwrap_or(-1), limit(most + 1), subject, actor, action, since, until];
+        let args = params![
+            before,
+            horizon.unwrap_or(-1),
+            limit(most + 1),
+            subject,
+            actor,
+            action,
+            since,
+            until,
+            kind,
+            text
+        ];
         let rows = self.many(sql, args, audit_row)?;
         Ok(AuditPage::of(rows, most, horizon.map(|it| number(it) + 1)))
     }

@@ -142,6 +142,22 @@ impl ReadTx<'_> {
         self.or_down(found)
     }
 
+    /// The latest ended runs of several jobs, at most `most` of each.
+    pub fn latest_runs(&self, keys: &[JobKey], most: usize) -> Result<Vec<RunRow>, StoreDown> {
+        let sql = concat!(
+            "SELECT ",
+            run_columns!(),
+            run_over_columns!(),
+            " FROM job j CROSS JOIN run r INDEXED BY run_by_job ON r.job_id = j.id \
+             WHERE j.key = ?1 ORDER BY r.id DESC LIMIT ?2"
+        );
+        let mut found = Vec::new();
+        for key in keys {
+            found.extend(self.or_down(self.many(sql, params![key.as_str(), limit(most)], rows::run))?);
+        }
+        Ok(found)
+    }
+
     /// The samples of the score since an instant, oldest first.
     pub fn scores(&self, since: Timestamp, most: usize) -> Result<Vec<ScorePoint>, StoreDown> {
         let sql = "SELECT at, score, peak, n_jobs FROM score WHERE ?1 <= at ORDER BY at LIMIT ?2";

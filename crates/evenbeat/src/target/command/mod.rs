@@ -20,7 +20,7 @@ mod start_marker;
 mod token;
 
 pub use executor::Commands;
-pub use log::read_log;
+pub use log::{ERROR_LINE, KeptBytes, OWN_LINE, read_log};
 pub use order::{Bounds, Order, ResourceLimits};
 pub use places::{Places, PlacesError, open_own_file};
 pub use prepare::CommandSettings;

@@ -24,7 +24,7 @@ pub struct FleetJob {
     /// Its place on the time line; absent if it has none yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementView>,
-    /// The occurrence that the next run serves.
+    /// The occurrence that the next run serves; absent while the job is paused or disabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run_at: Option<Instant>,
     /// How long its runs take; absent before the first good run.
@@ -48,11 +48,13 @@ pub struct PlacementView {
 impl FleetJob {
     /// A job as it is.
     pub fn of(row: &JobRow) -> FleetJob {
+        let may_start = row.job.enabled && row.state.pause.is_none();
+        let next_run_at = row.state.next_run_at.filter(|_| may_start);
         FleetJob {
             definition: JobDefinition::of(&row.job),
             status: row.state.status(&row.job).as_str().into(),
             placement: row.state.placement.as_ref().map(Into::into),
-            next_run_at: row.state.next_run_at.map(Into::into),
+            next_run_at: next_run_at.map(Into::into),
             measured: row.state.estimate.as_ref().map(Into::into),
         }
     }

@@ -111,7 +111,7 @@ pub struct JobView {
     pub reasons: Vec<Text>,
     /// The reason as a sentence.
     pub sentence: String,
-    /// The earliest start.
+    /// The earliest start; absent while the job is paused or disabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub can_start_by: Option<Instant>,
     /// When it will start, unless it is running.
@@ -132,7 +132,7 @@ pub struct JobView {
     /// When its place on the time line was chosen; null before that.
     #[schema(required = true)]
     pub placed_at: Option<Instant>,
-    /// The occurrence that the next run serves; null if there is none.
+    /// The occurrence that the next run serves; null if there is none, and while the job is paused or disabled.
     #[schema(required = true)]
     pub next_run_at: Option<Instant>,
     /// When the last run started; null before the first run.
@@ -246,6 +246,11 @@ impl JobView {
         let it = assess(&job.key, job, state, now, outlook);
         let (status, owner) = (state.status(job), state.owner.as_deref());
         let instant = |at: Option<Timestamp>| at.map(Instant);
+        let is_tracked = state.is_tracked(job);
+        // The place of a paused job is kept, but nothing starts there.
+        let may_start = job.enabled && state.pause.is_none();
+        let if_it_may = |at: Option<Timestamp>| instant(at.filter(|_| may_start));
+        let if_tracked = |at: Option<Timestamp>| instant(at.filter(|_| is_tracked));
         let mean = state.estimate.as_ref().map(Estimate::mean);
         JobView {
             key: job.key.to_string(),
@@ -265,18 +270,18 @@ impl JobView {
             labels: job.labels.clone(),
             status: status.as_str().into(),
             condition: it.condition().as_str().into(),
-            tracked: state.is_tracked(job),
+            tracked: is_tracked,
             reason: it.reason().as_str().into(),
             reasons: it.reasons.iter().map(|reason| reason.as_str().into()).collect(),
             sentence: it.sentence(),
-            can_start_by: instant(it.can_start_by),
-            planned_start: instant(it.planned_start),
-            should_start_by: instant(it.should_start_by),
-            expected_end: instant(it.expected_end),
-            deadline: instant(it.deadline),
+            can_start_by: if_it_may(it.can_start_by),
+            planned_start: if_it_may(it.planned_start),
+            should_start_by: if_tracked(it.should_start_by),
+            expected_end: instant(it.expected_end.filter(|_| may_start || owner.is_some())),
+            deadline: if_tracked(it.deadline),
             created_at: state.created_at.into(),
             placed_at: state.placement.as_ref().map(|it| it.placed_at.into()),
-            next_run_at: instant(state.next_run_at),
+            next_run_at: if_it_may(state.next_run_at),
             last_start_at: instant(state.last_start_at),
             last_end_at: instant(state.last_end_at),
             last_good_start_at: instant(state.last_good_start_at),

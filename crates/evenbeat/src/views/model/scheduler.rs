@@ -1,5 +1,7 @@
 //! How even the fleet is, and its rebalance: the scheduler's own endpoints (G2).
 
+use std::collections::BTreeMap;
+
 use evenbeat_core::distribution::Distribution;
 use evenbeat_core::placement::{Kept, Move};
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,9 @@ use utoipa::ToSchema;
 use super::words::KeptReasonWord;
 use super::{Instant, Text, rounded};
 use crate::intake::{RebalanceResult, StoredPlan};
+
+/// Most jobs that an answer about a rebalance lists. Their number is always given.
+const LISTED_MAX: usize = 10_000;
 
 /// How the starts of the next hours are spread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -108,14 +113,19 @@ pub struct RebalancePreview {
     pub would_skip: usize,
     /// Jobs that stay where they are.
     pub unchanged: usize,
+    /// Whether no further move would help. If false, the plan reached a limit of time or size: apply it, then make
+    /// another.
+    pub is_complete: bool,
     /// How even the next 24 hours are, from 0 to 1.
     pub current_score: f64,
     /// How even they would be.
     pub projected_score: f64,
-    /// The moves.
+    /// The moves, the first 10,000 of them by key.
     pub preview: Vec<PreviewMove>,
-    /// Jobs that would not be moved, and why.
+    /// Jobs that would not be moved, and why: the first 10,000 of them by key.
     pub skipped: Vec<SkippedJob>,
+    /// How many jobs would not be moved, by reason.
+    pub skipped_by_reason: BTreeMap<String, usize>,
     /// Starts in the busiest slot of the next 24 hours.
     pub current_peak: u32,
     /// What that would be.
@@ -164,15 +174,21 @@ impl From<&Move> for PreviewMove {
 
 impl From<&StoredPlan> for RebalancePreview {
     fn from(StoredPlan { id, plan }: &StoredPlan) -> RebalancePreview {
+        let mut skipped_by_reason = BTreeMap::new();
+        for kept in &plan.kept {
+            *skipped_by_reason.entry(kept.reason.as_str().to_owned()).or_default() += 1;
+        }
         RebalancePreview {
             plan_id: id.to_string(),
             would_move: plan.moves.len(),
             would_skip: plan.kept.len(),
             unchanged: plan.n_unchanged,
+            is_complete: plan.is_complete,
             current_score: rounded(plan.before.score()),
             projected_score: rounded(plan.after.score()),
-            preview: plan.moves.iter().map(Into::into).collect(),
-            skipped: plan.kept.iter().map(Into::into).collect(),
+            preview: plan.moves.iter().take(LISTED_MAX).map(Into::into).collect(),
+            skipped: plan.kept.iter().take(LISTED_MAX).map(Into::into).collect(),
+            skipped_by_reason,
             current_peak: plan.before.peak_slot().1,
             projected_peak: plan.after.peak_slot().1,
         }
@@ -197,9 +213,13 @@ pub struct RebalanceRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = RebalanceResult)]
 pub struct RebalanceAnswer {
-    /// The moves.
+    /// Number of jobs that were moved.
+    pub moved_count: usize,
+    /// Number of jobs that were not moved.
+    pub skipped_count: usize,
+    /// The moves, the first 10,000 of them by key.
     pub moved: Vec<MovedJob>,
-    /// Jobs that were not moved, and why.
+    /// Jobs that were not moved, and why: the first 10,000 of them.
     pub skipped: Vec<SkippedJob>,
     /// How even the next 24 hours are now, from 0 to 1.
     pub new_distribution_score: f64,
@@ -227,10 +247,38 @@ impl From<&RebalanceResult> for RebalanceAnswer {
             new_time: it.new_time.into(),
         };
         RebalanceAnswer {
-            moved: it.moved.iter().map(moved).collect(),
-            skipped: it.skipped.iter().map(Into::into).collect(),
+            moved_count: it.moved.len(),
+            skipped_count: it.skipped.len(),
+            moved: it.moved.iter().take(LISTED_MAX).map(moved).collect(),
+            skipped: it.skipped.iter().take(LISTED_MAX).map(Into::into).collect(),
             new_distribution_score: rounded(it.new_score),
             old_distribution_score: rounded(it.old_score),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use evenbeat_core::placement::{Balance, KeptReason, plan_rebalance};
+    use evenbeat_core::store::PlanId;
+
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut_and_still_counted() {
+        let now = "2026-02-04T10:00:00Z".parse().unwrap();
+        let mut plan = plan_rebalance(Balance::default(), now, &[]);
+        let kept = |no: usize| Kept {
+            key: format!("job-{no}").parse().unwrap(),
+            reason: if no % 10 == 0 { KeptReason::Paused } else { KeptReason::JobRunning },
+        };
+        plan.kept = (0..=LISTED_MAX).map(kept).collect();
+        let preview = RebalancePreview::from(&StoredPlan { id: PlanId(1), plan: Arc::new(plan) });
+        assert_eq!((preview.would_skip, preview.skipped.len()), (10_001, 10_000));
+        let by_reason: Vec<(&str, usize)> =
+            preview.skipped_by_reason.iter().map(|(reason, n)| (reason.as_str(), *n)).collect();
+        assert_eq!(by_reason, [("job_running", 9_000), ("paused", 1_001)]);
     }
 }

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use evenbeat::testing::clock::Clock;
+use evenbeat::testing::store::query::ScorePoint;
+use evenbeat::testing::store::sqlite::{Options, SqliteStore};
+use evenbeat_core::time::Duration;
 use ring::hmac;
 use serde_json::Value as Json;
 
@@ -310,4 +314,37 @@ fn our_own_absence_is_one_alert() {
         (jobs == names.len()).then_some(())
     });
     assert_eq!(receiver.accepted().len(), n_before + 1, "late jobs are held back");
+}
+
+#[test]
+fn an_uneven_fleet_is_told_of_once_with_what_a_rebalance_would_do() {
+    let job =
+        |no: usize| format!("[[job]]\nname = \"nightly-{no}\"\ncommand = [\"true\"]\ncron = \"0 3 * * *\"\n");
+    let mut node = Node::with(&(0..12).map(job).collect::<String>());
+    let receiver = Receiver::start();
+    let config = configure(
+        &node,
+        &format!(
+            "http.allow_private = ['127.0.0.0/8']\n[alerts]\ndefault = ['hook']\ngroup_wait = '1s'\n\
+             [alerts.channels.hook]\nkind = 'webhook'\nurl = '{}'\n",
+            receiver.url("/hook")
+        ),
+    );
+    node.start_with(&["--config", &config]);
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
+    // A sample of the score, as is taken every five minutes.
+    let store = SqliteStore::open(node.data().join("evenbeat.db"), Options::default()).unwrap();
+    let now = Clock::system().now();
+    let sample = ScorePoint { at: now, score: 0.24, peak: 12, n_jobs: 12 };
+    store.ask_and_wait(move |tx| tx.put_score(&sample, now - Duration::from_days(1))).unwrap();
+    drop(store);
+    node.start_with(&["--config", &config]);
+    let message = until("the alert", || receiver.accepted().first().map(Received::json));
+    // Their authors have pinned them, so no plan helps.
+    let subject = "[UNEVEN] starts are spread unevenly: the score is 0.24, and no job can be moved now";
+    assert_eq!(message["subject"], subject, "{message:#}");
+    let open = node.json(&["alert", "list"]);
+    assert_eq!(open["items"].as_array().unwrap().len(), 1, "{open}");
+    assert_eq!(receiver.accepted().len(), 1);
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
 }

@@ -118,9 +118,15 @@ fn an_incident_is_kept_as_it_was_until_it_is_settled() {
         assert!(subject.put(None, &[open(shop.clone()), open(system.clone())], &[]));
         let kept = runtime().block_on(subject.store.unsettled_incidents(10)).unwrap();
         assert_eq!(kept, [shop.clone(), system.clone()]);
+        let n_open = |most| runtime().block_on(subject.store.n_open_incidents(most)).unwrap();
+        assert_eq!((n_open(10), n_open(1)), (2, 1));
         let ended = (noon() + Duration::from_mins(1), IncidentEnd::Recovered);
         let closed = Incident { closed: Some(ended), well_since: None, ..shop };
+        // One that has ended is not open, whether it is settled or not.
+        assert!(subject.put(None, &[open(closed.clone())], &[]));
+        assert_eq!(n_open(10), 1);
         assert!(subject.put(None, &[IncidentWrite { incident: closed.clone(), is_settled: true }], &[]));
+        assert_eq!(n_open(10), 1);
         assert_eq!(
             runtime().block_on(subject.store.unsettled_incidents(10)).unwrap(),
             std::slice::from_ref(&system)

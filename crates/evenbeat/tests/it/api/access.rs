@@ -144,14 +144,7 @@ fn who_shows_nothing_or_something_worthless_is_told_the_way_in() {
 
 /// A session cookie that was got by a login link.
 pub(super) fn session_of(served: &Served, role: &str) -> String {
-    let body = format!(r#"{{"role":"{role}"}}"#);
-    let link = served.ask_socket_with("POST", "/api/v1/login-links", &[], Some(&body));
-    assert_eq!(link.status, 201, "{link:?}");
-    let url = link.json()["url"].as_str().unwrap().to_owned();
-    let reply = served.ask_bare("GET", url.strip_prefix(&served.url()).unwrap(), &[], None);
-    assert_eq!(reply.status, 303, "{reply:?}");
-    let cookie = reply.header("set-cookie").unwrap();
-    cookie.split(';').next().unwrap().to_owned()
+    served.session_of(role)
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who changed what, and what it was before and after.
 
+use evenbeat_core::time::{Duration, Timestamp};
 use serde_json::{Value as Json, json};
 
 use crate::support::served::Served;
@@ -47,6 +48,37 @@ fn every_change_has_its_before_and_after() {
     assert!(of("delete")["before"]["every"].is_string());
     let text = served.get("/api/v1/audit").body;
     assert!(!String::from_utf8_lossy(&text).contains("s3cret"));
+}
+
+#[test]
+fn mutes_are_recorded_with_their_reason_and_times() {
+    let served = Served::start();
+    served.add("shop", r#""manual":true"#);
+    let now: Timestamp = served.get("/api/v1/status").json()["now"].as_str().unwrap().parse().unwrap();
+    let tomorrow = (now + Duration::from_days(1)).to_string();
+    let mute = |scope: &str, value: &str| {
+        let body = json!({ "scope": scope, "value": value, "ends_at": tomorrow, "reason": "new disks" });
+        let reply = served.post("/api/v1/mutes", &body.to_string());
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json()["id"].clone()
+    };
+    let id = mute("jobs", "shop");
+    mute("label", "team=prices");
+    mute("fleet", "");
+    let path = format!("/api/v1/mutes/{}", id.as_str().unwrap());
+    assert_eq!(served.ask("DELETE", &path, &[], None).status, 204);
+    assert_eq!(served.ask("DELETE", &path, &[], None).short(), "404 no_such_mute");
+
+    let all = entries(&served, "");
+    let short = |it: &Json| format!("{} {}", it["action"].as_str().unwrap(), it["subject"].as_str().unwrap());
+    let short: Vec<String> = all.iter().map(short).collect();
+    let expected = ["unmute shop", "mute fleet", "mute label team=prices", "mute shop", "create shop"];
+    assert_eq!(short, expected, "the latest first, and a mute of one job is a change of that job");
+    assert_eq!(entries(&served, "job=shop&action=mute").len(), 1);
+    let (ended, begun) = (&all[0], &all[3]);
+    assert_eq!((&begun["detail"], &begun["before"]), (&json!("new disks"), &json!(null)));
+    assert_eq!((&begun["after"]["mute"], &begun["after"]["muted_until"]), (&id, &json!(tomorrow)));
+    assert_eq!((&ended["before"], &ended["after"]), (&begun["after"], &json!(null)));
 }
 
 #[test]

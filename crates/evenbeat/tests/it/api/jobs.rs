@@ -336,3 +336,27 @@ fn what_a_job_does_next_is_its_rhythm() {
     served.add("once", r#""manual":true"#);
     assert_eq!(served.get("/api/v1/jobs/once/upcoming").json(), json!({"items": []}));
 }
+
+#[test]
+fn a_paused_job_has_no_next_run() {
+    let served = Served::start();
+    served.add("shop", r#""every":"6h""#);
+    let job = || served.get("/api/v1/jobs/shop").json();
+    let in_fleet = || served.get("/api/v1/scheduler/fleet").json()["items"][0].clone();
+    let planned = job();
+    assert!(planned["next_run_at"].is_string() && planned["can_start_by"].is_string(), "{planned}");
+    served.post("/api/v1/jobs/shop/pause", r#"{"reason":"holiday"}"#);
+    let paused = job();
+    let times =
+        ["next_run_at", "can_start_by", "planned_start", "should_start_by", "expected_end", "deadline"];
+    for time in times {
+        assert!(paused[time].is_null(), "{time}: {paused}");
+    }
+    assert!(in_fleet()["next_run_at"].is_null(), "{}", in_fleet());
+    let list = served.get("/api/v1/jobs").json();
+    assert!(list["items"][0]["next_run_at"].is_null(), "{list}");
+    served.post("/api/v1/jobs/shop/resume", "");
+    assert!(job()["next_run_at"].is_string(), "{}", job());
+    served.ask("PATCH", "/api/v1/jobs/shop", &[], Some(r#"{"enabled":false}"#));
+    assert!(job()["next_run_at"].is_null(), "{}", job());
+}

@@ -1,5 +1,6 @@
 //! A rebalance: a plan that is shown, and then applied as a whole (A8).
 
+use evenbeat::testing::intake::PreviewLimits;
 use evenbeat_core::schedule::Placement;
 use evenbeat_core::store::{PutAnswer, PutJob, Seen};
 use evenbeat_core::time::Duration;
@@ -145,4 +146,46 @@ fn a_plan_is_made_and_applied_in_one_step() {
     assert_eq!(done.status, 200, "{done:?}");
     assert!(5 < done.json()["moved"].as_array().unwrap().len(), "{:#}", done.json());
     assert_ne!(next_runs(&served), before);
+}
+
+fn limited(preview_limits: PreviewLimits) -> Served {
+    let served = Served::with(Setup { preview_limits, ..Setup::default() });
+    crowd(&served);
+    served
+}
+
+#[test]
+fn a_plan_of_many_moves_comes_in_parts() {
+    let served = limited(PreviewLimits { moves_max: 4, ..PreviewLimits::default() });
+    let ask = || served.post("/api/v1/scheduler/rebalance/preview", "").json();
+    let first = ask();
+    assert_eq!((&first["would_move"], &first["is_complete"]), (&json!(4), &json!(false)), "{first:#}");
+    let done = apply(&served, &first).json();
+    assert_eq!(done["moved_count"], 4, "{done:#}");
+    let second = ask();
+    assert!(first["projected_score"].as_f64() < second["projected_score"].as_f64(), "{second:#}");
+}
+
+#[test]
+fn a_plan_that_runs_out_of_time_says_so() {
+    let now = Duration::ZERO;
+    let served = limited(PreviewLimits { search_within: now, ..PreviewLimits::default() });
+    let none = served.post("/api/v1/scheduler/rebalance/preview", "").json();
+    assert_eq!((&none["would_move"], &none["is_complete"]), (&json!(0), &json!(false)), "{none:#}");
+
+    let served = limited(PreviewLimits { read_within: now, ..PreviewLimits::default() });
+    let refused = served.post("/api/v1/scheduler/rebalance/preview", "");
+    assert_eq!(refused.short(), "503 plan_too_slow");
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("only 12 jobs could be read within 0s; try again"), "{detail}");
+    assert_eq!(served.post("/api/v1/scheduler/rebalance", "").short(), "503 plan_too_slow");
+}
+
+#[test]
+fn a_fleet_may_be_too_large_for_a_plan() {
+    let served = limited(PreviewLimits { jobs_max: 11, ..PreviewLimits::default() });
+    let refused = served.post("/api/v1/scheduler/rebalance/preview", "");
+    assert_eq!(refused.short(), "503 fleet_too_large");
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("covers 11 jobs at most"), "{detail}");
 }

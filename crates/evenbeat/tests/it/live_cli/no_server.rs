@@ -72,8 +72,9 @@ fn said_to(args: &[&str], answer: &[u8]) -> String {
 fn nobody_is_asked_where_there_is_no_terminal() {
     let at = "2026-02-04T10:15:00Z";
     let plan = serde_json::json!({
-        "plan_id": "x", "would_move": 1, "would_skip": 0, "unchanged": 2, "current_score": 0.61,
-        "projected_score": 0.97, "current_peak": 9, "projected_peak": 4, "skipped": [],
+        "plan_id": "x", "would_move": 1, "would_skip": 0, "unchanged": 2, "is_complete": false,
+        "current_score": 0.61, "projected_score": 0.97, "current_peak": 9, "projected_peak": 4,
+        "skipped": [], "skipped_by_reason": {},
         "preview": [{"job_id": "shop", "current_time": at, "proposed_time": at, "gap_seconds": 60.0}],
     });
     let plan = plan.to_string();
@@ -81,6 +82,8 @@ fn nobody_is_asked_where_there_is_no_terminal() {
     let text = said_to(&["rebalance"], answer.as_bytes());
     let plan = "3 scheduled jobs: 1 would move, 2 are well placed, 0 cannot move now\nevenness 0.61 → 0.97, busiest slot 9 → 4\n";
     assert!(text.starts_with(plan), "{text}");
+    let part = "this is the first part of a large rebalance: apply it, then run `evenbeat rebalance` again\n";
+    assert!(text.contains(part), "{text}");
     assert!(text.contains("shop  2026-02-04 10:15  2026-02-04 10:15\n"), "{text}");
     assert!(
         text.contains("nothing was changed: there is no terminal to ask for confirmation; add `--yes`"),

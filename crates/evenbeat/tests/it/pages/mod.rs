@@ -1,3 +1,17 @@
-//! The pages of a server that runs inside the test: what people read there, and what they can do.
+//! The pages, as a browser asks for them.
 
+mod alerts;
+mod audit;
+mod client;
+mod fleet;
 mod job;
+mod live;
+mod nodes;
+mod nowhere;
+mod person;
+mod schedule;
+mod sites;
+mod timeline;
+mod tokens;
+mod welcome;
+mod whatif;

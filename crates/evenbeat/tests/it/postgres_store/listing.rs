@@ -116,6 +116,16 @@ fn runs_are_found_by_job_outcome_and_end() {
     check(RunQuery { since: Some(at(2_000)), until: Some(at(3_000)), ..any() }, None, &[2]);
     let page = runtime().block_on(store.list_runs(&any(), None, 2)).unwrap();
     assert_eq!(page.next.map(|it| it.0), Some(2));
+    let latest = |keys: &[&str], most: usize| {
+        let keys: Vec<JobKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
+        let runs = runtime().block_on(store.latest_runs(&keys, most)).unwrap();
+        let mut runs: Vec<(String, u128)> = runs.iter().map(|it| (it.key.to_string(), it.run.0)).collect();
+        runs.sort();
+        runs
+    };
+    assert_eq!(latest(&["c", "nobody", "open", "a"], 9), [("a".to_owned(), 1), ("c".to_owned(), 3)]);
+    assert_eq!(latest(&["a", "b", "c"], 0), []);
+    assert_eq!(latest(&[], 9), []);
 }
 
 #[test]

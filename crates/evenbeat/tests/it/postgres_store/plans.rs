@@ -8,7 +8,7 @@ use evenbeat::testing::app::{App, AppParts, AppTasks};
 use evenbeat::testing::clock::Clock;
 use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::exec::Router;
-use evenbeat::testing::intake::{Actor, IntakeError, JobPolicy};
+use evenbeat::testing::intake::{Actor, IntakeError, JobPolicy, PreviewLimits};
 use evenbeat::testing::node::NodeIdentity;
 use evenbeat::testing::store::any::AnyStore;
 use evenbeat::testing::target::news_channel;
@@ -46,6 +46,7 @@ fn node(database: &Database, name: &str, no: u128) -> (App, AppTasks) {
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
+        preview_limits: PreviewLimits::default(),
         metrics: MetricsSettings::default(),
         traces: None,
         alerts: AlertSettings::default(),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use evenbeat::testing::store::postgres::BlockingStore;
 use evenbeat::testing::store::query::{Count, JobFilter, RunQuery};
+use evenbeat::testing::store::run_times::{MemberBy, RunOrder};
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::job::Job;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{PutJob, Store};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{TimeWindow, Timestamp};
 use tokio_postgres::Client;
 
 use crate::postgres_store::cluster::until;
@@ -162,4 +163,35 @@ fn a_page_that_would_take_long_ends_before_and_says_how_far_it_came() {
     assert_eq!(count(&JobFilter::default()), Count { n: 12_001, is_more: false });
     let disabled = JobFilter { is_enabled: Some(false), ..JobFilter::default() };
     assert_eq!(count(&disabled), Count { n: 11_900, is_more: false });
+}
+
+#[test]
+fn a_time_line_touches_little_more_than_it_draws() {
+    let filled = filled();
+    let window = TimeWindow::new(Timestamp::from_millis(10_000_000), Timestamp::from_millis(13_600_000));
+    let ended = |order: RunOrder| {
+        filled.touched(|store| runtime().block_on(store.store.ended_run_times(window, order, 50)).unwrap())
+    };
+    let (latest, n_touched) = ended(RunOrder::LatestEndFirst);
+    assert_eq!(
+        (latest.len(), latest[0].run, latest[0].pool.as_ref()),
+        (50, RunId(30_000 - 13_599), "default")
+    );
+    assert!(n_touched <= FEW, "{n_touched} rows were touched");
+    let (earliest, n_touched) = ended(RunOrder::EarliestEndFirst);
+    assert_eq!((earliest.len(), earliest[0].end), (50, Some((Outcome::Failed, window.start()))));
+    assert!(n_touched <= FEW, "{n_touched} rows were touched");
+
+    let (open, n_touched) =
+        filled.touched(|store| runtime().block_on(store.store.open_run_times(50)).unwrap());
+    assert_eq!((open.len(), n_touched <= FEW), (0, true), "{n_touched} rows were touched");
+    for (by, first) in [(MemberBy::Site, "shop"), (MemberBy::Label("team".to_owned()), "team-0")] {
+        let (members, n_touched) =
+            filled.touched(|store| runtime().block_on(store.store.members(&by, 50)).unwrap());
+        assert_eq!(members.len(), 50);
+        assert!(members.iter().any(|(_, group)| &**group == first || **group == *"site-0"), "{members:?}");
+        assert!(n_touched <= FEW, "{n_touched} rows were touched for {by:?}");
+    }
+    let (names, _) = filled.touched(|store| runtime().block_on(store.store.label_names(50)).unwrap());
+    assert_eq!(names, ["team"]);
 }

@@ -1,4 +1,4 @@
-//! SIGHUP: job files are read again (K5).
+//! SIGHUP: the configuration and the job files are read again (K5).
 
 use std::fs;
 
@@ -71,4 +71,46 @@ fn job_files_can_be_named_where_the_server_is_started() {
     let refused = node.serve().arg("no-such-file.toml").output().unwrap();
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no-such-file.toml"), "{refused:?}");
+}
+
+#[test]
+fn a_hangup_reloads_the_configuration_and_says_what_needs_a_restart() {
+    let mut node = Node::with(&job("same", "1h"));
+    let file = node.path("evenbeat.toml");
+    let write = |text: &str| fs::write(&file, text).unwrap();
+    let channel = |name: &str| format!("[alerts.channels.{name}]\nkind = 'command'\ncommand = ['true']\n");
+    write(&format!("log.level = 'info'\n[alerts]\ndefault = ['old']\n{}", channel("old")));
+    node.start_with(&["--config", file.to_str().unwrap()]);
+    let test = |name: &str| node.ask(&["alert", "test", name]).status.code();
+    assert_eq!((test("old"), test("new")), (Some(0), Some(3)));
+
+    write(&format!(
+        "log.level = 'warn'\nscheduler_interval = '3s'\nretention.runs = '3d'\n[alerts]\ndefault = ['new']\n{}",
+        channel("new")
+    ));
+    signal(node.pid(), "HUP");
+    let restart = node.logged("configuration change needs a restart", 1);
+    assert_eq!((restart.len(), &restart[0]["key"]), (1, &json!("scheduler_interval")), "{restart:?}");
+    assert_eq!(restart[0]["configured"], "\"3s\"");
+    assert_eq!((test("old"), test("new")), (Some(3), Some(0)), "{}", node.log());
+    // What is below the new level is not logged any longer.
+    assert_eq!(node.log_lines("configuration changed").len(), 0);
+
+    write(&format!("log.level = 'info'\n[alerts]\ndefault = ['new']\n{}", channel("new")));
+    signal(node.pid(), "HUP");
+    let reloaded = node.logged("configuration reloaded", 1);
+    let counts = ["changed", "needing_restart"].map(|it| reloaded[0][it].as_u64());
+    assert_eq!(counts, [Some(2), Some(0)], "{reloaded:?}");
+    let changed = node.log_lines("configuration changed");
+    let shown: Vec<_> = changed.iter().map(|it| (&it["key"], &it["before"], &it["after"])).collect();
+    assert_eq!(shown[0], (&json!("log.level"), &json!("\"warn\""), &json!("\"info\"")), "{shown:?}");
+    assert_eq!(shown[1], (&json!("retention.runs"), &json!("\"3d\""), &json!("\"30d\"")), "{shown:?}");
+
+    write("log.level = 'loud'\n");
+    signal(node.pid(), "HUP");
+    let refused = node.logged("configuration not reloaded; nothing changed", 1);
+    assert_eq!(refused[0]["errors"], 1, "{refused:?}");
+    assert_eq!(test("new"), Some(0), "{}", node.log());
+    node.logged("job files reloaded", 2);
+    assert_eq!(node.stop(), Some(0), "{}", node.log());
 }

@@ -185,6 +185,21 @@ fn check_runs(store: &SqliteStore, query: &RunQuery, expected: &[u128]) {
 }
 
 #[test]
+fn the_latest_runs_of_several_jobs_come_in_one_go() {
+    let store = history();
+    let latest = |keys: &[&str], most: usize| -> Vec<(String, u128)> {
+        let keys: Vec<_> = keys.iter().map(|name| key(name)).collect();
+        let runs = store.look(|tx| tx.latest_runs(&keys, most)).unwrap();
+        runs.iter().map(|row| (row.key.to_string(), row.run.0)).collect()
+    };
+    let found =
+        |rows: &[(&str, u128)]| rows.iter().map(|(key, run)| ((*key).to_owned(), *run)).collect::<Vec<_>>();
+    assert_eq!(latest(&["a", "nobody", "b"], 9), found(&[("a", 2), ("a", 1), ("b", 3)]));
+    assert_eq!(latest(&["b", "a"], 1), found(&[("b", 3), ("a", 2)]));
+    assert_eq!(latest(&[], 9), []);
+}
+
+#[test]
 fn runs_are_found_by_what_one_looks_for() {
     let store = history();
     let any = RunQuery::default;

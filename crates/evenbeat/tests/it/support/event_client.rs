@@ -43,6 +43,13 @@ impl EventClient<TcpStream> {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         EventClient::over(stream, Some(authorization), query, last_id)
     }
+
+    /// Reads what open pages hear, with the cookie of a session.
+    pub(crate) fn open_page(served: &Served, cookie: &str) -> EventClient<TcpStream> {
+        let stream = TcpStream::connect(served.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        EventClient::get(stream, "/live", &format!("Cookie: {cookie}\r\n"))
+    }
 }
 
 impl EventClient<UnixStream> {
@@ -55,16 +62,15 @@ impl EventClient<UnixStream> {
 }
 
 impl<S: Read + Write> EventClient<S> {
-    fn over(
-        mut stream: S,
-        authorization: Option<&str>,
-        query: &str,
-        last_id: Option<&str>,
-    ) -> EventClient<S> {
+    fn over(stream: S, authorization: Option<&str>, query: &str, last_id: Option<&str>) -> EventClient<S> {
         let shown = authorization.map(|it| format!("Authorization: {it}\r\n")).unwrap_or_default();
         let last = last_id.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        EventClient::get(stream, &format!("/api/v1/events{query}"), &format!("{shown}{last}"))
+    }
+
+    fn get(mut stream: S, path: &str, headers: &str) -> EventClient<S> {
         // HTTP/1.0 has no chunks: what is read is what was sent.
-        let said = format!("GET /api/v1/events{query} HTTP/1.0\r\nHost: localhost\r\n{shown}{last}\r\n");
+        let said = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n{headers}\r\n");
         stream.write_all(said.as_bytes()).unwrap();
         let mut stream = BufReader::new(stream);
         let mut head = Vec::new();

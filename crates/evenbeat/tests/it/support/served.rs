@@ -22,7 +22,7 @@ use evenbeat::testing::clock::Clock;
 use evenbeat::testing::config::{AgendaSettings, AlertSettings, MetricsSettings};
 use evenbeat::testing::dashboard::{Pages, pages};
 use evenbeat::testing::exec::Router;
-use evenbeat::testing::intake::{Actor, JobPolicy};
+use evenbeat::testing::intake::{Actor, JobPolicy, PreviewLimits};
 use evenbeat::testing::node::NodeIdentity;
 use evenbeat::testing::socket_path::SocketPath;
 use evenbeat::testing::store::access::{SecretHash, TokenRow};
@@ -74,6 +74,7 @@ pub(crate) struct Setup {
     /// Who is told what.
     pub(crate) alerts: AlertSettings,
     pub(crate) metrics: MetricsSettings,
+    pub(crate) preview_limits: PreviewLimits,
 }
 
 impl Default for Setup {
@@ -96,6 +97,7 @@ impl Default for Setup {
             store,
             metrics,
             alerts,
+            preview_limits: PreviewLimits::default(),
         }
     }
 }
@@ -115,8 +117,8 @@ impl Served {
         let folder = Folder::new();
         let runtime = Runtime::new().unwrap();
         let entered = runtime.enter();
-        let Setup { takes, run_time, options, rules, tls, limits, capacity, store, metrics, alerts } = setup;
-        let (app, running) = app_with(&folder, takes, run_time, store, capacity, (metrics, alerts));
+        let (app, running) = app_with(&folder, &setup);
+        let Setup { options, rules, tls, limits, .. } = setup;
         let logs = Arc::new(FakeLogs::default());
         let tcp = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = tcp.local_addr().unwrap();
@@ -149,6 +151,18 @@ impl Served {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The cookie of a new page session with a role.
+    pub(crate) fn session_of(&self, role: &str) -> String {
+        let body = format!(r#"{{"role":"{role}"}}"#);
+        let link = self.ask_socket_with("POST", "/api/v1/login-links", &[], Some(&body));
+        assert_eq!(link.status, 201, "{link:?}");
+        let url = link.json()["url"].as_str().unwrap().to_owned();
+        let reply = self.ask_bare("GET", url.strip_prefix(&self.url()).unwrap(), &[], None);
+        assert_eq!(reply.status, 303, "{reply:?}");
+        let cookie = reply.header("set-cookie").unwrap();
+        cookie.split(';').next().unwrap().to_owned()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -312,15 +326,9 @@ pub(crate) async fn admin_token(store: &AnyStore) -> String {
 }
 
 /// A process without doors.
-fn app_with(
-    folder: &Folder,
-    takes: Length,
-    run_time: RunTime,
-    options: Options,
-    capacity: u32,
-    (metrics, alerts): (MetricsSettings, AlertSettings),
-) -> (App, AppTasks) {
-    let store = SqliteStore::open(folder.path().join("evenbeat.db"), options).unwrap();
+fn app_with(folder: &Folder, setup: &Setup) -> (App, AppTasks) {
+    let Setup { takes, capacity, preview_limits, .. } = *setup;
+    let store = SqliteStore::open(folder.path().join("evenbeat.db"), setup.store.clone()).unwrap();
     let node: NodeName = "one".parse().unwrap();
     let clock = Clock::system();
     let (to_news, news) = news_channel();
@@ -337,12 +345,13 @@ fn app_with(
             home: 1,
             pools: BTreeMap::from([(Pool::default_pool(), capacity)]),
         },
-        settings: Settings { run_time, ..Settings::new(node, None, capacity) },
+        settings: Settings { run_time: setup.run_time.clone(), ..Settings::new(node, None, capacity) },
         balance: Balance::default(),
         agenda: AgendaSettings::default(),
         allowed: JobPolicy::default(),
-        alerts,
-        metrics,
+        preview_limits,
+        alerts: setup.alerts.clone(),
+        metrics: setup.metrics.clone(),
         traces: None,
         keep: HousekeepingRules::default(),
     };

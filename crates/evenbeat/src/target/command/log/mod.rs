@@ -6,14 +6,14 @@
 mod read;
 mod write;
 
-pub use read::read_log;
+pub use read::{KeptBytes, read_log};
 pub(super) use write::{LogWriter, OutputStream};
 
 /// The prefix of our own lines.
 pub const OWN_LINE: &str = "[evenbeat] ";
 
 /// The prefix of lines that a run wrote to standard error.
-pub(super) const ERROR_LINE: &str = "[stderr] ";
+pub const ERROR_LINE: &str = "[stderr] ";
 
 /// Length of the first line of a segment.
 const HEADING_BYTES: u64 = 34;
@@ -116,6 +116,27 @@ mod tests {
         assert_eq!(reader.next(100), Chunk { bytes: b"34567".to_vec(), is_over: false });
         assert_eq!(reader.next(100), Chunk { bytes: b"xyz".to_vec(), is_over: true });
         assert_eq!(reader.next(100), Chunk { bytes: vec![], is_over: true });
+    }
+
+    #[track_caller]
+    fn check_kept(written: &str, head_end: u64, tail_start: u64) {
+        let folder = Folder::new();
+        let places = Places::open(&folder.0).unwrap();
+        std::fs::create_dir(places.run(RUN)).unwrap();
+        LogWriter::new(places.clone(), RUN, 16).write(OutputStream::Out, written.as_bytes());
+        let end = written.len() as u64;
+        let kept = KeptBytes { head_end, tail_start, end, is_over: false };
+        assert_eq!(read_log(&places, RUN, 0).kept(), kept, "{written}");
+        std::fs::write(places.end(RUN), "{}").unwrap();
+        assert_eq!(read_log(&places, RUN, 0).kept(), KeptBytes { is_over: true, ..kept });
+    }
+
+    #[test]
+    fn it_is_known_what_is_kept() {
+        check_kept("", 0, 0);
+        check_kept("0123", 4, 4);
+        check_kept("0123456789ab", 8, 8);
+        check_kept("0123456789abcdefghijkl", 8, 16);
     }
 
     #[test]

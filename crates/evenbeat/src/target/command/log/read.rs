@@ -25,6 +25,19 @@ pub struct Chunk {
     pub is_over: bool,
 }
 
+/// Which bytes of a run's output are kept: the beginning, and the end. Nothing lies between them if nothing was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptBytes {
+    /// The beginning is kept up to here.
+    pub head_end: u64,
+    /// The rest is kept from here on.
+    pub tail_start: u64,
+    /// How much there is in all, as far as it has been written.
+    pub end: u64,
+    /// Whether nothing more will be written. A run that has not started yet looks like one that has ended.
+    pub is_over: bool,
+}
+
 /// One segment of a log, and which bytes of the output it holds.
 #[derive(Debug)]
 struct LogSegment {
@@ -52,6 +65,17 @@ impl LogReader {
         let bytes = self.more(bytes_max);
         let is_over = was_over && self.is_at_end();
         Chunk { bytes, is_over }
+    }
+
+    /// Which bytes are kept.
+    pub fn kept(&self) -> KeptBytes {
+        // Checked before anything is measured, so that everything the run wrote is there.
+        let is_over = self.is_over();
+        let head_end = File::open(self.places.log(self.run)).ok().as_ref().map_or(0, length);
+        let segments = self.segments(head_end);
+        let tail_start = segments.first().map_or(head_end, |it| it.start);
+        let end = segments.last().map_or(head_end, |it| it.start + it.length);
+        KeptBytes { head_end, tail_start, end, is_over }
     }
 
     fn is_at_end(&mut self) -> bool {

@@ -3,8 +3,8 @@
 use evenbeat_core::distribution::WindowHoursError;
 
 use super::figures::{SCORE_TOLERANCE, Side, changed};
+use super::input::FleetFileKind;
 use super::placement::PlacedJob;
-use crate::cli::fleet_file::FleetFileKind;
 
 /// Budget of starts to count while trying moves one by one. Beyond it, all moves are accepted or rejected together.
 const STARTS_MAX: u64 = 20_000_000;

@@ -7,9 +7,9 @@ use evenbeat_core::slot::{Slot, SlotWidth};
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
 
+use super::input::{FleetFile, FleetFileKind};
 use super::placement::{PlacedJob, as_it_is, proposed};
 use super::settle::settled;
-use crate::cli::fleet_file::{FleetFile, FleetFileKind};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -20,34 +20,34 @@ const SCORE_FAIR: f64 = 0.6;
 const N_COLLISIONS: usize = 5;
 
 /// Scores that differ by less than this count as equal.
-pub(super) const SCORE_TOLERANCE: f64 = 1e-9;
+pub(crate) const SCORE_TOLERANCE: f64 = 1e-9;
 
 /// A schedule as it is, and as Evenbeat would place it.
 #[derive(Debug)]
-pub(super) struct AnalysisFigures {
+pub(crate) struct AnalysisFigures {
     /// Whole hours, starting with the requested one.
-    pub(super) window: TimeWindow,
-    pub(super) hours: u32,
+    pub(crate) window: TimeWindow,
+    pub(crate) hours: u32,
     /// The zone that all jobs share, or UTC.
-    pub(super) zone: Zone,
-    pub(super) n_jobs: usize,
+    pub(crate) zone: Zone,
+    pub(crate) n_jobs: usize,
     /// Jobs that never start on their own: manual, paused, disabled or ended.
-    pub(super) n_idle: usize,
-    pub(super) as_is: Side,
-    pub(super) proposed: Side,
+    pub(crate) n_idle: usize,
+    pub(crate) as_is: Side,
+    pub(crate) proposed: Side,
     /// Jobs that would get another time, in file order.
-    pub(super) changes: Vec<ScheduleChange>,
+    pub(crate) changes: Vec<ScheduleChange>,
     /// What changing the job file could gain beyond that.
-    pub(super) with_h: Option<Potential>,
+    pub(crate) with_h: Option<Potential>,
 }
 
 /// What a job file would gain if habitual `cron` minutes were written as `H`.
 #[derive(Debug)]
-pub(super) struct Potential {
-    pub(super) n_jobs: usize,
+pub(crate) struct Potential {
+    pub(crate) n_jobs: usize,
     /// One example, as written and as it could be.
-    pub(super) example: (String, String),
-    pub(super) side: Side,
+    pub(crate) example: (String, String),
+    pub(crate) side: Side,
 }
 
 impl Potential {
@@ -68,45 +68,45 @@ impl Potential {
 
 /// The figures of one of the two schedules.
 #[derive(Debug)]
-pub(super) struct Side {
-    pub(super) distribution: Distribution,
-    pub(super) score: f64,
-    pub(super) peak_minute: Peak,
-    pub(super) peak_slot: Peak,
-    pub(super) peak_hour: Peak,
+pub(crate) struct Side {
+    pub(crate) distribution: Distribution,
+    pub(crate) score: f64,
+    pub(crate) peak_minute: Peak,
+    pub(crate) peak_slot: Peak,
+    pub(crate) peak_hour: Peak,
     /// Starts in each minute of the hour, over all hours.
-    pub(super) by_minute: Vec<u32>,
+    pub(crate) by_minute: Vec<u32>,
     /// The minutes with the most starts, worst first, then earliest first. Empty if no minute has more than one start.
-    pub(super) collisions: Vec<Collision>,
+    pub(crate) collisions: Vec<Collision>,
 }
 
 /// The time with the most starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peak {
-    pub(super) at: Timestamp,
-    pub(super) n_starts: u32,
+pub(crate) struct Peak {
+    pub(crate) at: Timestamp,
+    pub(crate) n_starts: u32,
 }
 
 /// A minute with several starts.
 #[derive(Debug)]
-pub(super) struct Collision {
-    pub(super) at: Timestamp,
-    pub(super) n_starts: u32,
+pub(crate) struct Collision {
+    pub(crate) at: Timestamp,
+    pub(crate) n_starts: u32,
     /// The jobs that start in it, rarest first: those are what sets this minute apart.
-    pub(super) jobs: Vec<JobKey>,
+    pub(crate) jobs: Vec<JobKey>,
 }
 
 /// A job that would get another time.
 #[derive(Debug)]
-pub(super) struct ScheduleChange {
-    pub(super) job: JobKey,
-    pub(super) line: usize,
-    pub(super) what: ChangeKind,
+pub(crate) struct ScheduleChange {
+    pub(crate) job: JobKey,
+    pub(crate) line: usize,
+    pub(crate) what: ChangeKind,
 }
 
 /// What would change.
 #[derive(Debug)]
-pub(super) enum ChangeKind {
+pub(crate) enum ChangeKind {
     /// A cron expression without `H`.
     Expression { old: String, new: String },
     /// The phase of an interval.
@@ -114,7 +114,7 @@ pub(super) enum ChangeKind {
 }
 
 impl AnalysisFigures {
-    pub(super) fn of(
+    pub(crate) fn of(
         input: &FleetFile,
         at: Timestamp,
         hours: u32,
@@ -150,13 +150,13 @@ impl AnalysisFigures {
     }
 
     /// Whether the proposal keeps the number of starts in every hour.
-    pub(super) fn keeps_hours(&self) -> bool {
+    pub(crate) fn keeps_hours(&self) -> bool {
         self.as_is.distribution.hours == self.proposed.distribution.hours
     }
 }
 
 impl Side {
-    pub(super) fn of(start: Timestamp, hours: u32, placed: &[PlacedJob]) -> Result<Side, WindowHoursError> {
+    pub(crate) fn of(start: Timestamp, hours: u32, placed: &[PlacedJob]) -> Result<Side, WindowHoursError> {
         let loads = placed.iter().filter_map(|it| it.load.as_ref());
         let distribution = Distribution::of(start, hours, SlotWidth::DEFAULT, loads)?;
         let peak = |(idx, n_starts): (usize, u32), cell: Duration| Peak {
@@ -188,40 +188,40 @@ impl Side {
         })
     }
 
-    pub(super) fn is_worse_than(&self, other: &Side) -> bool {
+    pub(crate) fn is_worse_than(&self, other: &Side) -> bool {
         self.score + SCORE_TOLERANCE < other.score || other.peak_minute.n_starts < self.peak_minute.n_starts
     }
 
     /// Evenness by minute, which is finer than the score by quarter hour.
-    pub(super) fn minute_evenness(&self) -> f64 {
+    pub(crate) fn minute_evenness(&self) -> f64 {
         evenness(&self.distribution.minutes)
     }
 
     /// Whether it is uneven because some hours have more starts than others.
-    pub(super) fn is_held_back_by_hours(&self) -> bool {
+    pub(crate) fn is_held_back_by_hours(&self) -> bool {
         self.score < SCORE_ACCEPTABLE && evenness(&self.distribution.hours) <= self.score + SCORE_TOLERANCE
     }
 
-    pub(super) fn word(&self) -> ScoreWord {
+    pub(crate) fn word(&self) -> ScoreWord {
         ScoreWord::of(self.score)
     }
 
     /// The score with two digits, rounded down, so that a score shown as 0.80 is good.
-    pub(super) fn shown_score(&self) -> String {
-        shown(self.score)
+    pub(crate) fn shown_score(&self) -> String {
+        shown_score(self.score)
     }
 }
 
 /// A score as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum ScoreWord {
+pub(crate) enum ScoreWord {
     Good,
     Fair,
     Poor,
 }
 
 impl ScoreWord {
-    pub(in crate::cli) fn of(score: f64) -> ScoreWord {
+    pub(crate) fn of(score: f64) -> ScoreWord {
         match score + SCORE_TOLERANCE {
             score if SCORE_ACCEPTABLE <= score => ScoreWord::Good,
             score if SCORE_FAIR <= score => ScoreWord::Fair,
@@ -229,7 +229,7 @@ impl ScoreWord {
         }
     }
 
-    pub(in crate::cli) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             ScoreWord::Good => "good",
             ScoreWord::Fair => "fair",
@@ -238,7 +238,8 @@ impl ScoreWord {
     }
 }
 
-fn shown(score: f64) -> String {
+/// A score with two digits, rounded down, so that a score shown as 0.80 is good.
+pub(crate) fn shown_score(score: f64) -> String {
     format!("{:.2}", ((score + SCORE_TOLERANCE) * 100.0).floor() / 100.0)
 }
 
@@ -250,7 +251,7 @@ fn hour_start(zone: &Zone, at: Timestamp) -> Timestamp {
     Slot::of(start, SlotWidth::DEFAULT).start(SlotWidth::DEFAULT)
 }
 
-pub(super) fn changed(old: &PlacedJob, new: &PlacedJob) -> Option<ChangeKind> {
+pub(crate) fn changed(old: &PlacedJob, new: &PlacedJob) -> Option<ChangeKind> {
     if let Schedule::Every { interval, .. } = &new.job.schedule {
         let (old, new) = (old.first()?, new.first()?);
         return (old != new).then_some(ChangeKind::Phase { interval: *interval, old, new });
@@ -280,7 +281,7 @@ mod tests {
         let words: Vec<&str> =
             [1.0, 0.8, 0.7999, 0.6, 0.5999, 0.0].map(|score| ScoreWord::of(score).as_str()).into();
         assert_eq!(words, ["good", "good", "fair", "fair", "poor", "poor"]);
-        assert_eq!([1.0, 0.8, 0.7999, 0.0].map(shown), ["1.00", "0.80", "0.79", "0.00"]);
+        assert_eq!([1.0, 0.8, 0.7999, 0.0].map(shown_score), ["1.00", "0.80", "0.79", "0.00"]);
     }
 
     #[test]
