@@ -112,7 +112,7 @@ pub(crate) async fn overview(app: &App, skip: usize, most: usize) -> Result<Aler
     let incidents = with_jobs(app, shown, &mutes, now).await?;
     let rules = &app.alerts.rules();
     let channels = app.alerts.channels().into_iter().map(|(name, kind)| {
-        let is_default = rules.default.contains(name);
+        let is_default = rules.default.contains(&name);
         ChannelHealth { is_default, ..health(name.as_str(), kind, &messages, now) }
     });
     let channels = channels.collect();

@@ -409,7 +409,8 @@ mod tests {
         assert_eq!(found.figures.as_is.peak_minute.n_starts, 4);
         assert_eq!(found.figures.proposed.peak_minute.n_starts, 1);
         let (_, first) = found.jobs().next().unwrap();
-        let Schedule::Cron(cron) = first.job(false).schedule else { panic!() };
+        let moved = first.job(false);
+        let Schedule::Cron(cron) = &moved.schedule else { panic!() };
         assert_eq!(Some(cron.expr().to_string()), first.new_cron);
         assert_eq!(first.job(true), first.job);
     }
