@@ -198,10 +198,8 @@ exit 1"#;
     let lines = r#"
 sleep 0.5
 [ $(($(date +%s) % 3)) -ne 0 ] || { echo "login refused: 429 Too Many Requests" >&2; exit 1; }"#;
-    let rest = format!(
-        "template = \"shop\"\nevery = \"45s\"\nretry = {{ delays = [\"5s\"] }}\n{}",
-        first_run(now, 25)
-    );
+    let rest =
+        format!("template = \"shop\"\nevery = \"45s\"\nretry = {{ delays = [\"5s\"] }}\n{}", first_run(now, 25));
     job(text, "shop:flaky-login", &script(lines), &rest);
 
     // Good at first, so that one can watch its data grow too old.
@@ -232,10 +230,8 @@ retry = {{ delays = ["15s"] }}
     );
     job(text, MUTED, &script(lines), &rest);
 
-    let rest = format!(
-        "template = \"shop\"\nevery = \"3m\"\nmax_expected_duration = \"20s\"\n{}",
-        first_run(now, 18)
-    );
+    let rest =
+        format!("template = \"shop\"\nevery = \"3m\"\nmax_expected_duration = \"20s\"\n{}", first_run(now, 18));
     job(text, "shop:slow-report", &taking(280), &rest);
 
     let lines = "sleep 300 &\nsleep 300 &\necho \"started two helpers\"";

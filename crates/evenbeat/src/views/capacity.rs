@@ -214,8 +214,9 @@ pub(crate) async fn overview(app: &App) -> Result<CapacityOverview, ViewError> {
     let (dead, mut nodes): (Vec<NodeLoad>, Vec<NodeLoad>) =
         sessions.iter().map(load).partition(|it| it.standing == NodeStanding::Dead);
     let pools = pools(app, &sessions, &nodes, &by_session, &gauges, is_complete).await?;
-    let is_in_full_pool =
-        |node: &NodeLoad| pools.iter().any(|pool| pool.is_full() && node.pools.contains_key(&pool.pool));
+    let is_in_full_pool = |node: &NodeLoad| {
+        pools.iter().any(|pool| pool.is_full() && node.pools.contains_key(&pool.pool))
+    };
     nodes.sort_by_cached_key(|it| {
         let rank = match it.standing {
             NodeStanding::Silent => 0,
@@ -279,8 +280,9 @@ async fn pools(
             let Some(standing) = standings.get(session.spec.id.to_string().as_str()) else { continue };
             let capacity = session.spec.pools.iter().find(|(it, _)| it.as_str() == pool.pool);
             let open = by_session.get(&session.spec.id).map_or(&[][..], Vec::as_slice);
-            let is_of_pool =
-                |run: &&OpenRun<'_>| run.job.is_some_and(|row| row.job.place.pool.as_str() == pool.pool);
+            let is_of_pool = |run: &&OpenRun<'_>| {
+                run.job.is_some_and(|row| row.job.place.pool.as_str() == pool.pool)
+            };
             let held: u64 = open.iter().filter(is_of_pool).map(units).sum();
             if let Some(in_use) = &mut pool.in_use {
                 match standing {

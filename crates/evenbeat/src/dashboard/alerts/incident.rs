@@ -104,8 +104,7 @@ fn closing(it: &OpenIncident, rules: &AlertRules) -> String {
         Some(every) => format!("a reminder every {}", brief(every)),
         None => "no reminders".to_owned(),
     };
-    let flapping =
-        if it.incident.is_flapping { " It turns to and fro, and stays open until it is calm." } else { "" };
+    let flapping = if it.incident.is_flapping { " It turns to and fro, and stays open until it is calm." } else { "" };
     format!("{closes}; {reminds}.{flapping}")
 }
 
@@ -124,15 +123,12 @@ fn verbs(it: &OpenIncident, may_mute: bool) -> Markup {
 fn sent(it: &OpenIncident, messages: &[AlertMessage], times: &Times) -> Markup {
     let about: Vec<&AlertMessage> =
         messages.iter().filter(|message| message.is_about(&it.incident)).take(MESSAGES_SHOWN_MAX).collect();
-    let shown_to =
-        |channel: &str| about.iter().filter(|message| message.row.channel == channel).count() as u64;
+    let shown_to = |channel: &str| about.iter().filter(|message| message.row.channel == channel).count() as u64;
     let earlier: Vec<(String, u64)> = it
         .incident
         .told
         .iter()
-        .map(|(channel, told)| {
-            (channel.to_string(), u64::from(told.n).saturating_sub(shown_to(channel.as_str())))
-        })
+        .map(|(channel, told)| (channel.to_string(), u64::from(told.n).saturating_sub(shown_to(channel.as_str()))))
         .filter(|(_, n)| 0 < *n)
         .collect();
     html! {

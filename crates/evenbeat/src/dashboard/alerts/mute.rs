@@ -173,15 +173,12 @@ fn what_fields(fields: &FormFields, choices: &[(String, String)]) -> Markup {
 
 /// What can be muted because of a job: itself, and what it shares with others, with how many.
 async fn choices(pages: &Pages, key: &JobKey) -> PageResult<Vec<(String, String)>> {
-    let Some(row) = pages.app.store.job(key).await?.filter(|row| !row.is_deleted) else {
-        return Ok(Vec::new());
-    };
+    let Some(row) = pages.app.store.job(key).await?.filter(|row| !row.is_deleted) else { return Ok(Vec::new()) };
     let mut choices = vec![(format!("jobs {key}"), key.to_string())];
     for (value, filter) in shared(&row.job) {
         let counted = pages.app.store.count_jobs(filter).await?;
         let n = if counted.is_more { format!("{}+", count(counted.n)) } else { count(counted.n) };
-        let label =
-            format!("{}, {n} {}", printable::line(&value), if counted.n == 1 { "job" } else { "jobs" });
+        let label = format!("{}, {n} {}", printable::line(&value), if counted.n == 1 { "job" } else { "jobs" });
         choices.push((value, label));
     }
     choices.push(("fleet".to_owned(), "everything, the scheduler included".to_owned()));

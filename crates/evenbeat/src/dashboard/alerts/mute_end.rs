@@ -120,9 +120,6 @@ mod tests {
     fn the_button_repeats_the_end() {
         let times = Times { zone: Zone::utc(), now: "2026-11-18T13:52:00Z".parse().unwrap() };
         let verbs = MuteEnd::ALL.map(|it| it.verb(&times));
-        assert_eq!(
-            verbs,
-            ["Mute for 20m", "Mute for 2h", "Mute until tomorrow 08:00", "Mute until Monday 23 Nov 08:00"]
-        );
+        assert_eq!(verbs, ["Mute for 20m", "Mute for 2h", "Mute until tomorrow 08:00", "Mute until Monday 23 Nov 08:00"]);
     }
 }

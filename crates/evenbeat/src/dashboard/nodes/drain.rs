@@ -63,10 +63,7 @@ pub(super) async fn drain(
     let flash = if is_draining {
         Flash::done(format!("{node} is draining"), "It takes no new runs. Those that it has go on.")
     } else {
-        Flash::done(
-            format!("{node} takes runs again"),
-            "Jobs that wait for its pools start as there is room.",
-        )
+        Flash::done(format!("{node} takes runs again"), "Jobs that wait for its pools start as there is room.")
     };
     Ok(see_other("/nodes", Some(&flash)))
 }

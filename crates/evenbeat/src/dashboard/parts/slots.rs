@@ -44,7 +44,8 @@ pub(crate) fn slot_cells(units: SlotUnits, most: u64) -> Markup {
         }
         path
     };
-    let parts = [("run", units.running), ("bad", units.silent), ("free", units.free), ("off", units.closed)];
+    let parts =
+        [("run", units.running), ("bad", units.silent), ("free", units.free), ("off", units.closed)];
     let parts = parts.map(|(class, n)| (class, cells(n)));
     html! {
         @if 0 < all {
@@ -97,9 +98,6 @@ mod tests {
             let bar = meter(used, most).into_string();
             bar.split('"').nth(1).unwrap_or_default().to_owned()
         };
-        assert_eq!(
-            [class(1, 2), class(9, 10), class(3, 3), class(0, 0)],
-            ["mtr", "mtr near", "mtr full", "mtr full"]
-        );
+        assert_eq!([class(1, 2), class(9, 10), class(3, 3), class(0, 0)], ["mtr", "mtr near", "mtr full", "mtr full"]);
     }
 }

@@ -173,10 +173,7 @@ fn a_time_line_touches_little_more_than_it_draws() {
         filled.touched(|store| runtime().block_on(store.store.ended_run_times(window, order, 50)).unwrap())
     };
     let (latest, n_touched) = ended(RunOrder::LatestEndFirst);
-    assert_eq!(
-        (latest.len(), latest[0].run, latest[0].pool.as_ref()),
-        (50, RunId(30_000 - 13_599), "default")
-    );
+    assert_eq!((latest.len(), latest[0].run, latest[0].pool.as_ref()), (50, RunId(30_000 - 13_599), "default"));
     assert!(n_touched <= FEW, "{n_touched} rows were touched");
     let (earliest, n_touched) = ended(RunOrder::EarliestEndFirst);
     assert_eq!((earliest.len(), earliest[0].end), (50, Some((Outcome::Failed, window.start()))));
