@@ -127,8 +127,7 @@ fn heading(view: &TimelineView, times: &Times) -> Markup {
 
 fn overload_text(overload: &Overload, view: &TimelineView, times: &Times) -> String {
     let Overload { pool, from, wanted, capacity } = overload;
-    let when =
-        if *from <= view.now { "now".to_owned() } else { format!("from {}", times.short_text(*from)) };
+    let when = if *from <= view.now { "now".to_owned() } else { format!("from {}", times.short_text(*from)) };
     if *capacity == 0 {
         return format!("Pool {pool} has no slots, and {} wanted {when}", are(*wanted));
     }
@@ -271,7 +270,8 @@ mod tests {
 
     #[test]
     fn an_address_says_all_there_is_to_see() {
-        let check = |query: &str, expected: &str| assert_eq!(asked(query).unwrap(), format!("/timeline?{expected}"));
+        let check =
+            |query: &str, expected: &str| assert_eq!(asked(query).unwrap(), format!("/timeline?{expected}"));
         check("", "zoom=6h&by=pool");
         check("zoom=7d&by=label:team&open=a+b&open=c", "zoom=7d&by=label:team&open=a+b&open=c");
         check("open=&at=2026-02-04T09:00:00.250Z", "zoom=6h&by=pool&at=2026-02-04T09:00:00Z&open=");
@@ -279,7 +279,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_shown_is_said() {
-        let check = |query: &str, expected: &str| assert!(asked(query).unwrap_err().contains(expected), "{query}");
+        let check =
+            |query: &str, expected: &str| assert!(asked(query).unwrap_err().contains(expected), "{query}");
         check("zoom=2h", "use 1h, 6h, 24h or 7d");
         check("by=project", "use pool, site or label:NAME");
         check("at=noon", "is not an instant");

@@ -3,8 +3,8 @@
 use evenbeat_core::run::Outcome;
 use maud::{Markup, html};
 
-use super::chart::{Axis, density};
 use super::address;
+use super::chart::{Axis, density};
 use crate::dashboard::parts::{ConditionMark, icon, job_link, percent, url_query};
 use crate::dashboard::times::{Times, count, counted};
 use crate::printable;
@@ -137,7 +137,9 @@ fn merged(bars: &[Bar], axis: &Axis) -> Vec<DrawnBar> {
     let mut drawn: Vec<DrawnBar> = Vec::new();
     for bar in bars {
         match drawn.last_mut() {
-            Some(last) if is_alike(last.bar.kind, bar.kind) && axis.x(bar.from) - axis.x(last.bar.to) < gap => {
+            Some(last)
+                if is_alike(last.bar.kind, bar.kind) && axis.x(bar.from) - axis.x(last.bar.to) < gap =>
+            {
                 last.bar.to = last.bar.to.max(bar.to);
                 last.n_runs += 1;
             }
@@ -313,9 +315,8 @@ mod tests {
         assert_eq!(merged(&few, &axis).len(), 3);
         let seconds = |n: i64| at(0) + Duration::from_secs(n * 20);
         let outcome = |n: i64| if n == 50 { Outcome::Failed } else { Outcome::Succeeded };
-        let many: Vec<Bar> = (0..90)
-            .map(|n| Bar { from: seconds(n), to: seconds(n + 1), kind: ended(outcome(n)) })
-            .collect();
+        let many: Vec<Bar> =
+            (0..90).map(|n| Bar { from: seconds(n), to: seconds(n + 1), kind: ended(outcome(n)) }).collect();
         let drawn = merged(&many, &axis);
         assert_eq!(drawn.iter().map(|it| it.n_runs).collect::<Vec<_>>(), [50, 1, 39]);
     }

@@ -141,7 +141,9 @@ impl WhatIfDesk {
     {
         let mut questions = self.questions();
         questions.retain(|_, it| it.done_at.is_none_or(|at| at.elapsed() < KEPT_FOR));
-        if let Some(entry) = questions.get(question).filter(|it| !it.interest.is_lost() || it.done_at.is_some()) {
+        if let Some(entry) =
+            questions.get(question).filter(|it| !it.interest.is_lost() || it.done_at.is_some())
+        {
             entry.interest.touch();
             return Some(entry.progress.clone());
         }

@@ -106,8 +106,11 @@ async fn simulate(app: App, question: WhatIfQuestion, interest: Arc<Interest>) -
 async fn form(app: &App, fields: &FormFields) -> PageResult<Markup> {
     let pools: Vec<PoolView> = sharing::pools(app).await?.items;
     let nodes = nodes::list(app, false).await?;
-    let mut names: Vec<&str> =
-        nodes.iter().filter(|it| it.kind == "node" && it.state == "living").map(|it| it.node.as_str()).collect();
+    let mut names: Vec<&str> = nodes
+        .iter()
+        .filter(|it| it.kind == "node" && it.state == "living")
+        .map(|it| it.node.as_str())
+        .collect();
     names.dedup();
     let value = |name: &str| fields.get(name).unwrap_or("");
     let chosen = fields.get("pool").unwrap_or_else(|| pools.first().map_or("default", |it| it.pool.as_str()));
@@ -208,9 +211,11 @@ fn shown(
     match &*done {
         Ok(found) => answer::page(found, times),
         Err(NoDeskAnswer::NotAnswerable(why)) => titled(no_answer(why)),
-        Err(NoDeskAnswer::Unavailable(why)) => {
-            titled(verdict(ConditionMark::Error, "The fleet could not be read", html! { (printable::line(why)) }))
-        }
+        Err(NoDeskAnswer::Unavailable(why)) => titled(verdict(
+            ConditionMark::Error,
+            "The fleet could not be read",
+            html! { (printable::line(why)) },
+        )),
         Err(NoDeskAnswer::TooLarge) => {
             let title = "This fleet is too large to simulate on a page";
             let sub = html! {

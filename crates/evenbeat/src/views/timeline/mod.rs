@@ -137,7 +137,10 @@ impl TimelineBy {
         match word {
             "pool" => Some(TimelineBy::Pool),
             "site" => Some(TimelineBy::Site),
-            _ => word.strip_prefix("label:").filter(|it| !it.is_empty()).map(|it| TimelineBy::Label(it.to_owned())),
+            _ => word
+                .strip_prefix("label:")
+                .filter(|it| !it.is_empty())
+                .map(|it| TimelineBy::Label(it.to_owned())),
         }
     }
 }
@@ -260,9 +263,7 @@ pub(crate) async fn timeline(
             let counted = groups::counted(&members);
             let of_key: std::collections::BTreeMap<JobKey, Arc<str>> = members.iter().cloned().collect();
             let ahead = match now < parts.end() {
-                true => {
-                    app.fleet.load_ahead(parts, Some((question.by.word(), members)), running, now).await
-                }
+                true => app.fleet.load_ahead(parts, Some((question.by.word(), members)), running, now).await,
                 false => Arc::new(LoadAhead::default()),
             };
             let densities =
@@ -287,8 +288,7 @@ async fn history(
     runs.retain(|it| it.started_at < window.end());
     let mut history_from = None;
     if window.start() <= now {
-        let mut ended =
-            app.store.ended_run_times(window, RunOrder::LatestEndFirst, HISTORY_MAX + 1).await?;
+        let mut ended = app.store.ended_run_times(window, RunOrder::LatestEndFirst, HISTORY_MAX + 1).await?;
         if HISTORY_MAX < ended.len() {
             ended.truncate(HISTORY_MAX);
             history_from = ended.last().and_then(|it| it.end).map(|(_, at)| at);
@@ -333,9 +333,8 @@ fn overload<'a>(
         Some((first, most, pool))
     });
     let lack = |most: f64, pool: &PoolState| most / units(pool.capacity.max(1));
-    let first = found.min_by(|one, other| {
-        one.0.cmp(&other.0).then(lack(other.1, other.2).total_cmp(&lack(one.1, one.2)))
-    });
+    let first = found
+        .min_by(|one, other| one.0.cmp(&other.0).then(lack(other.1, other.2).total_cmp(&lack(one.1, one.2))));
     first.map(|(idx, most, pool)| Overload {
         pool: pool.name.to_string(),
         from: parts.at(idx).max(now),
@@ -390,12 +389,8 @@ mod tests {
         let now = at("2026-02-04T10:05:00Z");
         let parts =
             PartedWindow { start: at("2026-02-04T09:50:00Z"), part: Duration::from_mins(10), n_parts: 5 };
-        let pool = |name: &str, capacity| PoolState {
-            name: name.into(),
-            capacity,
-            n_running: 0,
-            n_waiting: 0,
-        };
+        let pool =
+            |name: &str, capacity| PoolState { name: name.into(), capacity, n_running: 0, n_waiting: 0 };
         let density = |wanted: [f64; 5]| Density { wanted: wanted.to_vec(), ..Density::empty(5) };
         let check = |a: [f64; 5], b: [f64; 5], expected: Option<(&str, &str, u64)>| {
             let (a, b) = (density(a), density(b));

@@ -147,7 +147,8 @@ async fn candidates(
         return Ok(app.store.list_jobs(filter.clone(), None, SORTED_MAX).await?.rows);
     }
     let standing = app.node.ask_roster(|roster| -> Vec<JobKey> {
-        let page = |condition| roster.page(Which::Condition(condition), None, SORTED_MAX).into_iter().cloned();
+        let page =
+            |condition| roster.page(Which::Condition(condition), None, SORTED_MAX).into_iter().cloned();
         page(Condition::Error).chain(page(Condition::Warning)).collect()
     });
     let mut keys = standing.await.ok_or(ViewError::NodeGone)?;
@@ -207,7 +208,9 @@ fn row_of(
             kind: BarKind::Planned { is_held_up },
         }));
     }
-    bars.retain(|bar| bar.from < window.end() && window.start() < bar.to.max(bar.from + Duration::from_millis(1)));
+    bars.retain(|bar| {
+        bar.from < window.end() && window.start() < bar.to.max(bar.from + Duration::from_millis(1))
+    });
     bars.sort_by_key(|bar| bar.from);
     let mut blackouts = row.job.blackouts.windows_in(&row.job.zone, window);
     blackouts.truncate(BLACKOUTS_MAX);

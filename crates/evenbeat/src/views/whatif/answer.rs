@@ -164,11 +164,8 @@ impl Subject {
         let mut fleet = Fleet { jobs, added };
         let mut notes = Vec::new();
         for nodes in [&nodes, &nodes_after] {
-            let setup = Setup {
-                nodes: nodes.keys().cloned().collect(),
-                capacity: largest(nodes),
-                ..setup.clone()
-            };
+            let setup =
+                Setup { nodes: nodes.keys().cloned().collect(), capacity: largest(nodes), ..setup.clone() };
             let reasons = leave_out(&mut fleet, &setup, window).map_err(|why| not(format!("{why}.")))?;
             notes.extend(reasons.into_iter().map(|why| format!("Left out: {why}.")));
         }
@@ -188,19 +185,20 @@ impl Subject {
         Ok((Subject { fleet, setup, window, nodes_before: nodes, nodes_after }, notes))
     }
 
-    fn scenario(&self, nodes: &NodePools, n_added: Option<u32>, question: &WhatIfQuestion) -> Result<Scenario, NoAnswer> {
+    fn scenario(
+        &self,
+        nodes: &NodePools,
+        n_added: Option<u32>,
+        question: &WhatIfQuestion,
+    ) -> Result<Scenario, NoAnswer> {
         let added = match (&question.added, n_added) {
             (Some(kind), Some(n)) => share_out(std::slice::from_ref(kind), n, kind.n),
             _ => Vec::new(),
         };
         let fleet = Fleet { jobs: self.fleet.jobs.clone(), added };
-        let setup = Setup {
-            nodes: nodes.keys().cloned().collect(),
-            capacity: largest(nodes),
-            ..self.setup.clone()
-        };
-        let mut scenario =
-            setup.scenario(&fleet, self.window).map_err(|why| not(format!("{why}.")))?;
+        let setup =
+            Setup { nodes: nodes.keys().cloned().collect(), capacity: largest(nodes), ..self.setup.clone() };
+        let mut scenario = setup.scenario(&fleet, self.window).map_err(|why| not(format!("{why}.")))?;
         // Each node has its own capacity.
         scenario.nodes = nodes
             .iter()
@@ -252,7 +250,11 @@ fn spread(nodes: &mut NodePools, pool: &Pool, slots: u32) {
             continue;
         }
         let weight = pools.get(pool).map_or(0, |it| u64::from(*it));
-        let share = if is_new || weight_left == 0 { left.div_ceil(n_left) } else { (left * weight).div_ceil(weight_left) };
+        let share = if is_new || weight_left == 0 {
+            left.div_ceil(n_left)
+        } else {
+            (left * weight).div_ceil(weight_left)
+        };
         let share = share.min(left);
         pools.insert(pool.clone(), u32::try_from(share).unwrap_or(u32::MAX));
         left -= share;
@@ -412,7 +414,8 @@ mod tests {
 
     fn ask(fields: &[(&str, &str)], fleet: LiveFleet) -> Result<WhatIfAnswer, String> {
         let question =
-            WhatIfQuestion::read(|name| fields.iter().find(|(it, _)| *it == name).map(|(_, it)| *it)).unwrap();
+            WhatIfQuestion::read(|name| fields.iter().find(|(it, _)| *it == name).map(|(_, it)| *it))
+                .unwrap();
         let now = "2026-02-04T00:00:00Z".parse().unwrap();
         answer(&question, fleet, now, &mut |_| Ok(())).unwrap().map_err(|it| it.to_string())
     }
@@ -458,7 +461,11 @@ mod tests {
         };
         check(&[("lose", "n1")], &[("n1", 1)], "n1 is the only node: without it, nothing runs.");
         check(&[("lose", "n9")], &[("n1", 1)], "No node n9 takes runs at the moment.");
-        check(&[("cap", "1")], &[], "No node takes new runs at the moment, so there is nothing to compare with.");
+        check(
+            &[("cap", "1")],
+            &[],
+            "No node takes new runs at the moment, so there is nothing to compare with.",
+        );
         check(
             &[("n", "1"), ("every", "1h"), ("take", "5m"), ("pool", "gpu")],
             &[("n1", 1)],

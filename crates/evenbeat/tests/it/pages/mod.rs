@@ -9,6 +9,8 @@ mod live;
 mod nodes;
 mod nowhere;
 mod person;
+mod run;
+mod runs;
 mod schedule;
 mod sites;
 mod timeline;
