@@ -157,7 +157,7 @@ fn a_log_is_followed_until_the_run_ends() {
     let update = served.ask_bare(
         "GET",
         &format!("/runs/{run}"),
-        &[("Cookie", &served.session_of("viewer")), ("X-Evenbeat-Live", "1")],
+        &[("Cookie", &person.cookie), ("X-Evenbeat-Live", "1")],
         None,
     );
     has_not(&String::from_utf8(update.body).unwrap(), &[">two\n"]);
