@@ -85,7 +85,8 @@ pub mod store {
     }
     pub mod query {
         pub use crate::store::query::{
-            AuditChainPage, AuditFilter, Count, JobFilter, JobPage, RunPage, RunQuery, ScorePoint,
+            ActorKind, AuditChainPage, AuditFilter, Count, EndedCount, EndedWindow, JobFilter, JobPage, RunPage,
+            RunQuery, ScorePoint,
         };
     }
     pub mod run_times {
@@ -102,8 +103,8 @@ pub mod target {
     pub use crate::target::{EndDetails, RunNews, news_channel};
     pub mod command {
         pub use crate::target::command::{
-            Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey, find_cgroup,
-            KeptBytes, open_own_file, read_log,
+            Adoption, Bounds, KeptBytes, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey,
+            find_cgroup, open_own_file, read_log,
         };
         pub mod boot {
             pub use crate::target::command::boot::{id, now};

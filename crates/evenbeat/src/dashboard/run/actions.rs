@@ -11,7 +11,7 @@ use crate::auth::PageSession;
 use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
-use crate::dashboard::parts::{Question, question_or, run_path};
+use crate::dashboard::parts::{PageQuestion, question_or, run_path};
 use crate::dashboard::times::{Distance, Times, brief};
 use crate::dashboard::user::{PageForm, PageOperator};
 use crate::intake::IntakeError;
@@ -30,15 +30,20 @@ pub(super) fn asked(name: &str, run: &RunDetails, session: &PageSession, times: 
         "cancel" if view.outcome.is_none() => {
             let (title, verb, keep) = match run.row {
                 Some(_) => (format!("Cancel this run of {}?", view.job), "Cancel run", "Let it run"),
-                None => (format!("Cancel the request for a run of {}?", view.job), "Cancel request", "Let it wait"),
+                None => (
+                    format!("Cancel the request for a run of {}?", view.job),
+                    "Cancel request",
+                    "Let it wait",
+                ),
             };
             let (body, action) = (cancel_text(run, times), format!("{path}/cancel"));
-            let cancel = Question { title, body, action, verb: verb.to_owned(), is_final: true, back: &path };
+            let cancel =
+                PageQuestion { title, body, action, verb: verb.to_owned(), is_final: true, back: &path };
             Some(question_or(&cancel, keep, session))
         }
         "again" if view.outcome.is_some() && run.job.is_some() => {
             let once = format!("{:032x}", mint(times.now));
-            let again = Question {
+            let again = PageQuestion {
                 title: format!("Run {} again?", view.job),
                 body: html! { (again_text(run, times)) input type="hidden" name=(ONCE) value=(once); },
                 action: format!("{path}/again"),
@@ -99,11 +104,16 @@ pub(super) async fn cancel(
     {
         match intake.withdraw(form.user.actor(), &it.key, waiting.id).await {
             Ok(()) => {
-                let flash = Flash::done("Request cancelled", format!("Nothing runs for it. The schedule of {} stays as it is.", it.key));
+                let flash = Flash::done(
+                    "Request cancelled",
+                    format!("Nothing runs for it. The schedule of {} stays as it is.", it.key),
+                );
                 return Ok(see_other(&path, Some(&flash)));
             }
             // Its run was claimed a moment ago.
-            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => it = found(&pages.app, &id).await?,
+            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => {
+                it = found(&pages.app, &id).await?
+            }
             Err(error) => return Err(not_done(&path, "Not cancelled", error)),
         }
     }
@@ -112,9 +122,16 @@ pub(super) async fn cancel(
         Ok(see_other(&path, Some(&flash)))
     };
     let Some(run) = &it.run else { return over("cancelled") };
-    match intake.cancel(form.user.actor(), run.run).await.map_err(|error| not_done(&path, "Not cancelled", error))? {
+    match intake
+        .cancel(form.user.actor(), run.run)
+        .await
+        .map_err(|error| not_done(&path, "Not cancelled", error))?
+    {
         Cancelled::Asked => {
-            let flash = Flash::done("Run told to end", format!("{} gets SIGTERM, and is killed when its grace is over.", it.key));
+            let flash = Flash::done(
+                "Run told to end",
+                format!("{} gets SIGTERM, and is killed when its grace is over.", it.key),
+            );
             Ok(see_other(&path, Some(&flash)))
         }
         Cancelled::Over(outcome) => over(outcome.as_str()),
@@ -137,7 +154,10 @@ pub(super) async fn again(
     };
     if let Some(pause) = row.state.pause.as_deref().filter(|_| row.job.enabled) {
         let reason = pause.reason.as_ref().map_or(String::new(), |it| format!(" ({})", printable::line(it)));
-        let flash = Flash::failed(title, format!("{} is paused by {}{reason}. Resume it first.", it.key, pause.by.as_str()));
+        let flash = Flash::failed(
+            title,
+            format!("{} is paused by {}{reason}. Resume it first.", it.key, pause.by.as_str()),
+        );
         return Err(NoPage::Back(path, flash));
     }
     let once = form.fields.get(ONCE).and_then(|once| {
@@ -153,7 +173,8 @@ pub(super) async fn again(
     let params = it.run.as_ref().and_then(|run| run.due.params.as_deref().cloned());
     let asked = pages.app.intake.trigger(form.user.actor(), &it.key, once, params).await;
     let asked = asked.map_err(|error| not_done(&path, title, error))?;
-    let flash = Flash::done(format!("Run of {} asked for", it.key), "It starts as soon as there is room for it.");
+    let flash =
+        Flash::done(format!("Run of {} asked for", it.key), "It starts as soon as there is room for it.");
     Ok(see_other(&run_path(&asked.to_string()), Some(&flash)))
 }
 

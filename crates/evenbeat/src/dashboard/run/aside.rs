@@ -32,7 +32,7 @@ pub(super) fn aside(run: &RunDetails, times: &Times) -> Markup {
                     }
                 }
             }
-            (neighbours(run, times))
+            @if run.row.is_some() { (neighbours(run, times)) }
         }
     }
 }
@@ -41,14 +41,15 @@ fn facts(run: &RunDetails, times: &Times) -> Markup {
     let view = &run.view;
     let job = run.job.as_ref();
     let limits = job.map(|(row, _)| row.job.limits);
-    let killed_at = view.started_at.filter(|_| view.outcome.is_none()).and_then(|from| {
-        limits.and_then(|it| it.max_allowed).map(|longest| (from.0 + longest, longest))
-    });
+    let killed_at = view
+        .started_at
+        .filter(|_| view.outcome.is_none())
+        .and_then(|from| limits.and_then(|it| it.max_allowed).map(|longest| (from.0 + longest, longest)));
     let deadline = run.explanation.as_ref().and_then(|it| it.deadline).map(|it| it.0);
     html! {
         dt { "Job" } dd { (job_link(&view.job)) }
         dt { "Id" } dd.mono { (view.id) }
-        dt { "Why it ran" } dd { (cause_of(view)) }
+        dt { (if view.started_at.is_some() { "Why it ran" } else { "Why it runs" }) } dd { (cause_of(view)) }
         @if let Some(asked) = view.asked.as_ref().filter(|it| **it != view.id) { dt { "Request" } dd.mono { (asked) } }
         @if let Some(node) = &view.node {
             dt { "Node" }
