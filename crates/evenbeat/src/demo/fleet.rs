@@ -163,7 +163,7 @@ fn old_crontab(text: &mut String, now: Timestamp) {
     let groups =
         [("sync", "1h", now + Duration::from_mins(50)), ("report", "6h", now + Duration::from_mins(200))];
     for (name, every, next) in groups {
-        for n in 1..=300 {
+        for n in 1..=380 {
             job(
                 text,
                 &format!("crm:{name}-{n:03}"),
@@ -279,7 +279,7 @@ mod tests {
             let loaded = load(&[file], now, &mut Zones::new());
             let loaded = loaded.unwrap_or_else(|faults| panic!("{}", faults.render(false)));
             let n_jobs: usize = loaded.files.iter().map(|it| it.jobs.len()).sum();
-            assert_eq!(n_jobs, 48 + 9 + 40 + 30 + 4 + 600 + 9 + 4);
+            assert_eq!(n_jobs, 48 + 9 + 40 + 30 + 4 + 760 + 9 + 4);
         }
     }
 

@@ -1,12 +1,13 @@
 """A run from its button to its end: the row among the runs and the lines of its log come without a reload."""
 
+import os
 import re
 import tempfile
 from pathlib import Path
 
 from driver import Findings, Watch, expect, server
 
-JOB = "watched"
+JOB = f"watched-{os.getpid()}"
 
 # Waits for a file before each line, so that the test and not the clock decides what is there when.
 SCRIPT = """
@@ -22,12 +23,14 @@ def main():
     with server() as here, tempfile.TemporaryDirectory() as gate:
         here.api("PUT", f"/jobs/{JOB}", {"command": ["sh", "-c", SCRIPT, gate], "manual": True})
         context = here.context()
-        runs = context.new_page()
-        Watch(runs, here.url, findings, "/runs")
-        runs.goto("/runs?o=all")
-        mark(runs)
-        row = runs.locator(f"main [data-key]:has(a[href='/jobs/{JOB}'])")
-        expect(row).to_have_count(0)
+        running, ended = context.new_page(), context.new_page()
+        rows = []
+        for it, path in ((running, "/runs?o=running"), (ended, "/runs?o=all")):
+            Watch(it, here.url, findings, path)
+            it.goto(path)
+            mark(it)
+            rows.append(it.locator(f"main [data-key]:has(a[href='/jobs/{JOB}'])"))
+            expect(rows[-1]).to_have_count(0)
 
         job = context.new_page()
         Watch(job, here.url, findings, f"/jobs/{JOB}")
@@ -37,7 +40,7 @@ def main():
         expect(job.locator(".toast").first).to_be_visible()
         mark(job)
         expect(job.locator("main")).to_contain_text(re.compile("Running"))
-        expect(row).to_contain_text("Running")
+        expect(rows[0]).to_contain_text("Running")
 
         page = context.new_page()
         path = f"/runs/{here.last_run(JOB)}"
@@ -53,9 +56,9 @@ def main():
         findings.check("\x1b" not in text and "[32m" not in text, path, f"shows escape sequences: {text!r}")
         expect(page.locator("h1")).to_contain_text("Good")
         expect(page).to_have_title(re.compile("^(?!.*[Rr]unning)"))
-        expect(row).to_contain_text("Good")
+        expect(rows[1]).to_contain_text("Good")
         expect(job.locator("main")).not_to_contain_text(re.compile("Running on|Running for|Running since"))
-        for it, name in ((runs, "/runs"), (job, f"/jobs/{JOB}"), (page, path)):
+        for it, name in ((running, "/runs?o=running"), (ended, "/runs?o=all"), (job, f"/jobs/{JOB}"), (page, path)):
             findings.check(it.evaluate("window.__same === true"), name, "was loaded as a whole")
         context.close()
     findings.end()
