@@ -404,7 +404,7 @@ impl Ledger {
         let projection = Projection::Whole;
         let counted = load;
         let mut known =
-            LedgerEntry { counted, next_run_at, is_estimate, is_movable, pool, projection, detail };
+            LedgerEntry { counted, next_run_at, is_estimate, pool, is_movable, projection, detail };
         known.projection = self.day.add(key, &known.rhythm());
         self.jobs.known.insert(key, known);
     }
