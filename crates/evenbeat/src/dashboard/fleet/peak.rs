@@ -65,8 +65,7 @@ fn mean_text(day: &Distribution) -> String {
     let n_hours = day.hours.len().max(1) as u64;
     let tenths = (day.n_runs * 10 + n_hours / 2) / n_hours;
     match (tenths / 10, tenths % 10) {
-        (whole @ 10.., _) => count(whole),
-        (whole, 0) => count(whole),
+        (whole @ 10.., _) | (whole, 0) => count(whole),
         (whole, tenth) => format!("{whole}.{tenth}"),
     }
 }

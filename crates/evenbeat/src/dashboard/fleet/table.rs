@@ -16,6 +16,11 @@ use crate::printable;
 use crate::views::job_lines::{JobLine, NextEvent};
 use crate::views::job_list::{FoundJobs, JobTab, ListOrder, ListQuery, ListedCondition};
 
+/// Most letters of the reason in a row, and of the whole explanation. Fifty failures with long messages must not make a
+/// large page.
+const WHY_MAX: usize = 160;
+const EXPLANATION_MAX: usize = 320;
+
 pub(super) fn table<R>(
     address: &ListAddress,
     found: &FoundJobs,
@@ -89,12 +94,21 @@ fn row(line: &JobLine, may_act: bool, times: &Times) -> Markup {
             }
             td.c-job.ell { (job_link(&line.key)) @if let Some(text) = &line.description { " " span.mut.ttl { (printable::line(text)) } } }
             td.c-fr { div.frc { (freshness_bar(freshness, times.now)) span.lft { (time_left(freshness, is_warning, times)) } } }
-            td.c-why.ell.t2 title=(printable::line(&line.explanation)) { (printable::line(&line.why)) }
+            td.c-why.ell.t2 title=(cut(&line.explanation, EXPLANATION_MAX)) { (cut(&line.why, WHY_MAX)) }
             td.c-nx.nw { (next(line.next, times)) }
             td.c-hi { (run_strip(&strip)) }
             td.c-av.num.t2 { @if let Some(average) = line.average { (average_text(average)) } }
             td.c-nd.nw.t2.ell { (line.node.as_deref().unwrap_or(&line.pool)) }
         }
+    }
+}
+
+/// A text on one line, cut where it gets too long for a list.
+fn cut(text: &str, most: usize) -> String {
+    let text = printable::line(text);
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.into_owned(),
     }
 }
 
@@ -193,5 +207,17 @@ fn pager(address: &ListAddress, found: &FoundJobs) -> Markup {
             @if 0 < address.page_idx { a.btn rel="prev" href=(address.at_page(address.page_idx - 1).path()) { "Previous" } }
             @if is_more { a.btn rel="next" href=(address.at_page(address.page_idx + 1).path()) { "Next" } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_and_stays_on_its_line() {
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("ééé\nx", 3), "ééé…");
+        assert_eq!(cut("a\nb", 9), "a\\nb");
     }
 }
