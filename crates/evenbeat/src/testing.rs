@@ -85,7 +85,7 @@ pub mod store {
     }
     pub mod query {
         pub use crate::store::query::{
-            AuditChainPage, AuditFilter, Count, EndedCount, EndedWindow, JobFilter, JobPage, RunPage,
+            ActorKind, AuditChainPage, AuditFilter, Count, EndedCount, EndedWindow, JobFilter, JobPage, RunPage,
             RunQuery, ScorePoint,
         };
     }

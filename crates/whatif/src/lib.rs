@@ -21,7 +21,9 @@ mod sample;
 mod tests;
 
 pub use added::{ADDED_MAX, AddedError, AddedJobs};
-pub use breaks::{Break, BreakKind, GroupName, Growth, MostAdded, all_breaks, first_break, most_added, share_out};
+pub use breaks::{
+    Break, BreakKind, GroupName, Growth, MostAdded, all_breaks, first_break, most_added, share_out,
+};
 pub use kernel::{RunObservation, simulate, simulate_watched, simulate_while};
 pub use report::{Group, LateJob, POINT, Point, Report, Trouble, Waits};
 pub use scenario::{LENGTH, NodePlan, RunModel, Scenario};

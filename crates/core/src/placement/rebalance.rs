@@ -176,9 +176,10 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
             }
             after = before.clone();
         }
-        let running = |loads: &mut dyn Iterator<Item = &JobLoad>| RunningSum::of(now, balance.width, loads);
-        let running_before = running(&mut pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
-        let running_after = running(&mut pinned.iter().chain(seats.iter().map(Seat::final_load)));
+        let running_before =
+            RunningSum::of(now, balance.width, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
+        let running_after =
+            RunningSum::of(now, balance.width, pinned.iter().chain(seats.iter().map(Seat::final_load)));
         let n_in_blackout = seats.iter().filter(|seat| seat.meets_blackout(after.window)).count();
         let n_seats = seats.len();
         let moves = seats.into_iter().zip(order).filter_map(|(seat, no)| Some((no, seat.into_move()?)));
@@ -204,12 +205,12 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
 /// By distance, then by key, and the place of each seat in the order of keys. Only what is compared is sorted: a seat is
 /// large, and is moved once.
 fn most_frequent_first<T>(mut seats: Vec<Option<Seat<T>>>) -> (Vec<Seat<T>>, Vec<usize>) {
-    fn key_of<T>(seat: &Option<Seat<T>>) -> Option<&JobKey> {
-        seat.as_ref().map(|seat| &seat.key)
+    fn key_of<T>(seat: Option<&Seat<T>>) -> Option<&JobKey> {
+        seat.map(|seat| &seat.key)
     }
     // They come from the store in this order, and then no key has to be compared again.
-    if !seats.is_sorted_by(|one, other| key_of(one) <= key_of(other)) {
-        seats.sort_by(|one, other| key_of(one).cmp(&key_of(other)));
+    if !seats.is_sorted_by(|one, other| key_of(one.as_ref()) <= key_of(other.as_ref())) {
+        seats.sort_by(|one, other| key_of(one.as_ref()).cmp(&key_of(other.as_ref())));
     }
     let distances = seats.iter().enumerate().filter_map(|(no, seat)| Some((seat.as_ref()?.distance, no)));
     let mut order: Vec<(Duration, usize)> = distances.collect();

@@ -56,6 +56,18 @@ const LOAD_KEPT_FOR: u32 = 50;
 /// How many of these counts are kept.
 const LOADS_MAX: usize = 32;
 
+/// Planned starts of one job in a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlannedStarts {
+    /// The first of them.
+    pub starts: Vec<UpcomingRun>,
+    /// How many there are.
+    pub n_starts: u64,
+    pub last: Option<Timestamp>,
+    /// How long each run is expected to take.
+    pub length: Duration,
+}
+
 /// Which parts, and the name of the groups.
 type LoadQuestion = (PartedWindow, Option<String>);
 
@@ -191,26 +203,26 @@ impl Fleet {
         page
     }
 
-    /// The first planned starts of one job in a window, and how long each run is expected to take. None if the job carries
-    /// nothing.
+    /// The planned starts of one job in a window. None if the job carries nothing.
     pub fn starts_of(
         &self,
         key: &JobKey,
         window: TimeWindow,
         now: Timestamp,
         most: usize,
-    ) -> Option<(Vec<UpcomingRun>, Duration)> {
+    ) -> Option<PlannedStarts> {
         let jobs = self.snapshot();
         let job = jobs.job(key)?;
-        let starts = match upcoming::held_up(&job, window, now) {
-            Some(starts) => starts.into_iter().take(most).collect(),
-            None => {
-                let nth = |n: u64| job.rhythm.nth_in(window, n);
-                let planned = |at| UpcomingRun { at, due_at: at, held_up_by: None };
-                (0..most as u64).map_while(nth).map(planned).collect()
-            }
-        };
-        Some((starts, job.work.length))
+        let length = job.work.length;
+        if let Some(mut starts) = upcoming::held_up(&job, window, now) {
+            let (n_starts, last) = (starts.len() as u64, starts.last().map(|it| it.at));
+            starts.truncate(most);
+            return Some(PlannedStarts { starts, n_starts, last, length });
+        }
+        let planned = |at| UpcomingRun { at, due_at: at, held_up_by: None };
+        let starts = (0..most as u64).map_while(|n| job.rhythm.nth_in(window, n)).map(planned).collect();
+        let (n_starts, last) = (job.rhythm.count_in(window), job.rhythm.last_in(window));
+        Some(PlannedStarts { starts, n_starts, last, length })
     }
 
     /// The fleet and its agenda as of one moment.

@@ -150,7 +150,9 @@ async fn with_jobs(
         };
         found.push(OpenIncident {
             next_reminder: next_reminder(&incident, rules),
-            recover_after: known.as_ref().map_or(rules.recover_after, |(row, _)| rules.recover_after(&row.job)),
+            recover_after: known
+                .as_ref()
+                .map_or(rules.recover_after, |(row, _)| rules.recover_after(&row.job)),
             muted_until: mutes.iter().filter(covers).map(|it| it.ends_at).max(),
             job: known.map(|(_, view)| view),
             incident,

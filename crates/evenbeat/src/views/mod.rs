@@ -28,8 +28,8 @@ pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod sharing;
 pub(crate) mod status;
-pub(crate) mod timeline;
 pub(crate) mod takeover;
+pub(crate) mod timeline;
 pub(crate) mod upcoming;
 pub(crate) mod whatif;
 

@@ -10,8 +10,8 @@ use evenbeat_core::placement::Strategy;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
 use evenbeat_whatif::{
-    ADDED_MAX, CannotCarry, Fleet, Growth, Report, RunModel, Scenario, Setup, first_break, most_added, share_out,
-    simulate_all, smallest_capacity,
+    ADDED_MAX, CannotCarry, Fleet, Growth, Report, RunModel, Scenario, Setup, first_break, most_added,
+    share_out, simulate_all, smallest_capacity,
 };
 
 use super::args::{BalanceArg, OrderArg, SetupArgs, SimulateArgs, compared};

@@ -1,6 +1,7 @@
 //! One open incident: why, since when, what happens next, and who was told.
 
 use evenbeat_core::alert::{AlertRules, AlertSubject, Cause, Severity};
+use evenbeat_core::ids::JobKey;
 use maud::{Markup, html};
 
 use super::message::{answer, answer_mark};
@@ -104,12 +105,13 @@ fn closing(it: &OpenIncident, rules: &AlertRules) -> String {
         Some(every) => format!("a reminder every {}", brief(every)),
         None => "no reminders".to_owned(),
     };
-    let flapping = if it.incident.is_flapping { " It turns to and fro, and stays open until it is calm." } else { "" };
+    let flapping =
+        if it.incident.is_flapping { " It turns to and fro, and stays open until it is calm." } else { "" };
     format!("{closes}; {reminds}.{flapping}")
 }
 
 fn verbs(it: &OpenIncident, may_mute: bool) -> Markup {
-    let key = it.incident.subject.job().map(|key| key.as_str());
+    let key = it.incident.subject.job().map(JobKey::as_str);
     html! {
         p.inc-a {
             @if may_mute { a.btn href=(mute::path(key)) data-ask { "Mute" } }
@@ -123,12 +125,15 @@ fn verbs(it: &OpenIncident, may_mute: bool) -> Markup {
 fn sent(it: &OpenIncident, messages: &[AlertMessage], times: &Times) -> Markup {
     let about: Vec<&AlertMessage> =
         messages.iter().filter(|message| message.is_about(&it.incident)).take(MESSAGES_SHOWN_MAX).collect();
-    let shown_to = |channel: &str| about.iter().filter(|message| message.row.channel == channel).count() as u64;
+    let shown_to =
+        |channel: &str| about.iter().filter(|message| message.row.channel == channel).count() as u64;
     let earlier: Vec<(String, u64)> = it
         .incident
         .told
         .iter()
-        .map(|(channel, told)| (channel.to_string(), u64::from(told.n).saturating_sub(shown_to(channel.as_str()))))
+        .map(|(channel, told)| {
+            (channel.to_string(), u64::from(told.n).saturating_sub(shown_to(channel.as_str())))
+        })
         .filter(|(_, n)| 0 < *n)
         .collect();
     html! {

@@ -25,7 +25,7 @@ use crate::printable;
 use crate::views::alert_overview::{self, AlertOverview, ChannelFailure, ChannelHealth};
 
 /// Incidents of one page.
-const INCIDENTS_MAX: usize = 50;
+const INCIDENTS_MAX: usize = 25;
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
@@ -39,9 +39,9 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
     let times = user.times(pages.app.intake.now());
     let skip = match user.query.get("from") {
         None => 0,
-        Some(text) => {
-            text.parse().map_err(|_| NoPage::Refused("`from` is the number of incidents to skip".to_owned()))?
-        }
+        Some(text) => text
+            .parse()
+            .map_err(|_| NoPage::Refused("`from` is the number of incidents to skip".to_owned()))?,
     };
     let with_all = user.query.get("messages") == Some("all");
     let alerts = alert_overview::overview(&pages.app, skip, INCIDENTS_MAX).await?;
@@ -97,7 +97,11 @@ fn failing(channel: &ChannelHealth, times: &Times) -> Markup {
 
 fn pager(alerts: &AlertOverview, skip: usize) -> Markup {
     let last = skip + alerts.incidents.len();
-    let all = if alerts.is_more { format!("more than {}", count(alerts.n_open as u64)) } else { count(alerts.n_open as u64) };
+    let all = if alerts.is_more {
+        format!("more than {}", count(alerts.n_open as u64))
+    } else {
+        count(alerts.n_open as u64)
+    };
     html! {
         @if 0 < skip || last < alerts.n_open {
             div.pager {

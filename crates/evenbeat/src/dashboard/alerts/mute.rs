@@ -15,7 +15,7 @@ use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
 use crate::dashboard::frame::{Frame, Nav};
-use crate::dashboard::parts::{Question, form_token, icon, question};
+use crate::dashboard::parts::{PageQuestion, form_token, icon, question};
 use crate::dashboard::times::{Distance, Times, count};
 use crate::dashboard::user::{FormFields, PageForm, PageOperator, PageUser, PageViewer};
 use crate::printable;
@@ -107,7 +107,7 @@ async fn show(
         None => Vec::new(),
     };
     let end = fields.get("until").and_then(MuteEnd::of).unwrap_or(MuteEnd::Soon);
-    let asked = Question {
+    let asked = PageQuestion {
         title: "Mute alerts".to_owned(),
         body: html! {
             @if let Some(problem) = problem { div.why.error role="alert" { (icon("error")) div { b { (problem) } } } }
@@ -173,12 +173,15 @@ fn what_fields(fields: &FormFields, choices: &[(String, String)]) -> Markup {
 
 /// What can be muted because of a job: itself, and what it shares with others, with how many.
 async fn choices(pages: &Pages, key: &JobKey) -> PageResult<Vec<(String, String)>> {
-    let Some(row) = pages.app.store.job(key).await?.filter(|row| !row.is_deleted) else { return Ok(Vec::new()) };
+    let Some(row) = pages.app.store.job(key).await?.filter(|row| !row.is_deleted) else {
+        return Ok(Vec::new());
+    };
     let mut choices = vec![(format!("jobs {key}"), key.to_string())];
     for (value, filter) in shared(&row.job) {
         let counted = pages.app.store.count_jobs(filter).await?;
         let n = if counted.is_more { format!("{}+", count(counted.n)) } else { count(counted.n) };
-        let label = format!("{}, {n} {}", printable::line(&value), if counted.n == 1 { "job" } else { "jobs" });
+        let label =
+            format!("{}, {n} {}", printable::line(&value), if counted.n == 1 { "job" } else { "jobs" });
         choices.push((value, label));
     }
     choices.push(("fleet".to_owned(), "everything, the scheduler included".to_owned()));

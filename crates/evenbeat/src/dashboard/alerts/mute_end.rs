@@ -44,7 +44,7 @@ impl MuteEnd {
             MuteEnd::Tomorrow => instant(&times.zone, today + 1, MORNING_S),
             // On a Sunday, tomorrow is a choice of its own.
             MuteEnd::Monday => {
-                let monday = (today + 2..).find(|day| weekday(*day) == 1).unwrap_or(today + 2);
+                let monday = (today + 2..today + 9).find(|day| weekday(*day) == 1).unwrap_or(today + 2);
                 instant(&times.zone, monday, MORNING_S)
             }
         }
@@ -120,6 +120,9 @@ mod tests {
     fn the_button_repeats_the_end() {
         let times = Times { zone: Zone::utc(), now: "2026-11-18T13:52:00Z".parse().unwrap() };
         let verbs = MuteEnd::ALL.map(|it| it.verb(&times));
-        assert_eq!(verbs, ["Mute for 20m", "Mute for 2h", "Mute until tomorrow 08:00", "Mute until Monday 23 Nov 08:00"]);
+        assert_eq!(
+            verbs,
+            ["Mute for 20m", "Mute for 2h", "Mute until tomorrow 08:00", "Mute until Monday 23 Nov 08:00"]
+        );
     }
 }

@@ -16,7 +16,12 @@ use crate::dashboard::user::{PageForm, PageOperator, PageUser, PageViewer};
 use crate::printable;
 use crate::views::alert_overview::ChannelHealth;
 
-pub(super) fn section(rules: &AlertRules, channels: &[ChannelHealth], user: &PageUser<PageViewer>, times: &Times) -> Markup {
+pub(super) fn section(
+    rules: &AlertRules,
+    channels: &[ChannelHealth],
+    user: &PageUser<PageViewer>,
+    times: &Times,
+) -> Markup {
     html! {
         section.sec aria-labelledby="r-h" {
             div.sec-h { h2 id="r-h" { "Routes" } span.sub { "all that match count; the default counts where none does" } }
@@ -75,13 +80,17 @@ fn names(channels: &[Channel]) -> String {
 
 /// What a route is about, in words.
 fn about(route: &AlertRoute) -> String {
-    let list = |what: &str, items: Vec<String>| {
-        (!items.is_empty()).then(|| format!("{what}{}", items.join(" or ")))
-    };
+    let list =
+        |what: &str, items: Vec<String>| (!items.is_empty()).then(|| format!("{what}{}", items.join(" or ")));
     let parts = [
         list("", route.jobs.iter().map(|it| it.as_str().to_owned()).collect()),
         (!route.labels.is_empty()).then(|| {
-            route.labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" and ")
+            route
+                .labels
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect::<Vec<_>>()
+                .join(" and ")
         }),
         list("site ", route.sites.iter().map(ToString::to_string).collect()),
         list("tenant ", route.tenants.iter().map(ToString::to_string).collect()),

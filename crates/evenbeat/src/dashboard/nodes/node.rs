@@ -6,9 +6,7 @@ use evenbeat_core::time::Duration;
 use maud::{Markup, html};
 
 use super::verdict::takeover_at;
-use crate::dashboard::parts::{
-    ConditionMark, SlotUnits, form_token, icon, job_link, percent, slot_cells,
-};
+use crate::dashboard::parts::{ConditionMark, SlotUnits, form_token, icon, job_link, percent, slot_cells};
 use crate::dashboard::times::{Distance, Times, brief, counted};
 use crate::dashboard::user::{PageUser, PageViewer};
 use crate::printable;
@@ -24,7 +22,12 @@ const NODE_CELLS_MAX: u64 = 24;
 const NODES_WITH_RUNS: usize = 16;
 const RUNS_OF_MANY_MAX: usize = 4;
 
-pub(super) fn card(node: &NodeLoad, fleet: &CapacityOverview, user: &PageUser<PageViewer>, times: &Times) -> Markup {
+pub(super) fn card(
+    node: &NodeLoad,
+    fleet: &CapacityOverview,
+    user: &PageUser<PageViewer>,
+    times: &Times,
+) -> Markup {
     let most = if fleet.nodes.len() <= NODES_WITH_RUNS { RUNS_SHOWN_MAX } else { RUNS_OF_MANY_MAX };
     let shown = node.runs.iter().take(most);
     let n_more = node.n_runs.saturating_sub(node.runs.len().min(most) as u64);
@@ -161,6 +164,7 @@ fn row(run: &RunOnNode, node: &NodeLoad, times: &Times) -> Markup {
 
 /// How far a run is: the whole bar is the longest it may take, and the tick is how long it usually takes.
 fn progress(run: &RunOnNode, elapsed: Duration) -> Markup {
+    let for_so_long = brief(elapsed);
     let elapsed = elapsed.as_millis_f64().max(0.0);
     let usual = run.usual.map(Duration::as_millis_f64);
     let most = run.max_allowed.map(Duration::as_millis_f64);
@@ -169,8 +173,8 @@ fn progress(run: &RunOnNode, elapsed: Duration) -> Markup {
         || run.job.reasons.iter().any(|it| it == "overrunning");
     let share = |it: f64| percent(it / scale.max(1.0) * 100.0);
     let label = match run.usual {
-        Some(usual) => format!("Running for {} of usually {}", brief(Duration::from_millis(elapsed as i64)), brief(usual)),
-        None => format!("Running for {}", brief(Duration::from_millis(elapsed as i64))),
+        Some(usual) => format!("Running for {for_so_long} of usually {}", brief(usual)),
+        None => format!("Running for {for_so_long}"),
     };
     html! {
         @if 0.0 < scale && (usual.is_some() || most.is_some()) {

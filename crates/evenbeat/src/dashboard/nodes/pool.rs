@@ -50,7 +50,12 @@ fn row(pool: &PoolUsage, times: &Times) -> Markup {
 fn units(pool: &PoolUsage) -> Option<SlotUnits> {
     let in_use = pool.in_use?;
     let closed = (pool.usable + pool.closed).saturating_sub(in_use.all() + pool.free()?);
-    Some(SlotUnits { running: in_use.usable + in_use.draining, silent: in_use.silent, free: pool.free()?, closed })
+    Some(SlotUnits {
+        running: in_use.usable + in_use.draining,
+        silent: in_use.silent,
+        free: pool.free()?,
+        closed,
+    })
 }
 
 /// Why a pool has less room than its slots, in a few words.

@@ -55,14 +55,20 @@ pub(super) fn verdict(fleet: &CapacityOverview, times: &Times) -> NodesVerdict {
         n_answering += u64::from(node.standing != NodeStanding::Silent);
     }
     let bad: Vec<String> = parts.into_iter().flatten().collect();
-    let draining =
-        names(of(NodeStanding::Draining).map(|it| it.node.as_str()).collect(), "is draining", "are draining", "nodes are draining");
+    let draining = names(
+        of(NodeStanding::Draining).map(|it| it.node.as_str()).collect(),
+        "is draining",
+        "are draining",
+        "nodes are draining",
+    );
     let (mark, title) = match (bad.is_empty(), draining) {
         (false, _) if n_answering < n_nodes => (ConditionMark::Error, bad.join(", ")),
         (false, _) => (ConditionMark::Warning, bad.join(", ")),
         (true, Some(draining)) => (ConditionMark::Ok, format!("{draining}, every pool has room")),
         (true, None) if n_nodes == 0 => (ConditionMark::Error, "No node takes runs".to_owned()),
-        (true, None) if n_nodes == 1 => (ConditionMark::Ok, "The node answers, every pool has room".to_owned()),
+        (true, None) if n_nodes == 1 => {
+            (ConditionMark::Ok, "The node answers, every pool has room".to_owned())
+        }
         (true, None) => (ConditionMark::Ok, format!("All {n_nodes} nodes answer, every pool has room")),
     };
     NodesVerdict { mark, title, sentence: sentence(fleet, &silent, (n_answering, n_nodes), times) }
@@ -81,8 +87,13 @@ fn sentence(
     let n_runs: u64 = silent.iter().map(|it| it.n_runs).sum();
     let at = silent.iter().filter(|it| 0 < it.n_runs).filter_map(|it| takeover_at(it, fleet)).min();
     match at {
-        None => format!("{answering} If one falls silent, others take over its runs after {}.", brief(takeover_after)),
-        Some(at) if at <= times.now => format!("{answering} {} can be taken over now.", counted(n_runs, "run")),
+        None => format!(
+            "{answering} If one falls silent, others take over its runs after {}.",
+            brief(takeover_after)
+        ),
+        Some(at) if at <= times.now => {
+            format!("{answering} {} can be taken over now.", counted(n_runs, "run"))
+        }
         Some(at) => format!(
             "{answering} {} can be taken over from {}, {}.",
             counted(n_runs, "run"),
@@ -95,7 +106,8 @@ fn sentence(
 impl NodesVerdict {
     pub(super) fn markup(&self, fleet: &CapacityOverview, times: &Times) -> Markup {
         let capacity: u64 = fleet.pools.iter().map(|it| it.usable + it.closed).sum();
-        let in_use: Option<u64> = fleet.pools.iter().map(|it| it.in_use.map(crate::views::capacity::PoolInUse::all)).sum();
+        let in_use: Option<u64> =
+            fleet.pools.iter().map(|it| it.in_use.map(crate::views::capacity::PoolInUse::all)).sum();
         let free: Option<u64> = fleet.pools.iter().map(crate::views::capacity::PoolUsage::free).sum();
         let waiting: u64 = fleet.pools.iter().filter_map(|it| it.waiting).map(|it| it.n_jobs).sum();
         let oldest = fleet.nodes.iter().filter(|it| !it.is_this).filter_map(|it| it.last_seen_at).min();
@@ -211,6 +223,12 @@ mod tests {
             "b is draining, every pool has room",
             &format!("2 of 2 nodes answer. {calm}"),
         );
-        check(Vec::new(), Vec::new(), ConditionMark::Error, "No node takes runs", &format!("0 of 0 nodes answer. {calm}"));
+        check(
+            Vec::new(),
+            Vec::new(),
+            ConditionMark::Error,
+            "No node takes runs",
+            &format!("0 of 0 nodes answer. {calm}"),
+        );
     }
 }

@@ -44,8 +44,7 @@ pub(crate) fn slot_cells(units: SlotUnits, most: u64) -> Markup {
         }
         path
     };
-    let parts =
-        [("run", units.running), ("bad", units.silent), ("free", units.free), ("off", units.closed)];
+    let parts = [("run", units.running), ("bad", units.silent), ("free", units.free), ("off", units.closed)];
     let parts = parts.map(|(class, n)| (class, cells(n)));
     html! {
         @if 0 < all {
@@ -63,7 +62,9 @@ pub(crate) fn meter(used: u64, most: u64) -> Markup {
 }
 
 fn meter_of(used: u64, most: u64, label: &str) -> Markup {
-    let share = if most == 0 { 100.0 } else { used as f64 / most as f64 * 100.0 };
+    // More units than this make no difference to the bar.
+    let number = |units: u64| f64::from(u32::try_from(units).unwrap_or(u32::MAX));
+    let share = if most == 0 { 100.0 } else { number(used) / number(most) * 100.0 };
     let class = match share {
         share if 100.0 <= share => "mtr full",
         share if 90.0 <= share => "mtr near",
@@ -98,6 +99,9 @@ mod tests {
             let bar = meter(used, most).into_string();
             bar.split('"').nth(1).unwrap_or_default().to_owned()
         };
-        assert_eq!([class(1, 2), class(9, 10), class(3, 3), class(0, 0)], ["mtr", "mtr near", "mtr full", "mtr full"]);
+        assert_eq!(
+            [class(1, 2), class(9, 10), class(3, 3), class(0, 0)],
+            ["mtr", "mtr near", "mtr full", "mtr full"]
+        );
     }
 }

@@ -41,7 +41,9 @@ impl LimitKind {
     pub(super) fn note(self) -> &'static str {
         match self {
             LimitKind::Site => "limits of what jobs talk to, over all nodes",
-            LimitKind::Tenant => "limits of a tenant's plan, over all nodes; a job waits while one is reached",
+            LimitKind::Tenant => {
+                "limits of a tenant's plan, over all nodes; a job waits while one is reached"
+            }
         }
     }
 

@@ -83,7 +83,11 @@ impl Listed {
         let n_matching = rows.len();
         rows.sort_by_cached_key(LimitRow::rank);
         rows.truncate(ROWS_MAX);
-        let waiting: Vec<CounterKey> = rows.iter().filter(|it| 0 < it.shared.waiting_here).filter_map(|it| kind.counter(&it.name)).collect();
+        let waiting: Vec<CounterKey> = rows
+            .iter()
+            .filter(|it| 0 < it.shared.waiting_here)
+            .filter_map(|it| kind.counter(&it.name))
+            .collect();
         if !waiting.is_empty() {
             let mut jobs = views::sharing::waiting_jobs(&pages.app, waiting, NAMED_MAX).await?;
             for row in &mut rows {
@@ -132,7 +136,12 @@ fn verdict(sites: &Listed, tenants: &Listed) -> (ConditionMark, String, String) 
     let verb = if sites.n_pressed + tenants.n_pressed == 1 { "has" } else { "have" };
     let title = match n_waiting {
         0 => format!("{} {verb} no room", pressed.join(" and ")),
-        n => format!("{} {verb} no room, {} {}", pressed.join(" and "), counted(n, "job"), if n == 1 { "waits" } else { "wait" }),
+        n => format!(
+            "{} {verb} no room, {} {}",
+            pressed.join(" and "),
+            counted(n, "job"),
+            if n == 1 { "waits" } else { "wait" }
+        ),
     };
     (ConditionMark::Warning, title, sentence)
 }

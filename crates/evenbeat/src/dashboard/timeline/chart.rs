@@ -27,7 +27,11 @@ impl Axis {
         };
         // Zones are apart by quarters of an hour.
         let into = parts.start.as_millis().rem_euclid(step.as_millis());
-        let mut at = if into == 0 { parts.start } else { parts.start + Duration::from_millis(step.as_millis() - into) };
+        let mut at = if into == 0 {
+            parts.start
+        } else {
+            parts.start + Duration::from_millis(step.as_millis() - into)
+        };
         let mut ticks = Vec::new();
         while at <= parts.end() {
             if times.second_of_day(at) % every == 0 {
@@ -142,7 +146,8 @@ pub(super) fn density(name: &str, density: &Density, capacity: Option<u64>, axis
     let cap = capacity.map(slots);
     let most = density.most().max(cap.unwrap_or(0.0)).max(if cap.is_some() { 1.0 } else { 0.01 });
     // Room above the capacity for what goes beyond it.
-    let y = |units: f64| base - units / most.min(cap.map_or(most, |cap| (cap * 1.25).max(1.0))) * (base - 3.0);
+    let y =
+        |units: f64| base - units / most.min(cap.map_or(most, |cap| (cap * 1.25).max(1.0))) * (base - 3.0);
     let width = axis.part_width();
     let n_bad = density.n_bad_in_all();
     let label = format!("{name}: at most {} at once, {n_bad} bad runs", density.most().ceil());
@@ -155,8 +160,7 @@ pub(super) fn density(name: &str, density: &Density, capacity: Option<u64>, axis
                 @let w = percent((width - 0.12).max(0.1));
                 @if 0.02 < shown {
                     rect class=(if axis.is_past(idx) { "good" } else { "fut" }) x=(x) width=(w) y=(px(y(shown)))
-                        height=(px(base - y(shown))) {}
-                    @if !axis.is_past(idx) { rect.sky x=(x) width=(w) y=(px(y(shown))) height="1.2" {} }
+                        height=(px((base - y(shown)).max(0.8))) {}
                 }
                 @if let Some(cap) = cap.filter(|cap| cap + 0.25 < *wanted && !axis.is_past(idx)) {
                     @let over = ((wanted - cap) / cap.max(1.0) * 6.0 + 2.0).min(6.0).min(y(cap));
@@ -184,14 +188,16 @@ mod tests {
     use super::*;
 
     fn axis(zoom: Zoom, start: &str, hours: i64, zone: &str) -> Axis {
-        let parts = PartedWindow { start: start.parse().unwrap(), part: Duration::from_hours(hours), n_parts: 1 };
+        let parts =
+            PartedWindow { start: start.parse().unwrap(), part: Duration::from_hours(hours), n_parts: 1 };
         let now = parts.start + Duration::from_mins(30);
         Axis::of(parts, now, zoom, &Times { zone: Zone::named(zone).unwrap(), now })
     }
 
     #[test]
     fn ticks_stand_at_round_local_times() {
-        let texts = |axis: &Axis| axis.ticks.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join(" ");
+        let texts =
+            |axis: &Axis| axis.ticks.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join(" ");
         assert_eq!(
             texts(&axis(Zoom::SixHours, "2026-02-04T12:45:00Z", 6, "UTC")),
             "13:00 14:00 15:00 16:00 17:00 18:00"
@@ -208,6 +214,9 @@ mod tests {
         let axis = axis(Zoom::Hour, "2026-02-04T12:00:00Z", 1, "UTC");
         let x = |text: &str| axis.x(text.parse().unwrap());
         assert!((x("2026-02-04T12:30:00Z") - 50.0).abs() < 1e-9);
-        assert!((x("2026-02-04T11:00:00Z") - 0.0).abs() < 1e-9 && (x("2026-02-04T14:00:00Z") - 100.0).abs() < 1e-9);
+        assert!(
+            (x("2026-02-04T11:00:00Z") - 0.0).abs() < 1e-9
+                && (x("2026-02-04T14:00:00Z") - 100.0).abs() < 1e-9
+        );
     }
 }

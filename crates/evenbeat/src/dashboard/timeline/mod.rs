@@ -16,7 +16,7 @@ use super::Pages;
 use super::error::{NoPage, PageResult};
 use super::frame::{Frame, Nav};
 use super::parts::{ConditionMark, icon, url_query};
-use super::times::{Times, count, counted};
+use super::times::{Times, brief, count, counted};
 use super::user::{FormFields, PageUser, PageViewer};
 use crate::views::timeline::{
     MEMBERS_MAX, Overload, TimelineBy, TimelineQuestion, TimelineView, Zoom, timeline,
@@ -102,9 +102,16 @@ fn address(question: &TimelineQuestion) -> String {
 }
 
 fn heading(view: &TimelineView, times: &Times) -> Markup {
-    let (mark, text) = match &view.overload {
-        Some(it) => (ConditionMark::Warning, overload_text(it, view, times)),
-        None => (ConditionMark::Ok, calm_text(view)),
+    let (mark, text) = match (&view.overload, &view.full_now) {
+        (Some(it), _) => (ConditionMark::Warning, overload_text(it, view, times)),
+        (None, Some((pool, n_waiting))) => {
+            let verb = if *n_waiting == 1 { "waits" } else { "wait" };
+            (
+                ConditionMark::Warning,
+                format!("Pool {pool} is full now, and {} {verb}", counted(*n_waiting, "run")),
+            )
+        }
+        (None, None) => (ConditionMark::Ok, calm_text(view)),
     };
     let n_bad = view.all.n_bad_in_all();
     let since = view.history_from.unwrap_or(view.parts.start);
@@ -127,8 +134,7 @@ fn heading(view: &TimelineView, times: &Times) -> Markup {
 
 fn overload_text(overload: &Overload, view: &TimelineView, times: &Times) -> String {
     let Overload { pool, from, wanted, capacity } = overload;
-    let when =
-        if *from <= view.now { "now".to_owned() } else { format!("from {}", times.short_text(*from)) };
+    let when = if *from <= view.now { "now".to_owned() } else { format!("from {}", times.short_text(*from)) };
     if *capacity == 0 {
         return format!("Pool {pool} has no slots, and {} wanted {when}", are(*wanted));
     }
@@ -247,7 +253,10 @@ fn notes(view: &TimelineView, times: &Times) -> Markup {
             }
             @if 0 < view.n_more_groups { p.mut.gap { (counted(view.n_more_groups as u64, "more group")) ", with fewer bad runs and less load." } }
             @if !view.groups.is_empty() {
-                p.mut.gap { "Past: recorded runs. Ahead: planned starts, each for as long as good runs of its job take on average." }
+                p.mut.gap {
+                    "Past: recorded runs. Ahead: planned starts, each for as long as good runs of its job take on average. A bar is the mean of "
+                    (brief(view.parts.part)) "."
+                }
             }
         }
     }
@@ -271,7 +280,8 @@ mod tests {
 
     #[test]
     fn an_address_says_all_there_is_to_see() {
-        let check = |query: &str, expected: &str| assert_eq!(asked(query).unwrap(), format!("/timeline?{expected}"));
+        let check =
+            |query: &str, expected: &str| assert_eq!(asked(query).unwrap(), format!("/timeline?{expected}"));
         check("", "zoom=6h&by=pool");
         check("zoom=7d&by=label:team&open=a+b&open=c", "zoom=7d&by=label:team&open=a+b&open=c");
         check("open=&at=2026-02-04T09:00:00.250Z", "zoom=6h&by=pool&at=2026-02-04T09:00:00Z&open=");
@@ -279,7 +289,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_shown_is_said() {
-        let check = |query: &str, expected: &str| assert!(asked(query).unwrap_err().contains(expected), "{query}");
+        let check =
+            |query: &str, expected: &str| assert!(asked(query).unwrap_err().contains(expected), "{query}");
         check("zoom=2h", "use 1h, 6h, 24h or 7d");
         check("by=project", "use pool, site or label:NAME");
         check("at=noon", "is not an instant");

@@ -3,8 +3,8 @@
 use evenbeat_core::run::Outcome;
 use maud::{Markup, html};
 
-use super::chart::{Axis, density};
 use super::address;
+use super::chart::{Axis, density};
 use crate::dashboard::parts::{ConditionMark, icon, job_link, percent, url_query};
 use crate::dashboard::times::{Times, count, counted};
 use crate::printable;
@@ -12,8 +12,10 @@ use crate::views::timeline::{
     Bar, BarKind, GroupRows, TimelineBy, TimelineGroup, TimelineQuestion, TimelineRow, TimelineView,
 };
 
-/// A row with more bars than this has those that nearly touch drawn as one.
-const BARS_MAX: usize = 60;
+/// A row with more bars than this has neighbours of the same kind drawn as one.
+const BARS_MAX: usize = 40;
+/// A row with more bars than this does not explain planned ones: they are too small to point at.
+const EXPLAINED_MAX: usize = 16;
 
 pub(super) fn group(
     question: &TimelineQuestion,
@@ -114,7 +116,8 @@ fn job(row: &TimelineRow, axis: &Axis, times: &Times) -> Markup {
                     }
                 }
                 line.g0 x1="0" x2="100%" y1="17.5" y2="17.5" {}
-                @for drawn in merged(&row.bars, axis) { (drawn.draw(axis, times)) }
+                @let drawn = merged(&row.bars, axis);
+                @for bar in &drawn { (bar.draw(axis, times, drawn.len() <= EXPLAINED_MAX)) }
                 @if let Some(since) = row.waiting_since {
                     line.wait x1=(percent(axis.x(since))) x2=(percent(axis.x(axis.now))) y1="11" y2="11" {}
                 }
@@ -128,20 +131,25 @@ fn job(row: &TimelineRow, axis: &Axis, times: &Times) -> Markup {
 #[derive(Debug, PartialEq)]
 struct DrawnBar {
     bar: Bar,
-    n_runs: usize,
+    n_runs: u64,
 }
 
 /// Bars as they are drawn. Where there are many, neighbours of the same kind become one.
 fn merged(bars: &[Bar], axis: &Axis) -> Vec<DrawnBar> {
-    let gap = if bars.len() <= BARS_MAX { f64::MIN } else { 0.6 };
+    let gap = if bars.len() <= BARS_MAX { f64::MIN } else { 2.2 };
     let mut drawn: Vec<DrawnBar> = Vec::new();
     for bar in bars {
         match drawn.last_mut() {
-            Some(last) if is_alike(last.bar.kind, bar.kind) && axis.x(bar.from) - axis.x(last.bar.to) < gap => {
+            Some(last)
+                if is_alike(last.bar.kind, bar.kind) && axis.x(bar.from) - axis.x(last.bar.to) < gap =>
+            {
                 last.bar.to = last.bar.to.max(bar.to);
                 last.n_runs += 1;
             }
-            _ => drawn.push(DrawnBar { bar: bar.clone(), n_runs: 1 }),
+            _ => drawn.push(DrawnBar {
+                n_runs: if let BarKind::PlannedMany { n_runs } = bar.kind { n_runs } else { 1 },
+                bar: bar.clone(),
+            }),
         }
     }
     drawn
@@ -156,7 +164,8 @@ fn is_alike(one: BarKind, other: BarKind) -> bool {
 }
 
 impl DrawnBar {
-    fn draw(&self, axis: &Axis, times: &Times) -> Markup {
+    /// Several runs as one are a thin strip: nothing runs all the time there.
+    fn draw(&self, axis: &Axis, times: &Times, is_explained: bool) -> Markup {
         let Bar { from, to, kind } = &self.bar;
         let (x, end) = (axis.x(*from), axis.x(*to));
         let span = format!("{} to {}", times.short_text(*from), times.short_text(*to));
@@ -164,6 +173,7 @@ impl DrawnBar {
         match kind {
             BarKind::Ended { run, outcome } => {
                 let (class, y, height) = match outcome {
+                    Outcome::Succeeded if several => ("good", "11", "6"),
                     Outcome::Succeeded => ("good", "5", "12"),
                     Outcome::TimedOut | Outcome::Blackout | Outcome::Cancelled => ("kill", "15", "8"),
                     _ => ("fail", "15", "8"),
@@ -171,7 +181,7 @@ impl DrawnBar {
                 let word = outcome_word(*outcome);
                 let title = match self.n_runs {
                     1 => format!("{word}, {span}"),
-                    n => format!("{} runs, {}, {span}", n, word.to_lowercase()),
+                    n => format!("{} runs, {}, {span}", count(n), word.to_lowercase()),
                 };
                 let drawn = html! {
                     rect class=(class) x=(percent(x)) width=(percent((end - x).max(0.28))) y=(y) height=(height) rx="1" {
@@ -194,11 +204,15 @@ impl DrawnBar {
                     }
                 }
             }
-            BarKind::Planned { is_held_up } => html! {
+            BarKind::Planned { .. } | BarKind::PlannedMany { .. } if several => html! {
+                rect.plan x=(percent(x)) width=(percent((end - x).max(0.35))) y="10.5" height="6" rx="1.5" {
+                    title { (count(self.n_runs)) " planned runs, " (span) }
+                }
+            },
+            BarKind::Planned { .. } | BarKind::PlannedMany { .. } => html! {
                 rect.plan x=(percent(x)) width=(percent((end - x).max(0.35))) y="5.5" height="11" rx="1.5" {
-                    title {
-                        @if several { (self.n_runs) " planned runs, " (span) }
-                        @else { "Planned " (span) @if *is_held_up { ", later than due" } }
+                    @if is_explained {
+                        title { "Planned " (span) @if let BarKind::Planned { is_held_up: true } = kind { ", later than due" } }
                     }
                 }
             },
@@ -234,7 +248,7 @@ fn said(row: &TimelineRow, axis: &Axis, times: &Times) -> String {
             BarKind::Ended { outcome, .. } => {
                 bad.push(format!("{} {}", outcome_word(outcome).to_lowercase(), times.short_text(bar.to)));
             }
-            BarKind::Planned { .. } => {}
+            BarKind::Planned { .. } | BarKind::PlannedMany { .. } => {}
         }
     }
     if 0 < n_good {
@@ -242,7 +256,8 @@ fn said(row: &TimelineRow, axis: &Axis, times: &Times) -> String {
     }
     // The latest two; the drawing has all.
     said.extend(bad.into_iter().rev().take(2));
-    let next = row.bars.iter().find(|bar| matches!(bar.kind, BarKind::Planned { .. }));
+    let is_planned = |bar: &&Bar| matches!(bar.kind, BarKind::Planned { .. } | BarKind::PlannedMany { .. });
+    let next = row.bars.iter().find(is_planned);
     if let Some(next) = next.filter(|bar| axis.now <= bar.from) {
         said.push(format!("next {}", times.short_text(next.from)));
     }
@@ -313,9 +328,8 @@ mod tests {
         assert_eq!(merged(&few, &axis).len(), 3);
         let seconds = |n: i64| at(0) + Duration::from_secs(n * 20);
         let outcome = |n: i64| if n == 50 { Outcome::Failed } else { Outcome::Succeeded };
-        let many: Vec<Bar> = (0..90)
-            .map(|n| Bar { from: seconds(n), to: seconds(n + 1), kind: ended(outcome(n)) })
-            .collect();
+        let many: Vec<Bar> =
+            (0..90).map(|n| Bar { from: seconds(n), to: seconds(n + 1), kind: ended(outcome(n)) }).collect();
         let drawn = merged(&many, &axis);
         assert_eq!(drawn.iter().map(|it| it.n_runs).collect::<Vec<_>>(), [50, 1, 39]);
     }

@@ -76,7 +76,11 @@ fn name(limit: &LimitName) -> String {
 
 fn after(answer: &WhatIfAnswer, at: Timestamp) -> String {
     let length = at - answer.window.start();
-    if length < Duration::from_mins(1) { "in the first quarter of an hour".to_owned() } else { format!("after {}", brief(length)) }
+    if length < Duration::from_mins(1) {
+        "in the first quarter of an hour".to_owned()
+    } else {
+        format!("after {}", brief(length))
+    }
 }
 
 fn heading(answer: &WhatIfAnswer) -> (ConditionMark, String) {
@@ -95,7 +99,11 @@ fn heading(answer: &WhatIfAnswer) -> (ConditionMark, String) {
             (ConditionMark::Error, format!("{asked}: {} breaks first, {}", name(&first.name), when(first)))
         }
         Some(first) => {
-            let text = format!("{asked}: nothing is late, but the queue of {} grows {}", name(&first.name), when(first));
+            let text = format!(
+                "{asked}: nothing is late, but the queue of {} grows {}",
+                name(&first.name),
+                when(first)
+            );
             (ConditionMark::Warning, text)
         }
     }
@@ -133,7 +141,8 @@ fn deltas(answer: &WhatIfAnswer) -> Markup {
         }
     };
     let wait = |it: &PoolFigures| brief(it.longest_wait);
-    let days = if answer.question.days == 1 { "24 h".to_owned() } else { format!("{} days", answer.question.days) };
+    let days =
+        if answer.question.days == 1 { "24 h".to_owned() } else { format!("{} days", answer.question.days) };
     html! {
         dl.delta aria-label={ "Pool " (answer.pool) } {
             (delta("In time", percent(before.in_time), percent(now.in_time), now.in_time < 0.999 && now.in_time < before.in_time))
@@ -211,7 +220,8 @@ struct BreakLine {
 }
 
 fn breaks(answer: &WhatIfAnswer, times: &Times) -> Markup {
-    let days = if answer.question.days == 1 { "24 h".to_owned() } else { format!("{} days", answer.question.days) };
+    let days =
+        if answer.question.days == 1 { "24 h".to_owned() } else { format!("{} days", answer.question.days) };
     html! {
         section.sec aria-labelledby="b-h" {
             div.sec-h { h2 id="b-h" { "What breaks first" } span.sub { "in order of time" } }
@@ -239,7 +249,11 @@ fn lines(answer: &WhatIfAnswer) -> Vec<BreakLine> {
     for (place, it) in answer.breaks.iter().enumerate() {
         let is_asked = it.name == LimitName::Pool(answer.pool.clone());
         let late = answer.first_late.as_ref().filter(|_| is_asked && it.is_late());
-        let slots = if is_asked { format!(", {}", counted(answer.after.slots.into(), "slot")) } else { String::new() };
+        let slots = if is_asked {
+            format!(", {}", counted(answer.after.slots.into(), "slot"))
+        } else {
+            String::new()
+        };
         lines.push(BreakLine {
             mark: if it.is_late() { ConditionMark::Error } else { ConditionMark::Warning },
             name: format!("{}{slots}", capital(&name(&it.name))),
@@ -248,7 +262,9 @@ fn lines(answer: &WhatIfAnswer) -> Vec<BreakLine> {
             fix: match &it.name {
                 _ if is_asked => fix.clone(),
                 LimitName::Site(_) => match answer.n_fit {
-                    Some(fit) => format!("a higher limit of the site, or at most {} new jobs", count(fit.into())),
+                    Some(fit) => {
+                        format!("a higher limit of the site, or at most {} new jobs", count(fit.into()))
+                    }
                     None => "a higher limit of the site".to_owned(),
                 },
                 LimitName::Pool(_) if place == 0 => "more slots there".to_owned(),
@@ -256,7 +272,10 @@ fn lines(answer: &WhatIfAnswer) -> Vec<BreakLine> {
             },
         });
     }
-    let old = answer.first_old_late.as_ref().filter(|_| answer.question.added.is_some() && !answer.breaks.is_empty());
+    let old = answer
+        .first_old_late
+        .as_ref()
+        .filter(|_| answer.question.added.is_some() && !answer.breaks.is_empty());
     if let Some(late) = old.filter(|late| answer.first_late.as_ref() != Some(*late)) {
         lines.push(BreakLine {
             mark: ConditionMark::Error,
@@ -295,7 +314,9 @@ fn what(it: &BrokenLimit) -> String {
         BreakKind::Freshness { before, after } => {
             format!("data is fresh {} of the time, before {}", percent(after), percent(before))
         }
-        BreakKind::Queue { before, after } => format!("the longest queue grows from {before:.1} to {after:.1} runs"),
+        BreakKind::Queue { before, after } => {
+            format!("the longest queue grows from {before:.1} to {after:.1} runs")
+        }
     }
 }
 

@@ -68,7 +68,8 @@ impl BarChart<'_> {
         let is_short = length <= Duration::from_days(1);
         let every = if is_short { 4 * 3_600 } else { 86_400 };
         let seconds = u32::try_from(self.bar.as_millis() / 1_000).unwrap_or(900).max(1);
-        let starts = (0..self.values.len()).map(|idx| (idx, self.start + self.bar * i64::try_from(idx).unwrap_or(0)));
+        let starts =
+            (0..self.values.len()).map(|idx| (idx, self.start + self.bar * i64::try_from(idx).unwrap_or(0)));
         let round = starts.filter(|(_, at)| times.second_of_day(*at) % every < seconds);
         round.map(|(idx, at)| (idx, if is_short { times.clock(at) } else { times.day(at) })).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
@@ -75,7 +75,8 @@ struct DeskEntry {
 pub(super) struct Interest {
     asked_at: Mutex<Instant>,
     is_cancelled: AtomicBool,
-    began_at: Instant,
+    /// When the first simulation began.
+    began_at: OnceLock<Instant>,
     progress: watch::Sender<DeskProgress>,
 }
 
@@ -86,7 +87,11 @@ impl Interest {
         if self.is_lost() {
             return Err(SimulationStop::Cancelled);
         }
-        if LONGEST < self.began_at.elapsed() { Err(SimulationStop::TooLong) } else { Ok(()) }
+        if LONGEST < self.began_at.get_or_init(Instant::now).elapsed() {
+            Err(SimulationStop::TooLong)
+        } else {
+            Ok(())
+        }
     }
 
     fn is_lost(&self) -> bool {
@@ -141,7 +146,9 @@ impl WhatIfDesk {
     {
         let mut questions = self.questions();
         questions.retain(|_, it| it.done_at.is_none_or(|at| at.elapsed() < KEPT_FOR));
-        if let Some(entry) = questions.get(question).filter(|it| !it.interest.is_lost() || it.done_at.is_some()) {
+        if let Some(entry) =
+            questions.get(question).filter(|it| !it.interest.is_lost() || it.done_at.is_some())
+        {
             entry.interest.touch();
             return Some(entry.progress.clone());
         }
@@ -155,7 +162,7 @@ impl WhatIfDesk {
         let interest = Arc::new(Interest {
             asked_at: Mutex::new(Instant::now()),
             is_cancelled: AtomicBool::new(false),
-            began_at: Instant::now(),
+            began_at: OnceLock::new(),
             progress,
         });
         let entry = DeskEntry { progress: seen.clone(), interest: Arc::clone(&interest), done_at: None };

@@ -24,6 +24,7 @@ use super::parts::{ConditionMark, form_token, icon, url_query};
 use super::times::{Times, count, counted};
 use super::user::{FormFields, PageForm, PageUser, PageViewer};
 use crate::app::App;
+use crate::fleet::DAY_HOURS;
 use crate::printable;
 use crate::views::model::PoolView;
 use crate::views::whatif::{self, SimulationStop, WhatIfQuestion};
@@ -31,6 +32,9 @@ use crate::views::{nodes, sharing};
 
 /// Fleets with more jobs are simulated on the command line.
 const JOBS_MAX: usize = 20_000;
+
+/// Fleets that start more runs in the days of a question are, too.
+const RUNS_MAX: u64 = 2_000_000;
 
 /// The fields of a question, in their order.
 const FIELDS: [&str; 8] = ["n", "every", "take", "pool", "allowed", "lose", "cap", "days"];
@@ -85,6 +89,11 @@ fn address(fields: &FormFields) -> String {
 
 /// Works an answer out. None if nobody waits for it.
 async fn simulate(app: App, question: WhatIfQuestion, interest: Arc<Interest>) -> Option<DeskAnswer> {
+    if let Ok(day) = app.fleet.distribution(app.intake.now(), DAY_HOURS).await
+        && RUNS_MAX < day.n_runs.saturating_mul(question.days.unsigned_abs())
+    {
+        return Some(Err(NoDeskAnswer::TooLarge));
+    }
     let fleet = match whatif::load(&app, JOBS_MAX).await {
         Ok(Some(fleet)) => fleet,
         Ok(None) => return Some(Err(NoDeskAnswer::TooLarge)),
@@ -106,8 +115,11 @@ async fn simulate(app: App, question: WhatIfQuestion, interest: Arc<Interest>) -
 async fn form(app: &App, fields: &FormFields) -> PageResult<Markup> {
     let pools: Vec<PoolView> = sharing::pools(app).await?.items;
     let nodes = nodes::list(app, false).await?;
-    let mut names: Vec<&str> =
-        nodes.iter().filter(|it| it.kind == "node" && it.state == "living").map(|it| it.node.as_str()).collect();
+    let mut names: Vec<&str> = nodes
+        .iter()
+        .filter(|it| it.kind == "node" && it.state == "living")
+        .map(|it| it.node.as_str())
+        .collect();
     names.dedup();
     let value = |name: &str| fields.get(name).unwrap_or("");
     let chosen = fields.get("pool").unwrap_or_else(|| pools.first().map_or("default", |it| it.pool.as_str()));
@@ -208,14 +220,16 @@ fn shown(
     match &*done {
         Ok(found) => answer::page(found, times),
         Err(NoDeskAnswer::NotAnswerable(why)) => titled(no_answer(why)),
-        Err(NoDeskAnswer::Unavailable(why)) => {
-            titled(verdict(ConditionMark::Error, "The fleet could not be read", html! { (printable::line(why)) }))
-        }
+        Err(NoDeskAnswer::Unavailable(why)) => titled(verdict(
+            ConditionMark::Error,
+            "The fleet could not be read",
+            html! { (printable::line(why)) },
+        )),
         Err(NoDeskAnswer::TooLarge) => {
             let title = "This fleet is too large to simulate on a page";
             let sub = html! {
-                "It has more than " (count(JOBS_MAX as u64)) " jobs. " (command(question))
-                " asks the same question from the command line."
+                "It has more than " (count(JOBS_MAX as u64)) " jobs, or starts more than " (count(RUNS_MAX)) " runs in that time. "
+                (command(question)) " asks the same question from the command line."
             };
             titled(verdict(ConditionMark::Warning, title, sub))
         }

@@ -75,8 +75,7 @@ impl PgStore {
             RunOrder::EarliestEndFirst => &EARLIEST_FIRST,
         };
         let (start, end) = (window.start().as_millis(), window.end().as_millis());
-        let rows =
-            transact!(self, ConnectionUse::Read, |tx| walk(&tx, query, [&start, &end, &limit(most)]))?;
+        let rows = transact!(self, ConnectionUse::Read, |tx| walk(&tx, query, [&start, &end, &limit(most)]))?;
         times_of(&rows)
     }
 

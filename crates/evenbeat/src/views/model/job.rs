@@ -135,6 +135,11 @@ pub struct JobView {
     /// The occurrence that the next run serves; null if there is none, and while the job is paused or disabled.
     #[schema(required = true)]
     pub next_run_at: Option<Instant>,
+    /// The occurrence that is pending. Unlike `next_run_at`, it is also given while the job is paused or disabled and
+    /// nothing starts; a resumed job may be placed elsewhere.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub pending_at: Option<Instant>,
     /// When the last run started; null before the first run.
     #[schema(required = true)]
     pub last_start_at: Option<Instant>,
@@ -282,6 +287,7 @@ impl JobView {
             created_at: state.created_at.into(),
             placed_at: state.placement.as_ref().map(|it| it.placed_at.into()),
             next_run_at: if_it_may(state.next_run_at),
+            pending_at: instant(state.next_run_at),
             last_start_at: instant(state.last_start_at),
             last_end_at: instant(state.last_end_at),
             last_good_start_at: instant(state.last_good_start_at),

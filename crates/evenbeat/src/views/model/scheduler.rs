@@ -272,7 +272,7 @@ mod tests {
         let mut plan = plan_rebalance(Balance::default(), now, &[]);
         let kept = |no: usize| Kept {
             key: format!("job-{no}").parse().unwrap(),
-            reason: if no % 10 == 0 { KeptReason::Paused } else { KeptReason::JobRunning },
+            reason: if no.is_multiple_of(10) { KeptReason::Paused } else { KeptReason::JobRunning },
         };
         plan.kept = (0..=LISTED_MAX).map(kept).collect();
         let preview = RebalancePreview::from(&StoredPlan { id: PlanId(1), plan: Arc::new(plan) });

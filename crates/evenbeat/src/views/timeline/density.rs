@@ -118,8 +118,7 @@ mod tests {
 
     #[test]
     fn runs_fill_the_parts_they_lie_in() {
-        let parts =
-            PartedWindow { start: Timestamp::UNIX_EPOCH, part: Duration::from_mins(10), n_parts: 4 };
+        let parts = PartedWindow { start: Timestamp::UNIX_EPOCH, part: Duration::from_mins(10), n_parts: 4 };
         let now = Timestamp::UNIX_EPOCH + Duration::from_mins(15);
         let past = Past {
             runs: vec![

@@ -137,7 +137,10 @@ impl TimelineBy {
         match word {
             "pool" => Some(TimelineBy::Pool),
             "site" => Some(TimelineBy::Site),
-            _ => word.strip_prefix("label:").filter(|it| !it.is_empty()).map(|it| TimelineBy::Label(it.to_owned())),
+            _ => word
+                .strip_prefix("label:")
+                .filter(|it| !it.is_empty())
+                .map(|it| TimelineBy::Label(it.to_owned())),
         }
     }
 }
@@ -165,6 +168,8 @@ pub(crate) struct TimelineView {
     pub(crate) all: Density,
     /// The first part of the window, from now on, in which a pool is asked for more than it has.
     pub(crate) overload: Option<Overload>,
+    /// A pool that has no free slot while runs wait for one: its name, and how many wait.
+    pub(crate) full_now: Option<(String, u64)>,
     pub(crate) n_pools: usize,
     pub(crate) n_running: u64,
     /// Runs that are due and wait for a slot.
@@ -242,6 +247,7 @@ pub(crate) async fn timeline(
         capacity: pools.iter().map(|it| it.capacity).sum(),
         all,
         overload,
+        full_now: full_now(&pools).filter(|_| parts.start <= now && now < parts.end()),
         n_pools: pools.len(),
         n_running: pools.iter().map(|it| it.n_running).sum(),
         n_waiting: pools.iter().map(|it| it.n_waiting).sum(),
@@ -260,9 +266,7 @@ pub(crate) async fn timeline(
             let counted = groups::counted(&members);
             let of_key: std::collections::BTreeMap<JobKey, Arc<str>> = members.iter().cloned().collect();
             let ahead = match now < parts.end() {
-                true => {
-                    app.fleet.load_ahead(parts, Some((question.by.word(), members)), running, now).await
-                }
+                true => app.fleet.load_ahead(parts, Some((question.by.word(), members)), running, now).await,
                 false => Arc::new(LoadAhead::default()),
             };
             let densities =
@@ -287,8 +291,7 @@ async fn history(
     runs.retain(|it| it.started_at < window.end());
     let mut history_from = None;
     if window.start() <= now {
-        let mut ended =
-            app.store.ended_run_times(window, RunOrder::LatestEndFirst, HISTORY_MAX + 1).await?;
+        let mut ended = app.store.ended_run_times(window, RunOrder::LatestEndFirst, HISTORY_MAX + 1).await?;
         if HISTORY_MAX < ended.len() {
             ended.truncate(HISTORY_MAX);
             history_from = ended.last().and_then(|it| it.end).map(|(_, at)| at);
@@ -333,15 +336,20 @@ fn overload<'a>(
         Some((first, most, pool))
     });
     let lack = |most: f64, pool: &PoolState| most / units(pool.capacity.max(1));
-    let first = found.min_by(|one, other| {
-        one.0.cmp(&other.0).then(lack(other.1, other.2).total_cmp(&lack(one.1, one.2)))
-    });
+    let first = found
+        .min_by(|one, other| one.0.cmp(&other.0).then(lack(other.1, other.2).total_cmp(&lack(one.1, one.2))));
     first.map(|(idx, most, pool)| Overload {
         pool: pool.name.to_string(),
         from: parts.at(idx).max(now),
         wanted: whole(most),
         capacity: pool.capacity,
     })
+}
+
+/// The pool without a free slot for which the most runs wait.
+fn full_now(pools: &[PoolState]) -> Option<(String, u64)> {
+    let full = pools.iter().filter(|it| 0 < it.n_waiting && it.capacity <= it.n_running);
+    full.max_by_key(|it| it.n_waiting).map(|it| (it.name.to_string(), it.n_waiting))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "units of a pool")]
@@ -390,12 +398,8 @@ mod tests {
         let now = at("2026-02-04T10:05:00Z");
         let parts =
             PartedWindow { start: at("2026-02-04T09:50:00Z"), part: Duration::from_mins(10), n_parts: 5 };
-        let pool = |name: &str, capacity| PoolState {
-            name: name.into(),
-            capacity,
-            n_running: 0,
-            n_waiting: 0,
-        };
+        let pool =
+            |name: &str, capacity| PoolState { name: name.into(), capacity, n_running: 0, n_waiting: 0 };
         let density = |wanted: [f64; 5]| Density { wanted: wanted.to_vec(), ..Density::empty(5) };
         let check = |a: [f64; 5], b: [f64; 5], expected: Option<(&str, &str, u64)>| {
             let (a, b) = (density(a), density(b));

@@ -30,7 +30,7 @@ const ROWS_ALL: usize = 100;
 /// A group with more jobs is not sorted as a whole: the jobs that stand badly, run or start next are found otherwise.
 const SORTED_MAX: usize = 300;
 /// Planned starts of one job.
-const PLANNED_MAX: usize = 200;
+const PLANNED_MAX: usize = 100;
 /// Blackouts of one job.
 const BLACKOUTS_MAX: usize = 60;
 
@@ -72,6 +72,8 @@ pub(crate) enum BarKind {
     Running { run: RunId },
     /// It is planned; how long it takes is expected.
     Planned { is_held_up: bool },
+    /// So many are planned, too close together to be drawn one by one.
+    PlannedMany { n_runs: u64 },
 }
 
 /// Puts jobs into the groups that are open.
@@ -147,7 +149,8 @@ async fn candidates(
         return Ok(app.store.list_jobs(filter.clone(), None, SORTED_MAX).await?.rows);
     }
     let standing = app.node.ask_roster(|roster| -> Vec<JobKey> {
-        let page = |condition| roster.page(Which::Condition(condition), None, SORTED_MAX).into_iter().cloned();
+        let page =
+            |condition| roster.page(Which::Condition(condition), None, SORTED_MAX).into_iter().cloned();
         page(Condition::Error).chain(page(Condition::Warning)).collect()
     });
     let mut keys = standing.await.ok_or(ViewError::NodeGone)?;
@@ -195,19 +198,29 @@ fn row_of(
     let waiting_since = due_at.filter(|at| can_wait && *at < now);
     if now < window.end() {
         let ahead = TimeWindow::new(now.max(window.start()), window.end());
-        let (starts, length) = app.fleet.starts_of(&row.job.key, ahead, now, PLANNED_MAX).unwrap_or_default();
+        let planned = app.fleet.starts_of(&row.job.key, ahead, now, PLANNED_MAX).unwrap_or_default();
+        let length = planned.length;
         // What is due and waits starts when there is room for it, if anybody knows when.
         let waits = view.planned_start.map(|it| it.0).filter(|at| waiting_since.is_some() && now <= *at);
-        let waits = waits.filter(|at| starts.iter().all(|it| it.at != *at));
-        let first = waits.map(|at| (at, false));
-        let planned = first.into_iter().chain(starts.iter().map(|it| (it.at, it.held_up_by.is_some())));
-        bars.extend(planned.map(|(from, is_held_up)| Bar {
-            from,
-            to: from + length,
-            kind: BarKind::Planned { is_held_up },
-        }));
+        let waits = waits.filter(|at| planned.starts.iter().all(|it| it.at != *at));
+        let bar = |from, kind| Bar { from, to: from + length, kind };
+        bars.extend(waits.map(|at| bar(at, BarKind::Planned { is_held_up: false })));
+        match (planned.starts.first(), planned.last) {
+            (Some(first), Some(last)) if PLANNED_MAX as u64 <= planned.n_starts => {
+                let kind = BarKind::PlannedMany { n_runs: planned.n_starts };
+                bars.push(Bar { from: first.at, to: last + length, kind });
+            }
+            _ => bars.extend(
+                planned
+                    .starts
+                    .iter()
+                    .map(|it| bar(it.at, BarKind::Planned { is_held_up: it.held_up_by.is_some() })),
+            ),
+        }
     }
-    bars.retain(|bar| bar.from < window.end() && window.start() < bar.to.max(bar.from + Duration::from_millis(1)));
+    bars.retain(|bar| {
+        bar.from < window.end() && window.start() < bar.to.max(bar.from + Duration::from_millis(1))
+    });
     bars.sort_by_key(|bar| bar.from);
     let mut blackouts = row.job.blackouts.windows_in(&row.job.zone, window);
     blackouts.truncate(BLACKOUTS_MAX);

@@ -49,6 +49,9 @@ pub(crate) struct WhatIfAnswer {
     pub(crate) took: std::time::Duration,
 }
 
+/// How long is searched. After that, the answer says what was found until then.
+const SEARCH_MAX: std::time::Duration = std::time::Duration::from_secs(20);
+
 /// Why simulations stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimulationStop {
@@ -63,6 +66,8 @@ pub(crate) enum SimulationStop {
 enum NoAnswer {
     Question(NotAnswerable),
     Stopped(SimulationStop),
+    /// A search takes too long.
+    SearchOver,
 }
 
 impl From<SimulationStop> for NoAnswer {
@@ -113,6 +118,7 @@ pub(crate) fn answer(
         Ok(answer) => Ok(Ok(answer)),
         Err(NoAnswer::Question(why)) => Ok(Err(why)),
         Err(NoAnswer::Stopped(stop)) => Err(stop),
+        Err(NoAnswer::SearchOver) => Err(SimulationStop::TooLong),
     }
 }
 
@@ -164,11 +170,8 @@ impl Subject {
         let mut fleet = Fleet { jobs, added };
         let mut notes = Vec::new();
         for nodes in [&nodes, &nodes_after] {
-            let setup = Setup {
-                nodes: nodes.keys().cloned().collect(),
-                capacity: largest(nodes),
-                ..setup.clone()
-            };
+            let setup =
+                Setup { nodes: nodes.keys().cloned().collect(), capacity: largest(nodes), ..setup.clone() };
             let reasons = leave_out(&mut fleet, &setup, window).map_err(|why| not(format!("{why}.")))?;
             notes.extend(reasons.into_iter().map(|why| format!("Left out: {why}.")));
         }
@@ -188,19 +191,20 @@ impl Subject {
         Ok((Subject { fleet, setup, window, nodes_before: nodes, nodes_after }, notes))
     }
 
-    fn scenario(&self, nodes: &NodePools, n_added: Option<u32>, question: &WhatIfQuestion) -> Result<Scenario, NoAnswer> {
+    fn scenario(
+        &self,
+        nodes: &NodePools,
+        n_added: Option<u32>,
+        question: &WhatIfQuestion,
+    ) -> Result<Scenario, NoAnswer> {
         let added = match (&question.added, n_added) {
             (Some(kind), Some(n)) => share_out(std::slice::from_ref(kind), n, kind.n),
             _ => Vec::new(),
         };
         let fleet = Fleet { jobs: self.fleet.jobs.clone(), added };
-        let setup = Setup {
-            nodes: nodes.keys().cloned().collect(),
-            capacity: largest(nodes),
-            ..self.setup.clone()
-        };
-        let mut scenario =
-            setup.scenario(&fleet, self.window).map_err(|why| not(format!("{why}.")))?;
+        let setup =
+            Setup { nodes: nodes.keys().cloned().collect(), capacity: largest(nodes), ..self.setup.clone() };
+        let mut scenario = setup.scenario(&fleet, self.window).map_err(|why| not(format!("{why}.")))?;
         // Each node has its own capacity.
         scenario.nodes = nodes
             .iter()
@@ -252,12 +256,29 @@ fn spread(nodes: &mut NodePools, pool: &Pool, slots: u32) {
             continue;
         }
         let weight = pools.get(pool).map_or(0, |it| u64::from(*it));
-        let share = if is_new || weight_left == 0 { left.div_ceil(n_left) } else { (left * weight).div_ceil(weight_left) };
+        let share = if is_new || weight_left == 0 {
+            left.div_ceil(n_left)
+        } else {
+            (left * weight).div_ceil(weight_left)
+        };
         let share = share.min(left);
         pools.insert(pool.clone(), u32::try_from(share).unwrap_or(u32::MAX));
         left -= share;
         weight_left -= weight.min(weight_left);
         n_left = (n_left - 1).max(1);
+    }
+}
+
+fn may_search(began: Instant) -> Result<(), NoAnswer> {
+    if began.elapsed() < SEARCH_MAX { Ok(()) } else { Err(NoAnswer::SearchOver) }
+}
+
+/// What a search found; none if it took too long.
+fn as_far_as_it_goes<T>(found: Result<T, NoAnswer>) -> Result<Option<T>, NoAnswer> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(NoAnswer::SearchOver) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 
@@ -268,7 +289,11 @@ struct Simulator<'a> {
 }
 
 impl Simulator<'_> {
-    fn answer(&mut self, question: &WhatIfQuestion, notes: Vec<String>) -> Result<WhatIfAnswer, NoAnswer> {
+    fn answer(
+        &mut self,
+        question: &WhatIfQuestion,
+        mut notes: Vec<String>,
+    ) -> Result<WhatIfAnswer, NoAnswer> {
         let began = Instant::now();
         let subject = self.subject;
         let all = question.added.as_ref().map(|it| it.n);
@@ -276,8 +301,13 @@ impl Simulator<'_> {
         let after = subject.scenario(&subject.nodes_after, all, question)?;
         let (before_report, before_watch) = self.live(&before, &question.pool)?;
         let (after_report, mut after_watch) = self.live(&after, &question.pool)?;
-        let breaks: Vec<BrokenLimit> =
+        let mut breaks: Vec<BrokenLimit> =
             all_breaks(&before_report, &after_report).into_iter().filter_map(BrokenLimit::of).collect();
+        // A site without a limit only shares the trouble of its pool.
+        breaks.retain(|it| match &it.name {
+            LimitName::Site(site) => subject.setup.sites.contains_key(site),
+            LimitName::Pool(_) => true,
+        });
         let broken = breaks.iter().find_map(|it| match &it.name {
             LimitName::Pool(pool) if it.is_late() => Some(pool),
             _ => None,
@@ -300,29 +330,41 @@ impl Simulator<'_> {
         let is_kept = is_fleet_kept(&before_report, &after_report);
         let n_fit = match all {
             Some(asked) if is_kept => Some(asked),
-            Some(asked) => Some(most_that_fit(asked, |n| -> Result<bool, NoAnswer> {
+            Some(asked) => as_far_as_it_goes(most_that_fit(asked, |n| -> Result<bool, NoAnswer> {
+                may_search(began)?;
                 let scenario = subject.scenario(&subject.nodes_after, Some(n), question)?;
                 let (report, _) = self.live(&scenario, &pool)?;
                 Ok(is_fleet_kept(&before_report, &report))
-            })?),
+            }))?,
             None => None,
         };
+        if all.is_some() && n_fit.is_none() {
+            notes.push("The search for how many jobs fit took too long and was ended.".to_owned());
+        }
         let mut found = super::search::SlotSearch::default();
         if !is_kept && after_figures.in_time < super::search::WANTED {
             let now = SlotShare { slots: after_figures.slots, in_time: after_figures.in_time };
-            found = enough_slots(now, self.most_slots(&after, &pool), |slots| -> Result<f64, NoAnswer> {
-                let mut nodes = subject.nodes_after.clone();
-                spread(&mut nodes, &pool, slots);
-                let scenario = subject.scenario(&nodes, all, question)?;
-                let (report, _) = self.live(&scenario, &pool)?;
-                Ok(report.pools.get(&pool).map_or(1.0, in_time))
-            })?;
+            let (least, most) = self.slot_range(&after, &pool);
+            let searched =
+                as_far_as_it_goes(enough_slots(now, least, most, |slots| -> Result<f64, NoAnswer> {
+                    may_search(began)?;
+                    let mut nodes = subject.nodes_after.clone();
+                    spread(&mut nodes, &pool, slots);
+                    let scenario = subject.scenario(&nodes, all, question)?;
+                    let (report, _) = self.live(&scenario, &pool)?;
+                    Ok(report.pools.get(&pool).map_or(1.0, in_time))
+                }))?;
+            if searched.is_none() {
+                notes.push("The search for the number of slots took too long and was ended.".to_owned());
+            }
+            found = searched.unwrap_or_default();
         }
+        let used = after_report.pools.iter().filter(|(_, it)| 0 < it.n_jobs).map(|(pool, _)| pool);
         let is_calm = |pool: &&Pool| breaks.iter().all(|it| it.name != LimitName::Pool((*pool).clone()));
         Ok(WhatIfAnswer {
             question: question.clone(),
             window: subject.window,
-            calm: after_report.pools.keys().filter(is_calm).cloned().collect(),
+            calm: used.filter(is_calm).cloned().collect(),
             pool,
             before: before_figures,
             after: after_figures,
@@ -339,11 +381,17 @@ impl Simulator<'_> {
         })
     }
 
-    /// Room for every job at once: more is of no use.
-    fn most_slots(&self, scenario: &Scenario, pool: &Pool) -> u32 {
+    /// The slots that are in use on average, and room for every job at once: fewer are not enough, more are of no use.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float casts to the nearest u32"
+    )]
+    fn slot_range(&self, scenario: &Scenario, pool: &Pool) -> (u32, u32) {
         let jobs: Vec<_> = scenario.jobs.iter().map(|(job, _)| job.clone()).collect();
         let n_nodes = u32::try_from(self.subject.nodes_after.len()).unwrap_or(1);
-        needs(&jobs, self.subject.window).get(pool).map_or(0, |it| it.cost_all.saturating_mul(n_nodes))
+        let needs = needs(&jobs, self.subject.window);
+        needs.get(pool).map_or((0, 0), |it| (it.units.floor() as u32, it.cost_all.saturating_mul(n_nodes)))
     }
 
     fn live(&mut self, scenario: &Scenario, pool: &Pool) -> Result<(Report, PoolWatch), SimulationStop> {
@@ -412,7 +460,8 @@ mod tests {
 
     fn ask(fields: &[(&str, &str)], fleet: LiveFleet) -> Result<WhatIfAnswer, String> {
         let question =
-            WhatIfQuestion::read(|name| fields.iter().find(|(it, _)| *it == name).map(|(_, it)| *it)).unwrap();
+            WhatIfQuestion::read(|name| fields.iter().find(|(it, _)| *it == name).map(|(_, it)| *it))
+                .unwrap();
         let now = "2026-02-04T00:00:00Z".parse().unwrap();
         answer(&question, fleet, now, &mut |_| Ok(())).unwrap().map_err(|it| it.to_string())
     }
@@ -458,7 +507,11 @@ mod tests {
         };
         check(&[("lose", "n1")], &[("n1", 1)], "n1 is the only node: without it, nothing runs.");
         check(&[("lose", "n9")], &[("n1", 1)], "No node n9 takes runs at the moment.");
-        check(&[("cap", "1")], &[], "No node takes new runs at the moment, so there is nothing to compare with.");
+        check(
+            &[("cap", "1")],
+            &[],
+            "No node takes new runs at the moment, so there is nothing to compare with.",
+        );
         check(
             &[("n", "1"), ("every", "1h"), ("take", "5m"), ("pool", "gpu")],
             &[("n1", 1)],

@@ -77,7 +77,8 @@ impl PoolWatch {
         }
         let mut at = run.started_at.max(self.window.start());
         while at < run.ended_at {
-            let idx = usize::try_from((at - self.window.start()).as_millis() / POINT.as_millis()).unwrap_or(0);
+            let idx =
+                usize::try_from((at - self.window.start()).as_millis() / POINT.as_millis()).unwrap_or(0);
             let Some(busy) = self.busy.get_mut(idx) else { return };
             let next = self.window.start() + POINT * i64::try_from(idx + 1).unwrap_or(i64::MAX);
             let until = next.min(run.ended_at);

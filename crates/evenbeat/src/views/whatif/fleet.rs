@@ -229,7 +229,10 @@ mod tests {
     #[track_caller]
     fn check(nodes: &[NodeView], are_alike: bool, expected: &str) {
         let mut setup = Setup::new();
-        assert_eq!(carriers(&node_pools(nodes), &[job("a", "crawl"), job("b", "gpu")], &mut setup), are_alike);
+        assert_eq!(
+            carriers(&node_pools(nodes), &[job("a", "crawl"), job("b", "gpu")], &mut setup),
+            are_alike
+        );
         let nodes: Vec<String> = setup.nodes.iter().map(ToString::to_string).collect();
         let pools: Vec<String> =
             setup.capacity.iter().map(|(pool, units)| format!("{pool}={units}")).collect();

@@ -13,6 +13,6 @@ mod words;
 pub(crate) use answer::{SimulationStop, WhatIfAnswer, answer, load};
 pub(crate) use figures::{BrokenLimit, FirstLate, LimitName, PoolFigures, is_added};
 pub(crate) use fleet::{LiveFleet, LiveJob, ServerFacts, is_idle, leave_out, live_fleet, next_quarter};
-pub(crate) use question::{NotAnswerable, WhatIfQuestion};
+pub(crate) use question::WhatIfQuestion;
 pub(crate) use search::SlotShare;
 pub(crate) use words::{length, percent};

@@ -154,10 +154,20 @@ mod tests {
         check(&[], "nothing pool default lose None slots None days 1");
         assert!(read(&[]).unwrap().is_empty());
         check(
-            &[("n", "1,400"), ("every", "6h"), ("take", "9m"), ("pool", "browser"), ("allowed", "7h 30m"), ("days", "3")],
+            &[
+                ("n", "1,400"),
+                ("every", "6h"),
+                ("take", "9m"),
+                ("pool", "browser"),
+                ("allowed", "7h 30m"),
+                ("days", "3"),
+            ],
             "1400 every 6h taking 9m within 1h30m pool browser pool browser lose None slots None days 3",
         );
-        check(&[("lose", "fra-1"), ("cap", "12")], "nothing pool default lose Some(fra-1) slots Some(12) days 1");
+        check(
+            &[("lose", "fra-1"), ("cap", "12")],
+            "nothing pool default lose Some(fra-1) slots Some(12) days 1",
+        );
     }
 
     #[test]
@@ -171,9 +181,15 @@ mod tests {
             "Data that is fetched every 6h by runs of 9m gets 6h9m old, whatever the capacity; 6h cannot be kept.",
         );
         check(&[("n", "many")], "`many` is not a number of jobs (0 to 100000).");
-        check(&[("n", "5"), ("every", "6h")], "Say how often the new jobs run and how long their runs take, such as 6h and 9m.");
+        check(
+            &[("n", "5"), ("every", "6h")],
+            "Say how often the new jobs run and how long their runs take, such as 6h and 9m.",
+        );
         check(&[("cap", "0")], "With 0 slots, nothing runs in pool default.");
-        check(&[("days", "2")], "The number of days is 1, 3 or 7; for others, use `evenbeat simulate --days`.");
+        check(
+            &[("days", "2")],
+            "The number of days is 1, 3 or 7; for others, use `evenbeat simulate --days`.",
+        );
     }
 
     #[test]

@@ -40,15 +40,17 @@ pub(super) struct SlotSearch {
     pub(super) tried: Vec<SlotShare>,
 }
 
-/// The smallest number of slots that is enough, up to the most that can be of use.
+/// The smallest number of slots that is enough, up to the most that can be of use. Fewer than `least` are not tried: they
+/// would have to be in use more than all the time.
 pub(super) fn enough_slots<E>(
     now: SlotShare,
+    least: u32,
     most: u32,
     mut share: impl FnMut(u32) -> Result<f64, E>,
 ) -> Result<SlotSearch, E> {
     let mut tried = vec![now];
     let mut enough = None;
-    let mut not = now.slots;
+    let mut not = now.slots.max(least.saturating_sub(1)).min(most.saturating_sub(1).max(now.slots));
     let mut step = 1;
     while not < most && enough.is_none() {
         let slots = not.saturating_add(step).min(most);
@@ -100,13 +102,16 @@ mod tests {
     fn the_smallest_number_of_slots_is_found_with_the_shares_on_the_way() {
         let share = |slots: u32| if 13 <= slots { 1.0 } else { f64::from(slots) / 20.0 };
         let now = SlotShare { slots: 8, in_time: share(8) };
-        let found = enough_slots(now, 100, |slots| Ok::<_, ()>(share(slots))).unwrap();
+        let found = enough_slots(now, 0, 100, |slots| Ok::<_, ()>(share(slots))).unwrap();
         assert_eq!(found.enough, Some(13));
         let slots: Vec<u32> = found.tried.iter().map(|it| it.slots).collect();
         assert_eq!(slots, [8, 9, 11, 12, 13, 15]);
-        let found = enough_slots(now, 12, |slots| Ok::<_, ()>(share(slots))).unwrap();
+        let found = enough_slots(now, 0, 12, |slots| Ok::<_, ()>(share(slots))).unwrap();
         assert_eq!((found.enough, found.tried.last().map(|it| it.slots)), (None, Some(12)));
-        assert_eq!(enough_slots(now, 12, |_| Err::<f64, _>("enough")), Err("enough"));
+        assert_eq!(enough_slots(now, 0, 12, |_| Err::<f64, _>("enough")), Err("enough"));
+        // What is in use on average is where it begins.
+        let found = enough_slots(now, 12, 100, |slots| Ok::<_, ()>(share(slots))).unwrap();
+        assert_eq!((found.enough, found.tried.len()), (Some(13), 3));
     }
 
     #[test]

@@ -335,13 +335,13 @@ fn an_uneven_fleet_is_told_of_once_with_what_a_rebalance_would_do() {
     // A sample of the score, as is taken every five minutes.
     let store = SqliteStore::open(node.data().join("evenbeat.db"), Options::default()).unwrap();
     let now = Clock::system().now();
-    let sample = ScorePoint { at: now, score: 0.24, peak: 12, n_jobs: 12 };
+    let sample = ScorePoint { at: now, score: 0.0, peak: 12, n_jobs: 12 };
     store.ask_and_wait(move |tx| tx.put_score(&sample, now - Duration::from_days(1))).unwrap();
     drop(store);
     node.start_with(&["--config", &config]);
     let message = until("the alert", || receiver.accepted().first().map(Received::json));
     // Their authors have pinned them, so no plan helps.
-    let subject = "[UNEVEN] starts are spread unevenly: the score is 0.24, and no job can be moved now";
+    let subject = "[UNEVEN] starts are spread unevenly: the score is 0.00, and no job can be moved now";
     assert_eq!(message["subject"], subject, "{message:#}");
     let open = node.json(&["alert", "list"]);
     assert_eq!(open["items"].as_array().unwrap().len(), 1, "{open}");

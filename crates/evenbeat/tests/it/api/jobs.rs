@@ -352,6 +352,7 @@ fn a_paused_job_has_no_next_run() {
     for time in times {
         assert!(paused[time].is_null(), "{time}: {paused}");
     }
+    assert_eq!(paused["pending_at"], planned["next_run_at"], "its place is kept");
     assert!(in_fleet()["next_run_at"].is_null(), "{}", in_fleet());
     let list = served.get("/api/v1/jobs").json();
     assert!(list["items"][0]["next_run_at"].is_null(), "{list}");

@@ -58,8 +58,7 @@ impl Site {
     #[track_caller]
     fn script(&self, name: &str, args: &[&str]) {
         let done = self.command(name).args(args).output().unwrap();
-        let (said, errors) =
-            (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let (said, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success(), "{name} {}:\n{said}{errors}", args.join(" "));
     }
 

@@ -117,7 +117,7 @@ impl Book {
         for job in node.list("/api/v1/jobs?", "after") {
             let key = job["key"].as_str().unwrap();
             let book = history.books.entry(key.to_owned()).or_default();
-            book.pending = job["next_run_at"].as_str().map(millis);
+            book.pending = job["pending_at"].as_str().map(millis);
             book.n_waiting = job["waiting_runs"].as_u64().unwrap();
             let records = node.list(&format!("/api/v1/jobs/{key}/records?"), "before");
             history.records.extend(records.iter().map(record));
@@ -130,7 +130,7 @@ impl Book {
 
 fn stretch(job: &Json) -> Option<Stretch> {
     let every = seconds(job["definition"]["every"].as_str()?);
-    Some(Stretch { first: millis(job["next_run_at"].as_str()?), every, ended: None, is_removed: false })
+    Some(Stretch { first: millis(job["pending_at"].as_str()?), every, ended: None, is_removed: false })
 }
 
 /// `90s`, `7m` and `2h`, in milliseconds.

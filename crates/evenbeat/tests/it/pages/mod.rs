@@ -4,6 +4,7 @@ mod alerts;
 mod audit;
 mod client;
 mod fleet;
+mod job;
 mod live;
 mod nodes;
 mod nowhere;

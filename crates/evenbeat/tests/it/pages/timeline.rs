@@ -48,9 +48,15 @@ fn runs_and_plans_stand_in_their_pool() {
 
     // A label and a site are groups, too, and only open groups have rows.
     let by_label = shown(&served, &cookie, "/timeline?by=label:team");
-    assert!(by_label.contains("data-group=\"news\"") && !by_label.contains("data-group=\"default\""), "{by_label}");
+    assert!(
+        by_label.contains("data-group=\"news\"") && !by_label.contains("data-group=\"default\""),
+        "{by_label}"
+    );
     let by_site = shown(&served, &cookie, "/timeline?by=site&open=");
-    assert!(by_site.contains("data-group=\"shop.example\"") && by_site.contains("Show its jobs"), "{by_site}");
+    assert!(
+        by_site.contains("data-group=\"shop.example\"") && by_site.contains("Show its jobs"),
+        "{by_site}"
+    );
     assert!(!by_site.contains("data-key=\"shop\""), "{by_site}");
     let opened = shown(&served, &cookie, "/timeline?by=site&open=shop.example");
     assert!(opened.contains("data-key=\"shop\"") && !opened.contains("Show its jobs"), "{opened}");
@@ -66,7 +72,7 @@ fn an_overload_is_told_before_it_comes() {
     let served = Served::start();
     for n in 0..12 {
         let next = served.app.clock.now() + Duration::from_hours(2);
-        let body = format!(r#""once":"{next}","estimate":"30m""#);
+        let body = format!(r#""at":"{next}","estimate":"30m""#);
         served.add(&format!("job-{n}"), &body);
     }
     served.counted(12);
