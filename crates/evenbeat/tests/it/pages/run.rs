@@ -207,7 +207,8 @@ fn who_may_not_act_cannot() {
         &operator.page(&format!("/runs/{run}?confirm=cancel")),
         &["Cancel this run of shop?", "Let it run", &format!(r#"action="/runs/{run}/cancel""#)],
     );
-    assert_eq!(served.get(&format!("/api/v1/runs/{run}")).json()["status"], "running");
+    let still = served.get(&format!("/api/v1/runs/{run}")).json();
+    assert_eq!((&still["outcome"], &still["cancel_asked"]), (&Json::Null, &false.into()));
     let strangers = served.ask_bare("GET", &format!("/runs/{run}/log.txt"), &[], None);
     assert_eq!((strangers.status, strangers.header("location")), (303, Some("/login")));
 }
@@ -223,7 +224,7 @@ fn a_request_says_what_it_waits_for_and_is_taken_back() {
     let operator = PageClient::new(&served, "operator");
     let page = served.until("the reason", || {
         let page = operator.page(&path);
-        page.contains("capacity").then_some(page)
+        page.contains(r#"<div class="why">"#).then_some(page)
     });
     has(
         &page,
