@@ -338,7 +338,7 @@ mod tests {
             "0 3 * * * /srv/bin/backup --all  daily\n",
             &[],
             false,
-            &["1 backup-daily = /srv/bin/backup|--all|daily"],
+            &["1 backup = /srv/bin/backup|--all|daily"],
         );
         check("0 3 * * * backup # pin\n", &[], false, &["1 backup = backup"]);
     }
