@@ -143,13 +143,7 @@ fn measure_page(
 }
 
 /// Memory after some loads of the first page, after many more, and with many streams of changes open.
-fn measure_memory(
-    browser: &Browser,
-    server: &Child,
-    n_jobs: usize,
-    n_loads: usize,
-    figures: &mut Figures,
-) {
+fn measure_memory(browser: &Browser, server: &Child, n_jobs: usize, n_loads: usize, figures: &mut Figures) {
     for _ in 0..n_loads / 10 {
         browser.load("/");
     }
@@ -207,7 +201,8 @@ impl Browser<'_> {
         });
         let socket = format!("unix:{}", home.folder.join("evenbeat.sock").display());
         let mut login = Command::new(env!("CARGO_BIN_EXE_evenbeat"));
-        let link = login.args(["login", "--print", "--server", &socket]).output().expect("the program starts");
+        let link =
+            login.args(["login", "--print", "--server", &socket]).output().expect("the program starts");
         let link = String::from_utf8_lossy(&link.stdout).trim().to_owned();
         let path = link.find("/login").and_then(|at| link.get(at..)).expect("a link").to_owned();
         let answer = browser.get(&path).expect("an answer");

@@ -102,8 +102,8 @@ pub mod target {
     pub use crate::target::{EndDetails, RunNews, news_channel};
     pub mod command {
         pub use crate::target::command::{
-            Adoption, Bounds, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey, find_cgroup,
-            KeptBytes, open_own_file, read_log,
+            Adoption, Bounds, KeptBytes, Order, Places, ResourceLimits, ShimOptions, Shims, TokenKey,
+            find_cgroup, open_own_file, read_log,
         };
         pub mod boot {
             pub use crate::target::command::boot::{id, now};

@@ -1,7 +1,7 @@
 //! Why a page could not be shown, as a page.
 
-use axum::http::{HeaderMap, StatusCode};
 use axum::http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use evenbeat_core::rights::Role;
 use evenbeat_core::store::StoreDown;

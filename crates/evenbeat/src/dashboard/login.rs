@@ -44,9 +44,7 @@ pub(super) async fn page(State(pages): State<Pages>, request: Request) -> Respon
     }
     match pages.auth.use_login_link(&code, from(&pages, &request)).await {
         Ok(Some(session)) => logged_in(scheme, &session),
-        Ok(None) => {
-            form(scheme, Some((StatusCode::FORBIDDEN, NOT_VALID)))
-        }
+        Ok(None) => form(scheme, Some((StatusCode::FORBIDDEN, NOT_VALID))),
         Err(error) => form(scheme, Some(refusal(&error))),
     }
 }

@@ -106,7 +106,13 @@ impl BoundDoors {
         self.doors.url.as_ref().map(|it| format!("{it}/api/v1"))
     }
 
-    pub(super) fn open(self, app: &App, auth: &Auth, places: &Places, logs_kept_for: Duration) -> (Doors, OpenDoors) {
+    pub(super) fn open(
+        self,
+        app: &App,
+        auth: &Auth,
+        places: &Places,
+        logs_kept_for: Duration,
+    ) -> (Doors, OpenDoors) {
         let trusted_proxies = self.options.trusted_proxies.clone();
         let logs: Arc<dyn LogBook> = Arc::new(RunLogs { places: places.clone(), kept_for: logs_kept_for });
         let routes = router(RouterParts {

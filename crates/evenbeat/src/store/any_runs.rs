@@ -20,11 +20,7 @@ impl AnyStore {
     }
 
     /// When the run ended that `most` others came after; none if fewer have ended since then.
-    pub async fn ended_horizon(
-        &self,
-        since: Timestamp,
-        most: usize,
-    ) -> Result<Option<Timestamp>, StoreDown> {
+    pub async fn ended_horizon(&self, since: Timestamp, most: usize) -> Result<Option<Timestamp>, StoreDown> {
         look!(self, |tx| tx.ended_horizon(since, most), |server| server.ended_horizon(since, most))
     }
 

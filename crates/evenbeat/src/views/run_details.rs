@@ -103,9 +103,8 @@ impl Around {
         let filter = RunFilter { key: Some(run.key.clone()), is_open: false };
         let earlier = app.store.runs(filter, Some(run.run), N_AROUND).await?;
         let later = app.store.later_runs(&run.key, run.run, N_AROUND).await?;
-        let is_same = |other: &&RunRow| {
-            other.due.due_at == run.due.due_at && other.due.asked() == run.due.asked()
-        };
+        let is_same =
+            |other: &&RunRow| other.due.due_at == run.due.due_at && other.due.asked() == run.due.asked();
         let mut attempts: Vec<RunRow> = earlier.iter().filter(is_same).rev().cloned().collect();
         attempts.push(run.clone());
         attempts.extend(later.iter().filter(is_same).cloned());

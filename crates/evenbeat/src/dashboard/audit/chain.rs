@@ -70,7 +70,8 @@ mod tests {
     fn rows() -> Vec<AuditRow> {
         let mut last = ChainLink::default();
         let row = |no: u64| {
-            let entry = AuditEntry { actor: "ann".to_owned(), subject: no.to_string(), ..AuditEntry::default() };
+            let entry =
+                AuditEntry { actor: "ann".to_owned(), subject: no.to_string(), ..AuditEntry::default() };
             let at = Timestamp::from_second(1_000);
             last = last.next(at, &entry);
             AuditRow { no, at, entry, link: Some(last) }
@@ -90,7 +91,10 @@ mod tests {
         assert_eq!((check.broken_at, check.is_broken()), (Some(3), true));
         let mut unchained = rows();
         unchained[0].link = None;
-        assert_eq!(ChainCheck::of(&unchained).sentence(), "2 on this page were checked and fit. The newest is chained in a moment.");
+        assert_eq!(
+            ChainCheck::of(&unchained).sentence(),
+            "2 on this page were checked and fit. The newest is chained in a moment."
+        );
     }
 
     #[test]

@@ -72,7 +72,8 @@ fn who(actor: &str) -> (String, &'static str) {
 pub(super) fn row(row: &AuditRow, times: &Times) -> Markup {
     let entry = &row.entry;
     let (name, means) = who(&entry.actor);
-    let what = words(&entry.action).map_or_else(|| entry.action.replace('_', " "), |(what, _)| what.to_owned());
+    let what =
+        words(&entry.action).map_or_else(|| entry.action.replace('_', " "), |(what, _)| what.to_owned());
     html! {
         tr id={ "e" (row.no) } {
             td.nw { (times.exact(row.at)) }
@@ -188,7 +189,9 @@ mod tests {
     fn a_change_names_each_field() {
         let entry = AuditEntry {
             before: Some(r#"{"every":"2h","next_run_at":"2026-11-18T12:30:00Z"}"#.to_owned()),
-            after: Some(r#"{"every":"4h","paused_by":"operator","next_run_at":"2026-11-19T14:30:00Z"}"#.to_owned()),
+            after: Some(
+                r#"{"every":"4h","paused_by":"operator","next_run_at":"2026-11-19T14:30:00Z"}"#.to_owned(),
+            ),
             ..AuditEntry::default()
         };
         let shown = changes(&entry, &times()).into_string();
@@ -206,7 +209,10 @@ mod tests {
             ..AuditEntry::default()
         };
         let shown = changes(&entry, &times()).into_string();
-        assert!(shown.contains("not json &lt;b&gt;") && shown.contains("&lt;script&gt;\\u{202e}\\x1b[2J"), "{shown}");
+        assert!(
+            shown.contains("not json &lt;b&gt;") && shown.contains("&lt;script&gt;\\u{202e}\\x1b[2J"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -217,7 +223,10 @@ mod tests {
             subject: subject.to_owned(),
             ..AuditEntry::default()
         };
-        assert_eq!(sentence(&entry("uid 0 (page)", "drain", "node iad-2")), "uid 0 (page) drained node iad-2");
+        assert_eq!(
+            sentence(&entry("uid 0 (page)", "drain", "node iad-2")),
+            "uid 0 (page) drained node iad-2"
+        );
         assert_eq!(sentence(&entry("uid 0", "login", "pages")), "uid 0 signed in to the pages");
         assert_eq!(sentence(&entry("system", "tidy", "x")), "system did tidy to x");
     }

@@ -92,8 +92,7 @@ fn percent_encoded(text: &str) -> String {
 async fn page(user: PageUser<PageOperator>, State(pages): State<Pages>) -> PageResult<Response> {
     let times = user.times(pages.app.intake.now());
     let ask = AuditAsk::of(&user.query)?;
-    let filter =
-        AuditFilter { actor_kind: ask.kind, text: ask.text.clone(), ..AuditFilter::default() };
+    let filter = AuditFilter { actor_kind: ask.kind, text: ask.text.clone(), ..AuditFilter::default() };
     let found = pages.app.store.list_audit(filter, ask.before, ROWS_MAX).await?;
     let checked = ChainCheck::of(&found.rows);
     let title = title(&ask, &found, &times);

@@ -30,7 +30,11 @@ pub(super) fn asked(name: &str, run: &RunDetails, session: &PageSession, times: 
         "cancel" if view.outcome.is_none() => {
             let (title, verb, keep) = match run.row {
                 Some(_) => (format!("Cancel this run of {}?", view.job), "Cancel run", "Let it run"),
-                None => (format!("Cancel the request for a run of {}?", view.job), "Cancel request", "Let it wait"),
+                None => (
+                    format!("Cancel the request for a run of {}?", view.job),
+                    "Cancel request",
+                    "Let it wait",
+                ),
             };
             let (body, action) = (cancel_text(run, times), format!("{path}/cancel"));
             let cancel = Question { title, body, action, verb: verb.to_owned(), is_final: true, back: &path };
@@ -99,11 +103,16 @@ pub(super) async fn cancel(
     {
         match intake.withdraw(form.user.actor(), &it.key, waiting.id).await {
             Ok(()) => {
-                let flash = Flash::done("Request cancelled", format!("Nothing runs for it. The schedule of {} stays as it is.", it.key));
+                let flash = Flash::done(
+                    "Request cancelled",
+                    format!("Nothing runs for it. The schedule of {} stays as it is.", it.key),
+                );
                 return Ok(see_other(&path, Some(&flash)));
             }
             // Its run was claimed a moment ago.
-            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => it = found(&pages.app, &id).await?,
+            Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => {
+                it = found(&pages.app, &id).await?
+            }
             Err(error) => return Err(not_done(&path, "Not cancelled", error)),
         }
     }
@@ -112,9 +121,16 @@ pub(super) async fn cancel(
         Ok(see_other(&path, Some(&flash)))
     };
     let Some(run) = &it.run else { return over("cancelled") };
-    match intake.cancel(form.user.actor(), run.run).await.map_err(|error| not_done(&path, "Not cancelled", error))? {
+    match intake
+        .cancel(form.user.actor(), run.run)
+        .await
+        .map_err(|error| not_done(&path, "Not cancelled", error))?
+    {
         Cancelled::Asked => {
-            let flash = Flash::done("Run told to end", format!("{} gets SIGTERM, and is killed when its grace is over.", it.key));
+            let flash = Flash::done(
+                "Run told to end",
+                format!("{} gets SIGTERM, and is killed when its grace is over.", it.key),
+            );
             Ok(see_other(&path, Some(&flash)))
         }
         Cancelled::Over(outcome) => over(outcome.as_str()),
@@ -137,7 +153,10 @@ pub(super) async fn again(
     };
     if let Some(pause) = row.state.pause.as_deref().filter(|_| row.job.enabled) {
         let reason = pause.reason.as_ref().map_or(String::new(), |it| format!(" ({})", printable::line(it)));
-        let flash = Flash::failed(title, format!("{} is paused by {}{reason}. Resume it first.", it.key, pause.by.as_str()));
+        let flash = Flash::failed(
+            title,
+            format!("{} is paused by {}{reason}. Resume it first.", it.key, pause.by.as_str()),
+        );
         return Err(NoPage::Back(path, flash));
     }
     let once = form.fields.get(ONCE).and_then(|once| {
@@ -153,7 +172,8 @@ pub(super) async fn again(
     let params = it.run.as_ref().and_then(|run| run.due.params.as_deref().cloned());
     let asked = pages.app.intake.trigger(form.user.actor(), &it.key, once, params).await;
     let asked = asked.map_err(|error| not_done(&path, title, error))?;
-    let flash = Flash::done(format!("Run of {} asked for", it.key), "It starts as soon as there is room for it.");
+    let flash =
+        Flash::done(format!("Run of {} asked for", it.key), "It starts as soon as there is room for it.");
     Ok(see_other(&run_path(&asked.to_string()), Some(&flash)))
 }
 

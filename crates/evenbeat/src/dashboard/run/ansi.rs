@@ -325,7 +325,10 @@ mod tests {
     #[test]
     fn what_is_not_text_is_escaped() {
         check(b"a\x9b31mb\xff", "(a\\x9b31mb\\xff)");
-        check("bell\u{7} back\u{8} \u{202e}reversed\u{2066}", "(bell\\x07 back\\x08 \\u{202e}reversed\\u{2066})");
+        check(
+            "bell\u{7} back\u{8} \u{202e}reversed\u{2066}",
+            "(bell\\x07 back\\x08 \\u{202e}reversed\\u{2066})",
+        );
         check("tab\tstays\r", "(tab\tstays)");
         check("10%\r20%", "(10%\\r20%)");
         check("<script>alert(1)</script>", "(<script>alert(1)</script>)");

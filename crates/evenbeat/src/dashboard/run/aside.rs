@@ -41,9 +41,10 @@ fn facts(run: &RunDetails, times: &Times) -> Markup {
     let view = &run.view;
     let job = run.job.as_ref();
     let limits = job.map(|(row, _)| row.job.limits);
-    let killed_at = view.started_at.filter(|_| view.outcome.is_none()).and_then(|from| {
-        limits.and_then(|it| it.max_allowed).map(|longest| (from.0 + longest, longest))
-    });
+    let killed_at = view
+        .started_at
+        .filter(|_| view.outcome.is_none())
+        .and_then(|from| limits.and_then(|it| it.max_allowed).map(|longest| (from.0 + longest, longest)));
     let deadline = run.explanation.as_ref().and_then(|it| it.deadline).map(|it| it.0);
     html! {
         dt { "Job" } dd { (job_link(&view.job)) }

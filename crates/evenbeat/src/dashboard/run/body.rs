@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use serde_json::Value as Json;
 
 use super::heading::{compared, heading, main_clause, size};
-use crate::dashboard::parts::{icon, job_link, job_path, run_mark, run_path, run_status, status_with, ConditionMark};
+use crate::dashboard::parts::{
+    ConditionMark, icon, job_link, job_path, run_mark, run_path, run_status, status_with,
+};
 use crate::dashboard::times::{Distance, Times, count, took};
 use crate::printable;
 use crate::views::model::{ExplanationView, RunView};
@@ -193,15 +195,28 @@ fn steps_of(run: &RunDetails, times: &Times) -> Vec<RunStep> {
         step(if view.outcome.is_some() { "paused" } else { "wait" }, class, word, None, html! {});
         return steps;
     };
-    let node = view.node.as_deref().map_or("a node that is gone".to_owned(), |it| printable::line(it).into_owned());
+    let node =
+        view.node.as_deref().map_or("a node that is gone".to_owned(), |it| printable::line(it).into_owned());
     let waited = due.map(|due| took((claimed - due).max(evenbeat_core::time::Duration::ZERO)));
-    step("ok", "", "Claimed", Some(claimed), html! { "by " (node) @if let Some(waited) = waited { ", " (waited) } });
+    step(
+        "ok",
+        "",
+        "Claimed",
+        Some(claimed),
+        html! { "by " (node) @if let Some(waited) = waited { ", " (waited) } },
+    );
     if view.phase == "published" {
         step("run", "now", "Published", None, html! { "waits for a worker" });
         return steps;
     }
     if let Some(started) = view.started_at.map(|it| it.0) {
-        step("ok", "", "Started", Some(started), html! { (took((started - claimed).max(evenbeat_core::time::Duration::ZERO))) " later" });
+        step(
+            "ok",
+            "",
+            "Started",
+            Some(started),
+            html! { (took((started - claimed).max(evenbeat_core::time::Duration::ZERO))) " later" },
+        );
     } else if view.outcome.is_none() {
         step("run", "now", "Starting", None, html! { "for " (times.distance(claimed, Distance::Since)) });
         return steps;
@@ -209,11 +224,14 @@ fn steps_of(run: &RunDetails, times: &Times) -> Vec<RunStep> {
     match view.ended_at.map(|it| it.0) {
         Some(ended) => {
             let (icon, class) = end_mark(&view.status);
-            let note = match (view.took, view.frozen_for.filter(|it| evenbeat_core::time::Duration::ZERO < it.0)) {
-                (Some(length), Some(frozen)) => html! { "after " (took(length.0)) ", frozen for " (took(frozen.0)) },
-                (Some(length), None) => html! { "after " (took(length.0)) },
-                (None, _) => html! { "it never started" },
-            };
+            let note =
+                match (view.took, view.frozen_for.filter(|it| evenbeat_core::time::Duration::ZERO < it.0)) {
+                    (Some(length), Some(frozen)) => {
+                        html! { "after " (took(length.0)) ", frozen for " (took(frozen.0)) }
+                    }
+                    (Some(length), None) => html! { "after " (took(length.0)) },
+                    (None, _) => html! { "it never started" },
+                };
             step(icon, class, crate::dashboard::parts::run_word(&view.status), Some(ended), note);
         }
         None => {

@@ -92,7 +92,11 @@ fn brief_ms(length: Duration) -> String {
 pub(super) fn size(n_bytes: u64) -> String {
     let tenths = |unit: u64| {
         let tenths = n_bytes / (unit / 10);
-        if tenths.is_multiple_of(10) { format!("{}", tenths / 10) } else { format!("{}.{}", tenths / 10, tenths % 10) }
+        if tenths.is_multiple_of(10) {
+            format!("{}", tenths / 10)
+        } else {
+            format!("{}.{}", tenths / 10, tenths % 10)
+        }
     };
     match n_bytes {
         1 => "1 byte".to_owned(),

@@ -247,7 +247,10 @@ mod tests {
     impl OneLog {
         fn new(text: &str) -> OneLog {
             let end = text.len() as u64;
-            OneLog(Mutex::new((text.into(), KeptBytes { head_end: end, tail_start: end, end, is_over: true })))
+            OneLog(Mutex::new((
+                text.into(),
+                KeptBytes { head_end: end, tail_start: end, end, is_over: true },
+            )))
         }
 
         fn without(text: &str, head_end: u64, tail_start: u64) -> OneLog {

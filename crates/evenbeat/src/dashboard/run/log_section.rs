@@ -160,7 +160,10 @@ fn first_line(lines: &LogLines) -> Markup {
     let cut_words = format!("{} after the first {} were not kept", size(n_cut), size(kept.head_end));
     let not_loaded = match lines.first_no {
         Some(no) if 2 < no => format!("lines 1 to {} are not loaded", count(no - 1)),
-        _ => format!("{} before are not loaded", size(lines.first - if kept.tail_start <= lines.first { n_cut } else { 0 })),
+        _ => format!(
+            "{} before are not loaded",
+            size(lines.first - if kept.tail_start <= lines.first { n_cut } else { 0 })
+        ),
     };
     html! {
         @if 0 < lines.first {

@@ -164,7 +164,11 @@ fn since_words(since: SinceThen, times: &Times) -> Markup {
 }
 
 fn at_or_now(at: evenbeat_core::time::Timestamp, times: &Times) -> Markup {
-    if at - times.now < Duration::from_secs(1) { html! { "now" } } else { times.short(at) }
+    if at - times.now < Duration::from_secs(1) {
+        html! { "now" }
+    } else {
+        times.short(at)
+    }
 }
 
 fn empty(address: &RunsAddress, is_cut: bool) -> Markup {

@@ -58,7 +58,11 @@ async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageRes
 }
 
 /// The page of runs that an address asks for.
-async fn board(app: &App, address: &RunsAddress, now: evenbeat_core::time::Timestamp) -> PageResult<RunBoard> {
+async fn board(
+    app: &App,
+    address: &RunsAddress,
+    now: evenbeat_core::time::Timestamp,
+) -> PageResult<RunBoard> {
     if let Some(found) = by_id(app, address.text.as_deref()).await {
         return Ok(found);
     }

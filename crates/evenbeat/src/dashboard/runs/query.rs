@@ -46,8 +46,13 @@ impl RunsAddress {
                 Some(known.ok_or_else(|| refused("within", "1h, 24h, 7d, 30d or all"))?.0)
             }
         };
-        let job = query.get("job").map(str::parse).transpose().map_err(|_| refused("job", "the key of a job"))?;
-        let pool = query.get("pool").map(str::parse).transpose().map_err(|_| refused("pool", "the name of a pool"))?;
+        let job =
+            query.get("job").map(str::parse).transpose().map_err(|_| refused("job", "the key of a job"))?;
+        let pool = query
+            .get("pool")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| refused("pool", "the name of a pool"))?;
         let before = match query.get("before") {
             None => None,
             Some(text) => {
@@ -114,7 +119,9 @@ fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                text.push(char::from(byte))
+            }
             _ => text.push_str(&format!("%{byte:02X}")),
         }
     }

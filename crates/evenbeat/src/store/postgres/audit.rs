@@ -12,7 +12,9 @@ use super::transaction::{Statement, Transaction, transact};
 use super::views::{ask, limit, read};
 use crate::store::audit_chain::{ANCHOR_SETTING, CHAIN_BATCH, ChainLink, links, trimmed_to};
 use crate::store::columns::{number, stored_number};
-use crate::store::query::{AUDIT_ROWS_MAX, ActorKind, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX};
+use crate::store::query::{
+    AUDIT_ROWS_MAX, ActorKind, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX,
+};
 
 macro_rules! select_audit {
     ($rest:literal) => {
@@ -234,7 +236,9 @@ async fn audit_page(
         (&LIST, rows.first().map(|row| row.try_get::<_, i64>(0)).transpose()?)
     };
     let (after, limit) = (horizon.unwrap_or(-1), limit(most + 1));
-    let rows = tx.query(list, [&before, &after, &limit, subject, actor, action, &since, &until, &kind, &text]).await?;
+    let rows = tx
+        .query(list, [&before, &after, &limit, subject, actor, action, &since, &until, &kind, &text])
+        .await?;
     tx.commit().await?;
     Ok((rows, horizon))
 }

@@ -36,7 +36,8 @@ static OVER_AFTER: Statement = Statement {
     ),
     types: &[Type::UUID, Type::INT8, Type::TEXT],
 };
-const HORIZON: &str = "SELECT ended_at FROM run WHERE $1 <= ended_at ORDER BY ended_at DESC LIMIT 1 OFFSET $2";
+const HORIZON: &str =
+    "SELECT ended_at FROM run WHERE $1 <= ended_at ORDER BY ended_at DESC LIMIT 1 OFFSET $2";
 const COUNT: &str = "SELECT (ended_at - $1) / $2, count(*) FROM run \
                      WHERE $1 <= ended_at AND ended_at < $3 GROUP BY 1 ORDER BY 1";
 static COUNT_NOT_GOOD: LazyLock<String> = LazyLock::new(|| {

@@ -9,7 +9,9 @@ use super::read_tx::ReadTx;
 use super::write_tx::WriteTx;
 use crate::store::audit_chain::{ANCHOR_SETTING, CHAIN_BATCH, ChainLink, links, trimmed_to};
 use crate::store::columns::{number, stored_number};
-use crate::store::query::{AUDIT_ROWS_MAX, ActorKind, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX};
+use crate::store::query::{
+    AUDIT_ROWS_MAX, ActorKind, AuditChainPage, AuditFilter, AuditPage, AuditRow, PAGE_MAX,
+};
 
 macro_rules! select_audit {
     ($rest:literal) => {
@@ -133,8 +135,18 @@ impl ReadTx<'_> {
                  ORDER BY no DESC LIMIT ?3"
             ), horizon)
         };
-        let args =
-            params![before, horizon.unwrap_or(-1), limit(most + 1), subject, actor, action, since, until, kind, text];
+        let args = params![
+            before,
+            horizon.unwrap_or(-1),
+            limit(most + 1),
+            subject,
+            actor,
+            action,
+            since,
+            until,
+            kind,
+            text
+        ];
         let rows = self.many(sql, args, audit_row)?;
         Ok(AuditPage::of(rows, most, horizon.map(|it| number(it) + 1)))
     }

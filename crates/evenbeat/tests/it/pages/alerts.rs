@@ -55,7 +55,10 @@ fn an_incident_says_why_and_who_was_told_with_the_answer() {
     assert!(told.contains("no living node has pool `gpu`"), "{told}");
     assert!(told.contains("next reminder "), "{told}");
     assert!(page.contains("Ask &lt;b&gt;ann&lt;/b&gt;."), "{page}");
-    assert!(page.contains(r#"href="/alerts/mute?job=train""#) && page.contains(r#"href="/jobs/train""#), "{page}");
+    assert!(
+        page.contains(r#"href="/alerts/mute?job=train""#) && page.contains(r#"href="/jobs/train""#),
+        "{page}"
+    );
     // Routes: all that match count, and the default counts for the rest.
     assert!(told.contains("team=shop") && told.contains("everything else"), "{told}");
 }
@@ -77,10 +80,16 @@ fn a_job_is_muted_with_an_end_and_a_reason_and_unmuted() {
     assert!(seen(&page).contains("Muted site shop.example until "), "{}", seen(&page));
     assert!(page.contains("&lt;script&gt;they move") && !page.contains("<script>they"), "{page}");
     let mutes = served.get("/api/v1/mutes").json();
-    assert_eq!((&mutes["items"][0]["scope"], &mutes["items"][0]["value"]), (&"site".into(), &"shop.example".into()));
+    assert_eq!(
+        (&mutes["items"][0]["scope"], &mutes["items"][0]["value"]),
+        (&"site".into(), &"shop.example".into())
+    );
     let id = mutes["items"][0]["id"].as_str().unwrap();
     let ended = operator.send_and_follow("/alerts/unmute", &format!("id={id}"));
-    assert!(seen(&ended).contains("The mute has ended") && seen(&ended).contains("Nothing is muted."), "{ended}");
+    assert!(
+        seen(&ended).contains("The mute has ended") && seen(&ended).contains("Nothing is muted."),
+        "{ended}"
+    );
     let again = seen(&operator.send_and_follow("/alerts/unmute", &format!("id={id}")));
     assert!(again.contains("There is no such mute"), "{again}");
 }

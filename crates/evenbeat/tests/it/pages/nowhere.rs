@@ -10,7 +10,11 @@ fn a_browser_gets_a_page_with_a_way_home() {
     let served = Served::start();
     for path in ["/nowhere", "/nodes/one/nothing", "/%3Cscript%3E"] {
         let reply = served.ask_bare("GET", path, &[BROWSER], None);
-        assert_eq!((reply.status, reply.header("content-type")), (404, Some("text/html; charset=utf-8")), "{path}");
+        assert_eq!(
+            (reply.status, reply.header("content-type")),
+            (404, Some("text/html; charset=utf-8")),
+            "{path}"
+        );
         let page = text(&reply);
         assert!(seen(&page).contains("There is no such page"), "{page}");
         assert!(page.contains(r#"href="/""#) && !page.contains("<script>"), "{page}");
