@@ -23,11 +23,21 @@ pub struct ExpectedRunning {
     pub width: SlotWidth,
     /// The demand of the busiest minute of each slot.
     pub slots: Vec<f64>,
-    /// Jobs whose run length is not known yet. They count for nothing here.
+    /// Jobs with a start ahead of them.
+    pub n_jobs: usize,
+    /// Those of them whose run length is not known yet. They count with the usual length.
     pub n_without_length: usize,
+    /// The median length of the others; none if there are no others.
+    pub usual_length: Option<Duration>,
 }
 
 impl ExpectedRunning {
+    /// Whether enough run lengths are known to say something about all: thirty of them, or one in twenty.
+    pub fn is_known(&self) -> bool {
+        let n_known = self.n_jobs - self.n_without_length.min(self.n_jobs);
+        30 <= n_known || self.n_jobs <= n_known * 20
+    }
+
     /// The slot with the highest demand, and that demand; the earliest of several.
     pub fn peak(&self) -> (usize, f64) {
         let mut peak = (0, 0.0);
@@ -49,25 +59,36 @@ pub struct RunningSum {
     parts: Vec<i64>,
     /// Where the cost of runs that cover whole minutes begins and ends.
     steps: Vec<i64>,
+    now: Timestamp,
+    n_jobs: usize,
     n_without_length: usize,
+    usual_length: Option<Duration>,
+}
+
+/// The median of the run lengths that are known.
+pub fn usual_length(works: impl IntoIterator<Item = RunWork>) -> Option<Duration> {
+    let mut known: Vec<Duration> =
+        works.into_iter().map(|it| it.length).filter(|it| Duration::ZERO < *it).collect();
+    let middle = known.len() / 2;
+    (!known.is_empty()).then(|| *known.select_nth_unstable(middle).1)
 }
 
 impl RunningSum {
-    /// Nothing yet, over a day from the slot that `now` lies in.
-    pub fn new(now: Timestamp, width: SlotWidth) -> RunningSum {
+    /// Nothing yet, over a day from the slot that `now` lies in. Runs whose length is not known take the usual one.
+    pub fn new(now: Timestamp, width: SlotWidth, usual_length: Option<Duration>) -> RunningSum {
         let window = TimeWindow::starting_at(Slot::of(now, width).start(width), DAY);
         let n_minutes = usize::try_from(DAY.as_millis() / MINUTE_MS).unwrap_or(0);
         let (parts, steps) = (vec![0; n_minutes], vec![0; n_minutes + 1]);
-        RunningSum { window, width, parts, steps, n_without_length: 0 }
+        RunningSum { window, width, parts, steps, now, n_jobs: 0, n_without_length: 0, usual_length }
     }
 
     /// The demand of these loads.
-    pub fn of<'a>(
-        now: Timestamp,
-        width: SlotWidth,
-        loads: impl IntoIterator<Item = &'a JobLoad>,
-    ) -> ExpectedRunning {
-        let mut sum = RunningSum::new(now, width);
+    pub fn of<'a, I>(now: Timestamp, width: SlotWidth, loads: I) -> ExpectedRunning
+    where
+        I: IntoIterator<Item = &'a JobLoad> + Clone,
+    {
+        let usual = usual_length(loads.clone().into_iter().map(|load| load.work));
+        let mut sum = RunningSum::new(now, width, usual);
         for load in loads {
             sum.add(&load.rhythm(), load.work);
         }
@@ -77,11 +98,11 @@ impl RunningSum {
     /// Adds the runs of one job. A run ends at the next occurrence at the latest: a job has one run at a time.
     pub fn add(&mut self, rhythm: &Rhythm<'_>, work: RunWork) {
         let Some(first) = rhythm.first() else { return };
-        if work.length <= Duration::ZERO {
-            self.n_without_length += 1;
-            return;
-        }
-        let length = work.length.min(DAY);
+        self.n_jobs += 1;
+        let is_known = Duration::ZERO < work.length;
+        self.n_without_length += usize::from(!is_known);
+        let length = if is_known { Some(work.length) } else { self.usual_length };
+        let Some(length) = length.map(|it| it.min(DAY)) else { return };
         let mut open: Option<Timestamp> = None;
         let mut begin = |at: Timestamp, sum: &mut RunningSum| {
             if let Some(before) = open.replace(at) {
@@ -92,7 +113,8 @@ impl RunningSum {
         let since = self.window.start() - length;
         if self.window.start() < first {
             let projected = rhythm.clone().beginning_at(since);
-            if projected.count_in(TimeWindow::new(self.window.start(), first)) <= 1 {
+            let just_after = self.now + Duration::from_millis(1);
+            if projected.count_in(TimeWindow::new(just_after, first)) <= 1 {
                 projected.for_each_in(TimeWindow::new(since, first), |at| begin(at, self));
             }
         }
@@ -136,7 +158,9 @@ impl RunningSum {
             window: self.window,
             width: self.width,
             slots: slots.map(|it| units(it.iter().copied().max().unwrap_or(0))).collect(),
+            n_jobs: self.n_jobs,
             n_without_length: self.n_without_length,
+            usual_length: self.usual_length,
         }
     }
 }
@@ -219,10 +243,24 @@ mod tests {
     }
 
     #[test]
-    fn jobs_without_a_known_length_are_counted_apart() {
+    fn the_current_slot_counts_what_has_started_in_it() {
+        // Every 5 minutes, due next at 10:10: it was due at 10:00 and 10:05 as well.
+        let load = JobLoad::every(at("10:10:00"), Duration::from_mins(5), work(2, 1));
+        let found = of(&[load]);
+        assert!(found.slots.iter().all(|demand| (demand - 1.0).abs() < 1e-9), "{:?}", found.slots);
+    }
+
+    #[test]
+    fn jobs_without_a_known_length_take_as_long_as_others() {
         let unknown = JobLoad::single(at("12:00:00"), RunWork::default());
-        let found = of(&[unknown]);
+        let found = of(std::slice::from_ref(&unknown));
         check(&found, &[]);
-        assert_eq!(found.n_without_length, 1);
+        assert_eq!((found.n_jobs, found.n_without_length, found.usual_length), (1, 1, None));
+        assert!(!found.is_known());
+        let known = [5, 20, 60].map(|minutes| JobLoad::single(at("18:00:00"), work(minutes, 1)));
+        let found = of(&[&known[..], &[unknown]].concat());
+        assert_eq!((found.n_without_length, found.usual_length), (1, Some(Duration::from_mins(20))));
+        assert_eq!((found.slots[8], found.slots[9], found.slots[10]), (1.0, 1.0, 0.0));
+        assert!(found.is_known());
     }
 }

@@ -11,7 +11,7 @@ use super::wishes::Wishes;
 use super::{fine, spot};
 use crate::day_counts::{DayCounts, Projection};
 use crate::distribution::{Distribution, WindowHoursError};
-use crate::expected_running::{ExpectedRunning, RunningSum};
+use crate::expected_running::{ExpectedRunning, RunningSum, usual_length};
 use crate::ids::{JobKey, Pool};
 use crate::job::{Job, JobState, Status, Terms};
 use crate::keyed_parts::KeyedParts;
@@ -218,7 +218,7 @@ impl LedgerSnapshot {
     /// What the next day asks for beyond the starts that are counted all the time. Walks over all jobs.
     pub fn outlook(&self, now: Timestamp) -> DayOutlook {
         let width = self.balance.width;
-        let mut running = RunningSum::new(now, width);
+        let mut running = RunningSum::new(now, width, usual_length(self.jobs().map(|job| job.work)));
         for job in self.jobs() {
             running.add(&job.rhythm, job.work);
         }

@@ -176,9 +176,10 @@ impl<T: Deref<Target = Terms>> RebalancePlanner<T> {
             }
             after = before.clone();
         }
-        let running = |loads: &mut dyn Iterator<Item = &JobLoad>| RunningSum::of(now, balance.width, loads);
-        let running_before = running(&mut pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
-        let running_after = running(&mut pinned.iter().chain(seats.iter().map(Seat::final_load)));
+        let running_before =
+            RunningSum::of(now, balance.width, pinned.iter().chain(seats.iter().map(|seat| &seat.load)));
+        let running_after =
+            RunningSum::of(now, balance.width, pinned.iter().chain(seats.iter().map(Seat::final_load)));
         let n_in_blackout = seats.iter().filter(|seat| seat.meets_blackout(after.window)).count();
         let n_seats = seats.len();
         let moves = seats.into_iter().zip(order).filter_map(|(seat, no)| Some((no, seat.into_move()?)));

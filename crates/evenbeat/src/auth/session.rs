@@ -19,7 +19,7 @@ pub struct PageSession {
     /// Their name in the audit log.
     pub actor: Actor,
     pub role: Role,
-    /// Whether it was opened with a token, and not with a login link. No token can create or revoke tokens (S21).
+    /// Whether it was opened with a token, and not with a login link. No token can create or revoke tokens.
     pub is_of_token: bool,
     /// What the forms of their pages must carry.
     pub form_token: String,

@@ -215,7 +215,7 @@ fn top<R>(frame: &Frame, user: &PageUser<R>, times: &Times) -> Markup {
             }
             span.sp {}
             div.top-r {
-                @if frame.nav != Nav::Fleet {
+                @if user.path != "/" {
                     form.field.top-q role="search" aria-label="Search jobs" action="/" {
                         input type="hidden" name="tab" value="all";
                         label.sr for="gq" { "Search jobs" }

@@ -64,6 +64,25 @@ impl Times {
         format!("{}{}", self.day_prefix(at), self.clock(at))
     }
 
+    /// Like [`Times::short_text`], with seconds where minutes would not tell it from now.
+    pub(super) fn moment_text(&self, at: Timestamp) -> String {
+        if self.is_near(at) {
+            format!("{}{}", self.day_prefix(at), self.clock_s(at))
+        } else {
+            self.short_text(at)
+        }
+    }
+
+    /// Like [`Times::short`], with seconds where minutes would not tell it from now.
+    pub(super) fn moment(&self, at: Timestamp) -> Markup {
+        if self.is_near(at) { self.exact(at) } else { self.short(at) }
+    }
+
+    fn is_near(&self, at: Timestamp) -> bool {
+        let far = Duration::from_mins(10);
+        -far < at - self.now && at - self.now < far
+    }
+
     /// `Thu 12`: a day as text, for the axes of long charts.
     pub(super) fn day(&self, at: Timestamp) -> String {
         format!("{} {}", self.weekday(at), self.zone.local(at).date.day)
@@ -161,6 +180,11 @@ pub(super) fn took(length: Duration) -> String {
         millis if millis < 60_000 => format!("{}.{}s", millis / 1_000, millis / 100 % 10),
         _ => length.rounded(),
     }
+}
+
+/// A length that may be short: `250ms`, `2.4s`, `1h 8m`.
+pub(super) fn length_text(length: Duration) -> String {
+    if length < Duration::from_mins(1) { took(length) } else { brief(length) }
 }
 
 /// `1,234,567`.

@@ -133,7 +133,7 @@ sleep {after}
 /// Feeds that are polled often and take little time.
 fn feeds(text: &mut String, now: Timestamp) {
     for n in 1..=40 {
-        let every = ["1m", "3m", "6m", "10m", "15m"][n % 5];
+        let every = ["1m", "4m", "6m", "10m", "15m"][n % 5];
         // Every other one starts at the beginning, the rest wherever there is room.
         let first = if n % 2 == 0 { first_run(now, 4 + n * 6) } else { String::new() };
         let rest = format!("template = \"feed\"\nevery = \"{every}\"\n{first}");
@@ -145,7 +145,7 @@ fn feeds(text: &mut String, now: Timestamp) {
 fn partner(text: &mut String, now: Timestamp) {
     for n in 1..=30 {
         let first = if n <= 5 { first_run(now, 12 + n) } else { String::new() };
-        let rest = format!("template = \"partner\"\nevery = \"6m\"\n{first}");
+        let rest = format!("template = \"partner\"\nevery = \"10m\"\n{first}");
         job(text, &format!("news:partner-{n:02}"), &taking(40 + n % 9 * 10), &rest);
     }
 }
@@ -158,16 +158,19 @@ fn checks(text: &mut String) {
     }
 }
 
-/// Jobs from a crontab, all in the same minute, for a rebalance to spread.
+/// Jobs from a crontab, all in the same minute of the hour or of the night, for a rebalance to spread.
 fn old_crontab(text: &mut String, now: Timestamp) {
-    let next = now + Duration::from_mins(50);
-    for n in 1..=400 {
-        job(
-            text,
-            &format!("crm:sync-{n:03}"),
-            &taking(10 + n % 20),
-            &format!("every = \"1h\"\nnext_run_at = {next}\nlabels = {{ team = \"sync\" }}"),
-        );
+    let groups =
+        [("sync", "1h", now + Duration::from_mins(50)), ("report", "6h", now + Duration::from_mins(200))];
+    for (name, every, next) in groups {
+        for n in 1..=380 {
+            job(
+                text,
+                &format!("crm:{name}-{n:03}"),
+                &taking(10 + n % 20),
+                &format!("every = \"{every}\"\nnext_run_at = {next}\nlabels = {{ team = \"crm\" }}"),
+            );
+        }
     }
 }
 
@@ -276,7 +279,7 @@ mod tests {
             let loaded = load(&[file], now, &mut Zones::new());
             let loaded = loaded.unwrap_or_else(|faults| panic!("{}", faults.render(false)));
             let n_jobs: usize = loaded.files.iter().map(|it| it.jobs.len()).sum();
-            assert_eq!(n_jobs, 48 + 9 + 40 + 30 + 4 + 400 + 9 + 4);
+            assert_eq!(n_jobs, 48 + 9 + 40 + 30 + 4 + 760 + 9 + 4);
         }
     }
 

@@ -44,8 +44,8 @@ pub struct PlanSide {
     pub score: f64,
     /// Starts by slot.
     pub slots: Vec<u32>,
-    /// Most cost units that are expected to run at once.
-    pub most_running: f64,
+    /// Most cost units that are expected to run at once; none if too few run lengths are known.
+    pub most_running: Option<f64>,
 }
 
 /// One move in the list.
@@ -85,7 +85,11 @@ impl ListedMove {
 
 impl PlanSide {
     fn of(day: &Distribution, running: &ExpectedRunning) -> PlanSide {
-        PlanSide { score: day.score(), slots: day.slots.clone(), most_running: running.peak().1 }
+        PlanSide {
+            score: day.score(),
+            slots: day.slots.clone(),
+            most_running: running.is_known().then_some(running.peak().1),
+        }
     }
 
     /// The busiest slot, and its starts.

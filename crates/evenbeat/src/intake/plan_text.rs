@@ -87,10 +87,10 @@ pub(super) fn write(plan: &RebalancePlan, fleet: String) -> String {
 /// The figures of a plan that [`write()`] wrote, without its moves.
 pub(super) fn read_summary(text: &str) -> Option<PlanSummary> {
     #[derive(Deserialize)]
-    struct Figures {
+    struct PlanFigures {
         summary: PlanSummary,
     }
-    serde_json::from_str(text).ok().map(|it: Figures| it.summary)
+    serde_json::from_str(text).ok().map(|it: PlanFigures| it.summary)
 }
 
 /// Reads what [`write()`] wrote. None if it is no such text, for example of another version of this program.

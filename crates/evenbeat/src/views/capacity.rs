@@ -1,5 +1,6 @@
 //! What the fleet can carry and what it carries now: pools, nodes, and the runs on each.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenbeat_core::engine::{EngineGauges, PoolGauges};
@@ -135,8 +136,8 @@ impl PoolUsage {
     }
 }
 
-/// What a node carries and how it stands.
-struct OpenRun<'a> {
+/// An open run and its job, as they are stored.
+struct StoredRun<'a> {
     row: &'a RunRow,
     job: Option<&'a JobRow>,
 }
@@ -157,10 +158,10 @@ pub(crate) async fn overview(app: &App) -> Result<CapacityOverview, ViewError> {
     let pings = app.owner_pings(runs.iter().map(|it| it.run).collect()).await;
 
     let by_key: BTreeMap<&str, &JobRow> = rows.iter().map(|row| (row.job.key.as_str(), row)).collect();
-    let mut by_session: BTreeMap<SessionId, Vec<OpenRun<'_>>> = BTreeMap::new();
+    let mut by_session: BTreeMap<SessionId, Vec<StoredRun<'_>>> = BTreeMap::new();
     for row in &runs {
         let job = by_key.get(row.key.as_str()).copied();
-        by_session.entry(row.session).or_default().push(OpenRun { row, job });
+        by_session.entry(row.session).or_default().push(StoredRun { row, job });
     }
     let views = jobs::views(app, &rows, now).await;
     let views: BTreeMap<&str, &JobView> = views.iter().map(|view| (view.key.as_str(), view)).collect();
@@ -238,7 +239,7 @@ pub(crate) async fn overview(app: &App) -> Result<CapacityOverview, ViewError> {
 }
 
 fn latest(mut dead: Vec<NodeLoad>) -> Vec<NodeLoad> {
-    dead.sort_by(|one, other| other.last_seen_at.cmp(&one.last_seen_at));
+    dead.sort_by_key(|it| Reverse(it.last_seen_at));
     dead.truncate(NODES_MAX);
     dead
 }
@@ -249,7 +250,7 @@ async fn jobs_of(app: &App, runs: &[RunRow]) -> Result<Vec<JobRow>, ViewError> {
 }
 
 /// Units that a run holds. A job that was removed meanwhile held at least one.
-fn units(run: &OpenRun<'_>) -> u64 {
+fn units(run: &StoredRun<'_>) -> u64 {
     run.job.map_or(1, |row| u64::from(row.job.place.cost))
 }
 
@@ -257,7 +258,7 @@ async fn pools(
     app: &App,
     sessions: &[SessionRow],
     nodes: &[NodeLoad],
-    by_session: &BTreeMap<SessionId, Vec<OpenRun<'_>>>,
+    by_session: &BTreeMap<SessionId, Vec<StoredRun<'_>>>,
     gauges: &EngineGauges,
     is_complete: bool,
 ) -> Result<Vec<PoolUsage>, ViewError> {
@@ -280,7 +281,7 @@ async fn pools(
             let capacity = session.spec.pools.iter().find(|(it, _)| it.as_str() == pool.pool);
             let open = by_session.get(&session.spec.id).map_or(&[][..], Vec::as_slice);
             let is_of_pool =
-                |run: &&OpenRun<'_>| run.job.is_some_and(|row| row.job.place.pool.as_str() == pool.pool);
+                |run: &&StoredRun<'_>| run.job.is_some_and(|row| row.job.place.pool.as_str() == pool.pool);
             let held: u64 = open.iter().filter(is_of_pool).map(units).sum();
             if let Some(in_use) = &mut pool.in_use {
                 match standing {

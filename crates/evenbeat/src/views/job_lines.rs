@@ -7,6 +7,7 @@ use evenbeat_core::estimate::Estimate;
 use evenbeat_core::explain::Explanation;
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::Status;
+use evenbeat_core::roster::Standing;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{JobRow, RunPhase, RunRow};
 use evenbeat_core::time::{Duration, Timestamp};
@@ -74,14 +75,23 @@ pub(crate) async fn lines(app: &App, keys: Vec<JobKey>) -> Result<Vec<JobLine>, 
     }
     let rows = app.store.jobs_of(keys.clone().into()).await?;
     let mut runs = app.store.latest_runs(keys.clone().into(), N_LAST_RUNS).await?;
-    let explained = app.node.ask(move |engine, now| engine.explain_all(now, &keys));
-    let explained = explained.await.ok_or(ViewError::NodeGone)?;
+    let asked = app.node.ask_both(move |engine, roster, now| {
+        let standings = keys.iter().filter_map(|key| Some((key.clone(), roster.of(key)?)));
+        let standings: BTreeMap<JobKey, Standing> = standings.collect();
+        (engine.explain_all(now, &keys), standings)
+    });
+    let (explained, standings) = asked.await.ok_or(ViewError::NodeGone)?;
     let explained: BTreeMap<JobKey, Explanation> =
         explained.into_iter().map(|it| (it.key.clone(), it)).collect();
     let now = app.intake.now();
     let line = |row: &JobRow| {
         let runs = runs.remove(&row.job.key).unwrap_or_default();
-        JobLine::of(row, explained.get(&row.job.key), &runs, now)
+        let line = JobLine::of(row, explained.get(&row.job.key), &runs, now);
+        // An explanation may foresee what the counts do not know yet. A list goes by the counts.
+        match standings.get(&row.job.key) {
+            Some(standing) => JobLine { condition: ListedCondition::of(standing.reason), ..line },
+            None => line,
+        }
     };
     Ok(rows.iter().filter(|row| !row.is_deleted).map(line).collect())
 }
@@ -132,7 +142,7 @@ impl JobLine {
 /// a failure.
 fn is_hold_up(binding: &str, has_failed: bool) -> bool {
     let is_of_course = ["ok", "running", "not_due", "cooldown", "never_run", "manual"].contains(&binding);
-    !is_of_course && !(has_failed && binding == Reason::Backoff.as_str())
+    !(is_of_course || has_failed && binding == Reason::Backoff.as_str())
 }
 
 /// The sentences of the explanation that the rest of a line does not show.

@@ -10,7 +10,7 @@ use evenbeat_core::condition::{Condition, Reason};
 use evenbeat_core::engine::Engine;
 use evenbeat_core::ids::{JobKey, Pool, Site};
 use evenbeat_core::job::Status;
-use evenbeat_core::roster::{AttentionCause, Jobs as _, PoolMark, Roster, RosterLine, Which};
+use evenbeat_core::roster::{AttentionCause, Counts, Jobs as _, PoolMark, Roster, RosterLine, Which};
 use evenbeat_core::time::Timestamp;
 
 use super::ViewError;
@@ -201,7 +201,7 @@ async fn candidates(app: &App, query: &ListQuery) -> Result<Option<Candidates>, 
 /// Whether the pool that is asked for has so few jobs that the store lists them all at once.
 async fn is_small_pool(app: &App, query: &ListQuery) -> Result<bool, ViewError> {
     let Some(pool) = query.pool.clone() else { return Ok(false) };
-    let n = app.node.ask_roster(move |roster| roster.counts_of(&pool).map_or(0, |it| it.n_jobs()));
+    let n = app.node.ask_roster(move |roster| roster.counts_of(&pool).map_or(0, Counts::n_jobs));
     Ok(n.await.ok_or(ViewError::NodeGone)? as usize <= PAGE_MAX)
 }
 
@@ -250,12 +250,17 @@ fn scan(query: &ListQuery, engine: &Engine, roster: &Roster, skip: usize, most: 
     let known = known_total(query, engine, roster);
     let scan_max = if query.site.is_some() { LOOKUP_MAX } else { SCAN_MAX };
     let (mut keys, mut n_matching, mut n_looked_at) = (Vec::new(), 0_usize, 0_usize);
-    let mut lines = lines(query, engine, roster);
+    let n_wanted = if known.is_some() { skip + most } else { scan_max };
+    let mut lines = lines(query, engine, roster, n_wanted);
     let is_cut = loop {
         if known.is_some() && most <= keys.len() {
             break false;
         }
-        let Some(line) = lines.next() else { break false };
+        let Some(line) = lines.next() else {
+            // A queue, and what runs, comes only so far.
+            let n_in_list = n_in_tab(query.tab, engine, roster, None).unwrap_or(0);
+            break LOOKUP_MAX <= n_looked_at && (n_looked_at as u64) < n_in_list && is_of_engine(query.tab);
+        };
         if n_looked_at == scan_max {
             break true;
         }
@@ -272,11 +277,16 @@ fn scan(query: &ListQuery, engine: &Engine, roster: &Roster, skip: usize, most: 
     FoundJobs { keys, total, searched: is_cut.then_some(n_looked_at) }
 }
 
-/// The jobs of a tab in their order, with those left out that are quickly left out.
+fn is_of_engine(tab: JobTab) -> bool {
+    matches!(tab, JobTab::Waiting | JobTab::Running)
+}
+
+/// The jobs of a tab in their order, with those left out that are quickly left out: at least the first `n_wanted`.
 fn lines<'a>(
     query: &ListQuery,
     engine: &Engine,
     roster: &'a Roster,
+    n_wanted: usize,
 ) -> Box<dyn Iterator<Item = RosterLine<'a>> + 'a> {
     let urgent = query.condition.and_then(ListedCondition::urgent);
     let by_key = |which: Which| Box::new(roster.by_key(which));
@@ -308,12 +318,16 @@ fn lines<'a>(
             let by_system = [Reason::PausedFailures, Reason::PausedQuota];
             let by_system =
                 by_system.into_iter().flat_map(|it| roster.by_key(Which::Reason(it)).take(SCAN_MAX));
-            let by_person = roster.by_key(Which::Untracked).take(SCAN_MAX);
-            let paused = by_system.chain(by_person).filter(|line| line.status == Status::Paused);
-            sorted(paused, order)
+            let by_person = roster.by_key(Which::Untracked).filter(|line| line.status == Status::Paused);
+            match order {
+                ListOrder::Urgency => Box::new(sorted(by_system, order).chain(by_person)),
+                ListOrder::Name => sorted(by_system.chain(by_person.take(n_wanted)), order),
+            }
         }
         (JobTab::Waiting, order) => {
-            let queued = engine.queued_keys(SCAN_MAX);
+            // Each is looked up, and those that are sorted by name are looked up first.
+            let n_looked_up = if order == ListOrder::Name { LOOKUP_MAX } else { n_wanted.min(LOOKUP_MAX) };
+            let queued = engine.queued_keys(n_looked_up);
             let mut lines: Vec<_> = queued.iter().filter_map(|key| roster.line(key)).collect();
             if order == ListOrder::Name {
                 lines.sort_by_key(|line| line.key);

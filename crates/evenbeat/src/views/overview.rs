@@ -18,6 +18,9 @@ use crate::fleet::DAY_HOURS;
 /// Most pools whose waiting jobs are shown apart.
 const POOLS_MAX: usize = 4;
 
+/// Most pools that can be chosen from.
+const LISTED_POOLS_MAX: usize = 100;
+
 /// Jobs of each cause that are looked at for what happens next.
 const SAMPLE_MAX: usize = 20;
 
@@ -36,7 +39,7 @@ pub(crate) struct FleetOverview {
     pub(crate) n_silent: usize,
     /// What is late or at risk, by cause; causes without jobs are left out.
     pub(crate) causes: Vec<CauseLine>,
-    /// Pools that have jobs, in the order of their names.
+    /// The first pools that have jobs, in the order of their names.
     pub(crate) pools: Vec<String>,
     /// The starts of the next day.
     pub(crate) day: Arc<Distribution>,
@@ -100,7 +103,7 @@ pub(crate) async fn overview(app: &App) -> Result<FleetOverview, ViewError> {
             n_nodes,
             n_silent,
             causes: causes(engine, roster, at),
-            pools: roster.counts_by_pool().map(|(pool, _)| pool.to_string()).collect(),
+            pools: roster.counts_by_pool().take(LISTED_POOLS_MAX).map(|(pool, _)| pool.to_string()).collect(),
             day,
         }
     });

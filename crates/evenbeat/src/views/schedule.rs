@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use evenbeat_core::distribution::Distribution;
+use evenbeat_core::expected_running::ExpectedRunning;
 use evenbeat_core::placement::DayOutlook;
 use evenbeat_core::store::SessionKind;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
@@ -43,7 +44,7 @@ pub(crate) struct FleetCapacity {
 
 /// A time at which more is expected to run than there is room for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Overload {
+pub(crate) struct ScheduleOverload {
     pub(crate) slot_idx: usize,
     pub(crate) at: Timestamp,
     /// Cost units that are wanted, rounded up.
@@ -97,18 +98,23 @@ impl FleetCapacity {
 }
 
 impl ScheduleDay {
+    /// How many runs are expected at once. None while that is being counted, and while too few run lengths are known.
+    pub(crate) fn running(&self) -> Option<&ExpectedRunning> {
+        self.outlook.as_ref().map(|it| &it.running).filter(|it| it.is_known())
+    }
+
     /// The slot in which the most is wanted, if there is no room for all of it.
-    pub(crate) fn overload(&self) -> Option<Overload> {
-        let running = &self.outlook.as_ref()?.running;
+    pub(crate) fn overload(&self) -> Option<ScheduleOverload> {
+        let running = self.running()?;
         let (slot_idx, demand) = running.peak();
         let too_many = self.capacity.too_many(demand);
         let at = self.day.slot_start(slot_idx);
-        (0 < too_many).then_some(Overload { slot_idx, at, wanted: whole(demand), too_many })
+        (0 < too_many).then_some(ScheduleOverload { slot_idx, at, wanted: whole(demand), too_many })
     }
 
     /// The first slot in which more is wanted than there is room for.
     pub(crate) fn first_overload(&self) -> Option<Timestamp> {
-        let running = &self.outlook.as_ref()?.running;
+        let running = self.running()?;
         let idx = running.slots.iter().position(|demand| 0 < self.capacity.too_many(*demand))?;
         Some(self.day.slot_start(idx))
     }
@@ -128,7 +134,7 @@ impl ScheduleDay {
             .map(|(idx, slots)| {
                 let (from, starts) = (idx * per_cell, slots.iter().sum::<u32>());
                 let part = |all: &[u32]| all.get(from..from + per_cell).map(|it| it.iter().sum::<u32>());
-                let demand = outlook.and_then(|it| it.running.slots.get(from..from + per_cell));
+                let demand = self.running().and_then(|it| it.slots.get(from..from + per_cell));
                 DayCell {
                     window: TimeWindow::starting_at(
                         self.day.slot_start(from),
@@ -152,7 +158,7 @@ pub(crate) struct DayCell {
     pub(crate) starts: u32,
     /// Those of them whose time Evenbeat may choose. None while that is being counted.
     pub(crate) movable: Option<u32>,
-    /// Cost units that are wanted at once. None while that is being counted.
+    /// Cost units that are wanted at once. None if that is not known.
     pub(crate) demand: Option<f64>,
 }
 

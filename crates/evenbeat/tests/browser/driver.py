@@ -190,9 +190,9 @@ class Server:
         return self.api("GET", "/nodes")["items"][0]["node"]
 
     def audit(self):
-        """What was changed so far, without logins: a list of actions and their targets."""
+        """What was changed so far, without logins: a list of actions and their subjects."""
         items = self.api("GET", "/audit?limit=200")["items"]
-        return [(it["action"], it.get("target")) for it in items if "log" not in it["action"]]
+        return [(it["action"], it["subject"]) for it in items if "log" not in it["action"]]
 
     def audit_of(self, action):
         """How often something was done."""

@@ -23,7 +23,7 @@ def main():
         for keys, path in (("gs", "/schedule"), ("gt", "/timeline"), ("gr", "/runs"), ("gn", "/nodes"), ("ga", "/alerts"), ("gw", "/whatif"), ("gf", "/")):
             for key in keys:
                 page.keyboard.press(key)
-            page.wait_for_url(lambda url, path=path: urlsplit(url).path == path)
+            page.wait_for_url(lambda url, path=path: urlsplit(url).path == path, wait_until="load")
 
         help_ = page.locator("dialog#keys")
         page.keyboard.press("?")
@@ -37,15 +37,17 @@ def main():
         page.keyboard.press("Control+k")
         expect(palette).not_to_be_visible()
         page.keyboard.press("Control+k")
+        expect(palette).to_be_visible()
         page.keyboard.type("schedule")
         expect(palette.locator("[aria-selected=true]")).to_contain_text("Schedule")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/schedule*")
+        page.wait_for_url("**/schedule*", wait_until="load")
 
         # A job by a part of its name.
         page.keyboard.press("Control+k")
+        expect(palette).to_be_visible()
         page.keyboard.type("op:pric")
-        expect(palette.locator(".po.job")).to_have_count(1)
+        expect(palette.locator("#pal-jobs .po")).to_have_count(1)
         page.keyboard.press("Enter")
         page.wait_for_url("**/jobs/shop:prices")
 

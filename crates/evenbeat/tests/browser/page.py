@@ -22,7 +22,7 @@ def main():
                 context = here.context(role, viewport, theme)
                 page = context.new_page()
                 watch = Watch(page, here.url, findings, where, [args.status] if 400 <= args.status else [])
-                answer = page.goto(args.path, wait_until="load")
+                answer = load(page, args.path)
                 if answer.status != args.status:
                     findings.add(where, f"answers {answer.status}")
                     findings.end()
@@ -39,6 +39,16 @@ def main():
                 context.close()
         without_scripts(here, role, args, links, findings)
     findings.end()
+
+
+def load(page, path):
+    """Loads a page, and waits if it loads itself again until its answer is there."""
+    answer = page.goto(path, wait_until="load")
+    while "refresh" in answer.headers:
+        with page.expect_navigation(wait_until="load") as again:
+            pass
+        answer = again.value
+    return answer
 
 
 def rows(page, selector):
@@ -62,7 +72,7 @@ def without_scripts(here, role, args, links, findings):
     context = here.context(role, java_script_enabled=False)
     page = context.new_page()
     Watch(page, here.url, findings, where, [args.status] if 400 <= args.status else [])
-    page.goto(args.path, wait_until="load")
+    load(page, args.path)
     text = page.locator("main").inner_text()
     findings.check(20 < len(text), where, f"shows almost nothing: {text!r}")
     if links is not None:

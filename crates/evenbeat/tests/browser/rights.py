@@ -20,7 +20,7 @@ HARMLESS = ["/schedule/rebalance/preview", "/welcome", "/whatif/cancel"]
 FORMS = """() => [...document.querySelectorAll("form")].filter((it) => it.method === "post")
   .map((it) => [new URL(it.action).pathname, [...new FormData(it)].filter(([name]) => name !== "form_token")])"""
 VISIBLE = """() => [...document.querySelectorAll("main button, main a.btn, main input[type=submit], dialog button")]
-  .map((it) => (it.textContent || it.value).trim())"""
+  .map((it) => (it.textContent || it.value || "").trim())"""
 
 
 def main():

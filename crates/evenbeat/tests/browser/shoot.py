@@ -37,7 +37,7 @@ def main():
                     if name == "palette":
                         page.keyboard.press("Control+k")
                         page.keyboard.type("atlas")
-                        page.locator("dialog[open] .po.job").first.wait_for()
+                        page.locator("dialog[open] #pal-jobs .po").first.wait_for()
                     file = out / f"{name}-{size}-{theme}.png"
                     page.screenshot(path=file)
                     print(file)

@@ -17,7 +17,7 @@ def main():
             tabs.append(page)
         for page in tabs:
             expect(page.locator(".live")).to_be_visible()
-            # Nothing that a page loads again looks like this: it proves that the page was not loaded as a whole.
+            # Goes when the page is loaded as a whole.
             page.evaluate("window.__same = true")
             expect(page.get_by_text("tabs are watching").first).not_to_be_visible()
         here.api("POST", "/jobs/sync:01/pause", {"reason": "tabs are watching"})

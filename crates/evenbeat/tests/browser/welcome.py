@@ -22,7 +22,7 @@ def main():
         Watch(page, here.url, findings, "welcome")
         page.goto("/")
         page.get_by_role("main").get_by_role("link", name=re.compile("crontab|add jobs", re.I)).first.click()
-        page.get_by_label("Crontab").fill(CRONTAB)
+        page.get_by_role("textbox", name="Crontab").fill(CRONTAB)
         page.get_by_role("button", name="Compare").click()
         expect(page.locator("main")).to_contain_text("@reboot")
         findings.check(here.api("GET", "/jobs")["items"] == [], "the proposal", "has added jobs")

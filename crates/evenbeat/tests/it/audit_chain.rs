@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evenbeat::testing::store::any::AnyStore;
 use evenbeat::testing::store::audit_chain::ChainLink;
-use evenbeat::testing::store::query::{AuditChainPage, AuditFilter};
+use evenbeat::testing::store::query::{ActorKind, AuditChainPage, AuditFilter};
 use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::store::{AuditEntry, Retention};
 use evenbeat_core::time::Duration;
@@ -69,6 +69,12 @@ async fn story(store: &AnyStore, tamper: impl AsyncFn(&str)) {
     });
     let of_job = store.list_audit(of_job, None, 100).await.unwrap();
     assert_eq!(of_job.rows.len(), 4, "1, 4, 7 … by ann");
+    let by_text = of(&|it| it.text = Some("ANN".to_owned()));
+    assert_eq!(store.list_audit(by_text, None, 100).await.unwrap().rows.len(), 13);
+    for (kind, expected) in [(ActorKind::System, 25), (ActorKind::Person, 0), (ActorKind::Token, 0)] {
+        let of_kind = of(&|it| it.actor_kind = Some(kind));
+        assert_eq!(store.list_audit(of_kind, None, 100).await.unwrap().rows.len(), expected, "{kind:?}");
+    }
     let later = of(&|it| it.since = Some(first.rows[0].at + Duration::from_hours(1)));
     assert_eq!(store.list_audit(later, None, 100).await.unwrap().rows.len(), 0);
 

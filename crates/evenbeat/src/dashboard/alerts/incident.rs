@@ -1,6 +1,7 @@
 //! One open incident: why, since when, what happens next, and who was told.
 
 use evenbeat_core::alert::{AlertRules, AlertSubject, Cause, Severity};
+use evenbeat_core::ids::JobKey;
 use maud::{Markup, html};
 
 use super::message::{answer, answer_mark};
@@ -110,7 +111,7 @@ fn closing(it: &OpenIncident, rules: &AlertRules) -> String {
 }
 
 fn verbs(it: &OpenIncident, may_mute: bool) -> Markup {
-    let key = it.incident.subject.job().map(|key| key.as_str());
+    let key = it.incident.subject.job().map(JobKey::as_str);
     html! {
         p.inc-a {
             @if may_mute { a.btn href=(mute::path(key)) data-ask { "Mute" } }

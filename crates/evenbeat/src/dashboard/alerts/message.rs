@@ -10,7 +10,7 @@ use crate::views::alert_overview::AlertMessage;
 
 /// Messages that are shown, and those that are shown on demand.
 const FEW: usize = 10;
-const MANY: usize = 100;
+const MANY: usize = 50;
 
 /// Longest answer in a table cell.
 const ANSWER_CHARS_MAX: usize = 32;

@@ -25,7 +25,7 @@ use crate::printable;
 use crate::views::alert_overview::{self, AlertOverview, ChannelFailure, ChannelHealth};
 
 /// Incidents of one page.
-const INCIDENTS_MAX: usize = 50;
+const INCIDENTS_MAX: usize = 25;
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()

@@ -15,7 +15,7 @@ use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
 use crate::dashboard::frame::{Frame, Nav};
-use crate::dashboard::parts::{Question, form_token, icon, question};
+use crate::dashboard::parts::{PageQuestion, form_token, icon, question};
 use crate::dashboard::times::{Distance, Times, count};
 use crate::dashboard::user::{FormFields, PageForm, PageOperator, PageUser, PageViewer};
 use crate::printable;
@@ -107,7 +107,7 @@ async fn show(
         None => Vec::new(),
     };
     let end = fields.get("until").and_then(MuteEnd::of).unwrap_or(MuteEnd::Soon);
-    let asked = Question {
+    let asked = PageQuestion {
         title: "Mute alerts".to_owned(),
         body: html! {
             @if let Some(problem) = problem { div.why.error role="alert" { (icon("error")) div { b { (problem) } } } }

@@ -44,7 +44,7 @@ impl MuteEnd {
             MuteEnd::Tomorrow => instant(&times.zone, today + 1, MORNING_S),
             // On a Sunday, tomorrow is a choice of its own.
             MuteEnd::Monday => {
-                let monday = (today + 2..).find(|day| weekday(*day) == 1).unwrap_or(today + 2);
+                let monday = (today + 2..today + 9).find(|day| weekday(*day) == 1).unwrap_or(today + 2);
                 instant(&times.zone, monday, MORNING_S)
             }
         }

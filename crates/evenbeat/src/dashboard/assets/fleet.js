@@ -2,6 +2,13 @@
 (function (eb) {
   "use strict";
   var $ = eb.$, $$ = eb.$$, list = $("#list"), bar = $("#bulk"), every = $("#cb-all"), dialog = $("#bulk-dlg");
+  /* Fields that say nothing stay out of the address. */
+  var filter = $(".flt");
+  if (filter) {
+    var fields = function () { return $$("input,select", filter); };
+    filter.addEventListener("submit", function () { fields().forEach(function (f) { f.disabled = !f.value.trim(); }); });
+    window.addEventListener("pageshow", function () { fields().forEach(function (f) { f.disabled = false; }); });
+  }
   /* The first job changes the whole page. */
   if ($("#no-jobs")) document.addEventListener("evenbeat:patched", function () { location.reload(); });
   if (!list || !bar) return;

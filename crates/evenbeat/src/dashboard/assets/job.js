@@ -7,6 +7,8 @@
     var hint = kind.selectedOptions[0].dataset.hint || "";
     note.textContent = hint.charAt(0).toUpperCase() + hint.slice(1).replace(/`/g, "") + ".";
   });
+  /* Time passes also where nothing happens: the charts move on. */
+  if (document.body.dataset.liveJob && eb.reload) setInterval(function () { if (!document.hidden && !eb.frozen) eb.reload(); }, 30000);
   /* The menu of a job closes on a click elsewhere. */
   document.addEventListener("click", function (e) { var m = eb.$(".jmore"); if (m && m.open && !m.contains(e.target)) m.open = false; });
 })(window.evenbeat);

@@ -14,7 +14,7 @@
   }
   function filter() {
     var w = pin.value.toLowerCase().split(/\s+/).filter(Boolean);
-    $$(".po:not(.po-j)", pal).forEach(function (a) { var t = a.textContent.toLowerCase(); a.hidden = !w.every(function (x) { return t.indexOf(x) >= 0; }); });
+    $$(".po:not(.job)", pal).forEach(function (a) { var t = a.textContent.toLowerCase(); a.hidden = !w.every(function (x) { return t.indexOf(x) >= 0; }); });
     $$(".pg-g", pal).forEach(function (g) { if (g.id !== "pal-jobs") g.hidden = !$$(".po", g).some(function (a) { return !a.hidden; }); });
     $(".pal-n", pal).hidden = options().length > 0; select(0);
     clearTimeout(wait); wait = setTimeout(search, 120);
@@ -27,7 +27,7 @@
       if (asked !== q) return;
       clear();
       found.jobs.forEach(function (j, i) {
-        var a = document.createElement("a"); a.className = "po po-j"; a.id = "pal-j" + i; a.href = "/jobs/" + j.key; a.tabIndex = -1;
+        var a = document.createElement("a"); a.className = "po job"; a.id = "pal-j" + i; a.href = "/jobs/" + j.key; a.tabIndex = -1;
         a.setAttribute("role", "option"); a.innerHTML = '<svg class="i i-' + j.mark + '" aria-hidden="true"><use href="#i-' + j.mark + '"/></svg><span class="ell"></span><span class="mut ell"></span>';
         a.children[1].textContent = j.key; a.children[2].textContent = j.note; box.appendChild(a);
       });

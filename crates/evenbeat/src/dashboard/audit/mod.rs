@@ -38,17 +38,17 @@ struct AuditAsk {
 }
 
 impl AuditAsk {
-    fn of(query: &FormFields) -> PageResult<AuditAsk> {
+    fn of(query: &FormFields) -> Result<AuditAsk, String> {
         let kind = match query.get("who") {
             None => None,
             Some("people") => Some(ActorKind::Person),
             Some("tokens") => Some(ActorKind::Token),
             Some("system") => Some(ActorKind::System),
-            Some(_) => return Err(NoPage::Refused("`who` is `people`, `tokens` or `system`".to_owned())),
+            Some(_) => return Err("`who` is `people`, `tokens` or `system`".to_owned()),
         };
         let text = query.get("q").map(|it| it.chars().take(TEXT_CHARS_MAX).collect());
         let before = query.get("before").map(str::parse).transpose();
-        let before = before.map_err(|_| NoPage::Refused("`before` is the number of an entry".to_owned()))?;
+        let before = before.map_err(|_| "`before` is the number of an entry".to_owned())?;
         Ok(AuditAsk { kind, text, before })
     }
 
@@ -91,7 +91,7 @@ fn percent_encoded(text: &str) -> String {
 
 async fn page(user: PageUser<PageOperator>, State(pages): State<Pages>) -> PageResult<Response> {
     let times = user.times(pages.app.intake.now());
-    let ask = AuditAsk::of(&user.query)?;
+    let ask = AuditAsk::of(&user.query).map_err(NoPage::Refused)?;
     let filter = AuditFilter { actor_kind: ask.kind, text: ask.text.clone(), ..AuditFilter::default() };
     let found = pages.app.store.list_audit(filter, ask.before, ROWS_MAX).await?;
     let checked = ChainCheck::of(&found.rows);

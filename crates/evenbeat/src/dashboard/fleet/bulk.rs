@@ -22,7 +22,7 @@ use crate::dashboard::frame::{Frame, Nav};
 use crate::dashboard::parts::form_token;
 use crate::dashboard::times::{count, counted};
 use crate::dashboard::user::{FormFields, PageForm, PageOperator};
-use crate::intake::{Actor, BulkAction, BulkOutcome};
+use crate::intake::{Actor, BulkAction, BulkOutcome, IntakeError};
 use crate::views::job_list::{FoundJobs, find};
 
 /// Most jobs that one form may change.
@@ -175,7 +175,7 @@ pub(super) async fn act(State(pages): State<Pages>, form: PageForm<PageOperator>
         None => {
             let times = user.times(app.clock.store_now());
             let form = html! { (form_token(&user.session)) (question(&order)) };
-            let body = html! { form.confirm id="confirm" method="post" action="/bulk" { (form) } };
+            let body = html! { h1.sr { "Confirm" } form.confirm id="confirm" method="post" action="/bulk" { (form) } };
             return Ok(Frame::new(Nav::Fleet, "Confirm", body).show(&user, &times));
         }
         Some(text) => text.parse().unwrap_or(0),
@@ -310,7 +310,10 @@ async fn carry_out(app: &App, actor: &Actor, action: &BulkAction, keys: &[JobKey
         // What somebody else deleted meanwhile is as gone as it can be.
         report.n_unchanged += (keys_of_batch.len() - rows.len()) as u64;
         let outcomes = app.intake.act_on(actor, action, &rows).await;
-        let outcomes = outcomes.map_err(|error| NoPage::Refused(error.to_string()))?;
+        let outcomes = outcomes.map_err(|error| match error {
+            IntakeError::Down(down) => NoPage::Down(down),
+            other => NoPage::Refused(other.to_string()),
+        })?;
         for outcome in outcomes {
             match outcome {
                 Ok(BulkOutcome::Done) => report.n_done += 1,

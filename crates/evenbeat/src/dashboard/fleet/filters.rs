@@ -9,9 +9,6 @@ use crate::dashboard::times::count;
 use crate::views::job_list::{JobTab, ListedCondition};
 use crate::views::overview::FleetOverview;
 
-/// Pools that can be chosen from. Others are still filters, by their address.
-const POOLS_MAX: usize = 100;
-
 pub(super) fn filters(address: &ListAddress, fleet: &FleetOverview) -> Markup {
     let query = &address.query;
     let pool = query.pool.as_ref().map(ToString::to_string);
@@ -47,7 +44,9 @@ pub(super) fn filters(address: &ListAddress, fleet: &FleetOverview) -> Markup {
                     label.sr for="fo" { "Pool" }
                     select.sel id="fo" name="pool" data-submit {
                         option value="" { "All pools" }
-                        @for it in fleet.pools.iter().take(POOLS_MAX) {
+                        // A pool that is not among the listed ones is still a filter.
+                        @if let Some(it) = pool.as_ref().filter(|it| !fleet.pools.contains(it)) { option value=(it) selected { (it) } }
+                        @for it in &fleet.pools {
                             option value=(it) selected[pool.as_deref() == Some(it)] { (it) }
                         }
                     }

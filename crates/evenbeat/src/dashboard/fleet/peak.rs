@@ -1,4 +1,5 @@
 //! The starts of the next day by the hour, with the busiest one marked.
+#![expect(clippy::cast_precision_loss, reason = "a chart shows fewer digits than a float has")]
 
 use evenbeat_core::distribution::Distribution;
 use maud::{Markup, html};
@@ -29,7 +30,7 @@ pub(super) fn peak(day: &Distribution, times: &Times) -> Markup {
                     @else { "Next peak " (times.short(peak_at)) ", " (times.distance(peak_at, Distance::In)) }
                 }
                 span.sp {}
-                span.sub { "starts per hour, dashed: mean " (tenths(mean)) }
+                span.sub { "starts per hour, dashed: mean " (mean_text(day)) }
             }
             (chart(day, mean, is_peak, times))
             div.peak-l {
@@ -59,12 +60,14 @@ fn mean(day: &Distribution) -> f64 {
     day.n_runs as f64 / (day.hours.len().max(1)) as f64
 }
 
-/// `103`, or `1.5` where a digit matters.
-fn tenths(value: f64) -> String {
-    match value {
-        0.0..10.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
-        // A mean of a day's starts is far below what a whole number can hold.
-        _ => count(value.round() as u64),
+/// The mean as text: `103`, or `1.5` where a digit matters.
+fn mean_text(day: &Distribution) -> String {
+    let n_hours = day.hours.len().max(1) as u64;
+    let tenths = (day.n_runs * 10 + n_hours / 2) / n_hours;
+    match (tenths / 10, tenths % 10) {
+        (whole @ 10.., _) => count(whole),
+        (whole, 0) => count(whole),
+        (whole, tenth) => format!("{whole}.{tenth}"),
     }
 }
 
@@ -79,7 +82,7 @@ fn chart(day: &Distribution, mean: f64, is_peak: bool, times: &Times) -> Markup 
     let label = format!(
         "Planned starts per hour for the next 24 hours. Peak {peak_count} starts from {}, mean {}.",
         times.clock(day.hour_start(peak_idx)),
-        tenths(mean)
+        mean_text(day)
     );
     html! {
         figure.chart {
@@ -114,7 +117,8 @@ fn axis(value: f64) -> String {
     match value {
         10_000_000.0.. => format!("{:.0}M", value / 1_000_000.0),
         10_000.0.. => format!("{:.0}k", value / 1_000.0),
-        _ => tenths(value),
+        10.0.. => format!("{value:.0}"),
+        _ => format!("{value:.1}").trim_end_matches(".0").to_owned(),
     }
 }
 
@@ -126,7 +130,7 @@ mod tests {
     fn numbers_fit_the_axis() {
         assert_eq!(
             [0.0, 2.5, 100.0, 4_000.0, 25_000.0, 20_000_000.0].map(axis),
-            ["0", "2.5", "100", "4,000", "25k", "20M"]
+            ["0", "2.5", "100", "4000", "25k", "20M"]
         );
         assert_eq!([word(0.84), word(0.6), word(0.1)], ["good", "fair", "poor"]);
     }

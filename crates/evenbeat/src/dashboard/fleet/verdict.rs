@@ -134,6 +134,7 @@ pub(super) fn condition_bar(jobs: &JobNumbers) -> Markup {
 }
 
 /// Widths in percent. A single job of a million is still to be seen, at the cost of the widest part.
+#[expect(clippy::cast_precision_loss, reason = "a bar shows fewer digits than a float has")]
 fn widths<const N: usize>(counts: [u64; N]) -> [f64; N] {
     const WIDTH_MIN: f64 = 0.5;
     let total = counts.iter().sum::<u64>().max(1) as f64;

@@ -9,7 +9,7 @@ use evenbeat_core::time::Timestamp;
 use maud::{Markup, html};
 
 use super::why::coded;
-use crate::dashboard::times::{Distance, Times, brief, counted};
+use crate::dashboard::times::{Distance, Times, brief, counted, length_text};
 use crate::dashboard::user::PageUser;
 use crate::printable;
 use crate::views::definition_text;
@@ -48,7 +48,7 @@ fn next_runs(detail: &JobDetail, times: &Times) -> Markup {
             @for (no, it) in items.into_iter().enumerate() {
                 @let at = if no == 0 { first_start(detail, it.at.0) } else { it.at.0 };
                 li {
-                    b { (times.short(at)) }
+                    b { (times.moment(at)) }
                     span.t2 { (times.distance(at, Distance::In)) }
                     (how_it_goes(detail, it, at, no == 0))
                 }
@@ -71,7 +71,7 @@ fn how_it_goes(detail: &JobDetail, it: &OccurrenceView, at: Timestamp, is_first:
         .filter(|late| !late.is_negative() && 0 < late.as_millis());
     html! {
         @if it.held_up_by.as_deref() == Some("no_node") { span.c-err { "no node" } }
-        @else if let Some(late) = late { span.c-err { (brief(late)) " late" } }
+        @else if let Some(late) = late { span.c-err { (length_text(late)) " late" } }
         @else if it.held_up_by.as_deref() == Some("backoff") { span.t2 { "retry" } }
         @else if it.held_up_by.as_deref() == Some("blackout") { span.t2 { "after blackout" } }
         @else if deadline.is_some() { span.t2 { "on time" } }
@@ -96,14 +96,17 @@ fn pair(term: &str, value: Markup) -> Markup {
 
 fn schedule(detail: &JobDetail, times: &Times) -> Markup {
     let (job, why) = (&*detail.row.job, &detail.explanation);
+    let length = why.expected_length.0;
+    let less =
+        if 0 < length.as_millis() { format!("deadline less {}", length_text(length)) } else { String::new() };
     let instant = |term: &str, at: Option<Timestamp>, note: &str| {
-        html! { @if let Some(at) = at { (pair(term, html! { (times.short(at)) " " span.mut { (note) } })) } }
+        html! { @if let Some(at) = at { (pair(term, html! { (times.moment(at)) " " span.mut { (note) } })) } }
     };
     html! {
         @for (term, words) in schedule_words(job) { (pair(term, coded(&words))) }
         @if detail.view.tracked {
             (instant("Earliest start", why.can_start_by.map(|it| it.0), ""))
-            (instant("Latest start", why.should_start_by.map(|it| it.0), "deadline less average"))
+            (instant("Latest start", why.should_start_by.map(|it| it.0), &less))
             (instant("Deadline", why.deadline.map(|it| it.0), ""))
         }
         (instant("Starts from", job.bounds.starts_at, ""))
@@ -202,7 +205,7 @@ fn durations(detail: &JobDetail) -> Markup {
     html! {
         (pair("Average", match (job.estimate, &view.estimate) {
             (Some(set), _) => html! { (brief(set)) " " span.mut { "set in the definition" } },
-            (None, Some(learned)) => html! { (brief_or_millis(learned.mean.0)) " " span.mut { "of " (counted(learned.samples, "good run")) } },
+            (None, Some(learned)) => html! { (length_text(learned.mean.0)) " " span.mut { "of " (counted(learned.samples, "good run")) } },
             (None, None) => html! { span.mut { "not known before the first good run" } },
         }))
         (pair("Max expected", match job.limits.max_expected {
@@ -214,10 +217,6 @@ fn durations(detail: &JobDetail) -> Markup {
             None => html! { span.mut { "no limit of its own" } },
         }))
     }
-}
-
-fn brief_or_millis(length: evenbeat_core::time::Duration) -> String {
-    crate::dashboard::times::took(length)
 }
 
 fn place(detail: &JobDetail, times: &Times) -> Markup {

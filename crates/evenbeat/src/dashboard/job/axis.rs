@@ -6,7 +6,13 @@ use evenbeat_core::time::Timestamp;
 use crate::dashboard::times::Times;
 
 /// Distances between ticks, in seconds.
-const STEPS: [i64; 14] = [
+const STEPS: [i64; 20] = [
+    2,
+    5,
+    10,
+    30,
+    60,
+    120,
     300,
     600,
     900,
@@ -55,8 +61,11 @@ pub(super) fn ticks(from: Timestamp, to: Timestamp, times: &Times) -> Vec<AxisTi
             continue;
         }
         let instant = Timestamp::from_second(at);
-        let label =
-            if step < DAY_S { times.clock(instant) } else { times.short_text(instant).replace(" 00:00", "") };
+        let label = match step {
+            0..60 => times.clock_s(instant),
+            60..DAY_S => times.clock(instant),
+            _ => times.short_text(instant).replace(" 00:00", ""),
+        };
         found.push(AxisTick { at: instant, label, is_minor: no.rem_euclid(2) == 1 });
     }
     found

@@ -17,10 +17,10 @@ use crate::views::model::JobDefinition;
 /// The kinds of schedules, and how each is called.
 pub(super) const KINDS: [(&str, &str); 5] = [
     ("every", "at a fixed distance"),
-    ("fresh", "as often as it takes to stay fresh"),
-    ("cron", "at the times of a cron expression"),
-    ("once", "once"),
-    ("manual", "only when someone asks for it"),
+    ("fresh", "as often as needed"),
+    ("cron", "at these times"),
+    ("once", "a single time"),
+    ("manual", "only when asked"),
 ];
 
 /// The days in the order of a range such as `mon-fri`.
@@ -28,7 +28,7 @@ const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 /// A definition as it stands in the form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Draft {
+pub(super) struct JobDraft {
     pub(super) key: String,
     /// One of [`KINDS`].
     pub(super) kind: String,
@@ -97,9 +97,9 @@ impl DraftHead {
     }
 }
 
-impl Draft {
+impl JobDraft {
     /// The draft of a job that is there.
-    pub(super) fn of_job(job: &Job) -> Draft {
+    pub(super) fn of_job(job: &Job) -> JobDraft {
         let JobDefinition(mut fields) = JobDefinition::of(job);
         let mut take = |name: &str| match fields.remove(name) {
             Some(Json::String(text)) => text,
@@ -121,7 +121,7 @@ impl Draft {
         fields.remove("manual");
         fields.remove("blackout_periods");
         let blackouts: Vec<String> = job.blackouts.periods().iter().map(ToString::to_string).collect();
-        Draft {
+        JobDraft {
             key: job.key.to_string(),
             kind: kind.to_owned(),
             when,
@@ -134,12 +134,12 @@ impl Draft {
     }
 
     /// The draft that a form carries.
-    pub(super) fn of_form(fields: &FormFields) -> Draft {
+    pub(super) fn of_form(fields: &FormFields) -> JobDraft {
         let text = |name: &str| fields.get(name).unwrap_or_default().to_owned();
         // Browsers send lines with both characters.
         let lines =
             |name: &str| fields.all(name).first().map(|it| it.replace("\r\n", "\n")).unwrap_or_default();
-        Draft {
+        JobDraft {
             key: text("key"),
             kind: text("kind"),
             when: text("when"),
@@ -324,15 +324,15 @@ mod tests {
         "2026-02-04T10:00:00Z".parse().unwrap()
     }
 
-    fn draft() -> Draft {
-        Draft {
+    fn draft() -> JobDraft {
+        JobDraft {
             key: "shop@eu".to_owned(),
             kind: "every".to_owned(),
             when: "6h".to_owned(),
             blackouts: "22:00 to 06:00 on mon-fri\n12:00-13:00".to_owned(),
             tz: "Europe/Berlin".to_owned(),
             rest: "command = [\"crawl\"]\ncost = 2\n\n[job.labels]\nteam = \"news\"\n".to_owned(),
-            ..Draft::default()
+            ..JobDraft::default()
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
     fn a_draft_is_read_and_written_back() {
         let valid = draft().read(None, now()).unwrap();
         assert_eq!(valid.job.key.as_str(), "shop@eu");
-        let again = Draft::of_job(&valid.job);
+        let again = JobDraft::of_job(&valid.job);
         assert_eq!(
             (again.kind.as_str(), again.when.as_str(), again.tz.as_str()),
             ("every", "6h", "Europe/Berlin")
@@ -359,18 +359,18 @@ mod tests {
             ("once", "2026-03-01T00:00:00Z"),
             ("manual", ""),
         ] {
-            let job = Draft { kind: kind.to_owned(), when: when.to_owned(), ..draft() }
+            let job = JobDraft { kind: kind.to_owned(), when: when.to_owned(), ..draft() }
                 .read(None, now())
                 .unwrap()
                 .job;
-            let again = Draft::of_job(&job);
+            let again = JobDraft::of_job(&job);
             assert_eq!((again.kind.as_str(), again.when.as_str()), (kind, when));
             assert_eq!(again.read(None, now()).unwrap().job, job, "{kind}");
         }
     }
 
     #[track_caller]
-    fn check(draft: &Draft, field: Option<&str>, line: Option<usize>, message: &str) {
+    fn check(draft: &JobDraft, field: Option<&str>, line: Option<usize>, message: &str) {
         let faults = draft.read(None, now()).unwrap_err();
         let first = faults.first().unwrap();
         assert_eq!((first.field.as_deref(), first.line), (field, line), "{faults:?}");
@@ -379,34 +379,39 @@ mod tests {
 
     #[test]
     fn an_error_names_its_field_or_its_line() {
-        check(&Draft { when: "6x".to_owned(), ..draft() }, Some("Value"), None, "6x");
-        check(&Draft { when: String::new(), ..draft() }, Some("Value"), None, "no value");
-        check(&Draft { kind: "manual".to_owned(), ..draft() }, Some("Value"), None, "has no times");
-        check(&Draft { kind: "never".to_owned(), ..draft() }, Some("Schedule"), None, "no kind");
-        check(&Draft { tz: "Europe/Berln".to_owned(), ..draft() }, Some("Time zone"), None, "Europe/Berln");
-        check(&Draft { blackouts: "at night".to_owned(), ..draft() }, Some("Blackouts"), None, "at night");
-        check(&Draft { key: String::new(), ..draft() }, Some("Key"), None, "no key");
-        check(&Draft { key: "a b".to_owned(), ..draft() }, Some("Key"), None, "a b");
+        check(&JobDraft { when: "6x".to_owned(), ..draft() }, Some("Value"), None, "6x");
+        check(&JobDraft { when: String::new(), ..draft() }, Some("Value"), None, "no value");
+        check(&JobDraft { kind: "manual".to_owned(), ..draft() }, Some("Value"), None, "has no times");
+        check(&JobDraft { kind: "never".to_owned(), ..draft() }, Some("Schedule"), None, "no kind");
         check(
-            &Draft { rest: "command = [\"x\"]\ncosts = 2\n".to_owned(), ..draft() },
+            &JobDraft { tz: "Europe/Berln".to_owned(), ..draft() },
+            Some("Time zone"),
+            None,
+            "Europe/Berln",
+        );
+        check(&JobDraft { blackouts: "at night".to_owned(), ..draft() }, Some("Blackouts"), None, "at night");
+        check(&JobDraft { key: String::new(), ..draft() }, Some("Key"), None, "no key");
+        check(&JobDraft { key: "a b".to_owned(), ..draft() }, Some("Key"), None, "a b");
+        check(
+            &JobDraft { rest: "command = [\"x\"]\ncosts = 2\n".to_owned(), ..draft() },
             Some("costs"),
             Some(2),
             "costs",
         );
-        check(&Draft { rest: "command = [\"x\"\n".to_owned(), ..draft() }, None, Some(1), "");
-        check(&Draft { rest: String::new(), ..draft() }, None, None, "");
+        check(&JobDraft { rest: "command = [\"x\"\n".to_owned(), ..draft() }, None, Some(1), "");
+        check(&JobDraft { rest: String::new(), ..draft() }, None, None, "");
     }
 
     #[test]
     fn a_draft_is_one_job_and_nothing_else() {
         check(
-            &Draft { rest: format!("{}\n[[job]]\nname = \"other\"\n", draft().rest), ..draft() },
+            &JobDraft { rest: format!("{}\n[[job]]\nname = \"other\"\n", draft().rest), ..draft() },
             None,
             None,
             "another job",
         );
         check(
-            &Draft { rest: format!("{}\n[defaults]\ntz = \"UTC\"\n", draft().rest), ..draft() },
+            &JobDraft { rest: format!("{}\n[defaults]\ntz = \"UTC\"\n", draft().rest), ..draft() },
             None,
             None,
             "`defaults`",
@@ -418,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_value_cannot_break_out_of_its_field() {
-        let hostile = Draft { when: "6h\"\nenabled = false\n#".to_owned(), ..draft() };
+        let hostile = JobDraft { when: "6h\"\nenabled = false\n#".to_owned(), ..draft() };
         check(&hostile, Some("Value"), None, "6h");
     }
 }

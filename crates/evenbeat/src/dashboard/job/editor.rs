@@ -16,7 +16,7 @@ use maud::{Markup, html};
 use serde_json::Value as Json;
 
 use super::actions::version_of;
-use super::draft::{Draft, DraftFault, KINDS, ValidDraft, example_of};
+use super::draft::{DraftFault, JobDraft, KINDS, ValidDraft, example_of};
 use super::preview::{ChangedField, preview};
 use super::why::coded;
 use super::{job_of, show};
@@ -67,7 +67,7 @@ pub(super) async fn new_page(user: PageUser<PageViewer>, State(pages): State<Pag
     }
     let draft = match user.query.get("like") {
         Some(like) => match job_of(&pages, like).await {
-            Ok(row) => Draft { key: String::new(), ..Draft::of_job(&row.job) },
+            Ok(row) => JobDraft { key: String::new(), ..JobDraft::of_job(&row.job) },
             Err(answer) => return Ok(answer),
         },
         None => new_draft(&user),
@@ -77,7 +77,7 @@ pub(super) async fn new_page(user: PageUser<PageViewer>, State(pages): State<Pag
 }
 
 /// A new job as far as the address says something about it.
-fn new_draft<R>(user: &PageUser<R>) -> Draft {
+fn new_draft<R>(user: &PageUser<R>) -> JobDraft {
     let text = |name: &str, default: &str| user.query.get(name).unwrap_or(default).to_owned();
     let words: Vec<String> = text("command", "")
         .split_whitespace()
@@ -88,13 +88,13 @@ fn new_draft<R>(user: &PageUser<R>) -> Draft {
     } else {
         format!("command = [{}]", words.join(", "))
     };
-    Draft {
+    JobDraft {
         key: text("key", ""),
         kind: text("kind", "every"),
         when: text("when", "1h"),
         rest: format!("{command}\n"),
         tz: text("tz", ""),
-        ..Draft::default()
+        ..JobDraft::default()
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn edit_page(
         Err(answer) => return Ok(answer),
     };
     let times = user.times(pages.app.intake.now());
-    let draft = Draft::of_job(&row.job);
+    let draft = JobDraft::of_job(&row.job);
     Ok(editor(
         &user,
         &times,
@@ -140,7 +140,7 @@ pub(super) async fn save(
 async fn write(pages: &Pages, form: &PageForm<PageEditor>, row: Option<&JobRow>) -> PageResult<Response> {
     let user = &form.user;
     let times = user.times(pages.app.intake.now());
-    let draft = Draft::of_form(&form.fields);
+    let draft = JobDraft::of_form(&form.fields);
     let key = row.map(|row| &row.job.key);
     let version = version_of(&form.fields)?.or(row.map(|row| row.revision));
     let mut state = EditorState::default();
@@ -261,7 +261,7 @@ async fn stale(
     pages: &Pages,
     form: &PageForm<PageEditor>,
     row: Option<&JobRow>,
-    draft: &Draft,
+    draft: &JobDraft,
 ) -> PageResult<Response> {
     let Some(row) = row else { return Err(NoPage::Refused("the job is new".to_owned())) };
     let key = &row.job.key;
@@ -277,7 +277,7 @@ fn editor<R>(
     times: &Times,
     key: Option<&JobKey>,
     version: Option<Revision>,
-    draft: &Draft,
+    draft: &JobDraft,
     state: &EditorState,
     status: StatusCode,
 ) -> Response {
@@ -351,7 +351,7 @@ fn fault(it: &DraftFault) -> Markup {
     }
 }
 
-fn fields(draft: &Draft, key: Option<&JobKey>, faults: &[DraftFault]) -> Markup {
+fn fields(draft: &JobDraft, key: Option<&JobKey>, faults: &[DraftFault]) -> Markup {
     let wrong = |label: &str| faults.iter().any(|it| it.field.as_deref() == Some(label)).then_some("true");
     let text = |label: &str, name: &str, value: &str, hint: &str| {
         html! {

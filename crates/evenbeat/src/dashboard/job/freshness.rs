@@ -5,15 +5,12 @@ use evenbeat_core::time::{Duration, Timestamp};
 use maud::{Markup, html};
 
 use super::axis::ticks;
-use super::label_row::{LabelWish, Side, place};
+use super::label_row::{LabelSide, LabelWish, place};
 use crate::dashboard::parts::percent;
 use crate::dashboard::times::{Times, brief};
 
-/// The shortest time that the chart shows beyond its last mark.
-const MARGIN_MIN: Duration = Duration::from_mins(1);
-
-/// The shortest time that the chart shows at all.
-const SPAN_MIN: Duration = Duration::from_mins(60);
+/// The shortest time that the chart shows.
+const SPAN_MIN: Duration = Duration::from_secs(10);
 
 /// What the chart shows.
 #[derive(Clone, Debug)]
@@ -58,7 +55,7 @@ impl Domain {
         let last = last.unwrap_or(facts.now);
         let span = (last - facts.since).max(SPAN_MIN);
         let part = |percent: i64| Duration::from_millis(span.as_millis() / 100 * percent);
-        Domain { from: facts.since - part(5), to: facts.since + span + part(15).max(MARGIN_MIN) }
+        Domain { from: facts.since - part(5), to: facts.since + span + part(15) }
     }
 
     fn at(&self, at: Timestamp) -> f64 {
@@ -87,7 +84,7 @@ impl Domain {
 /// The chart.
 pub(super) fn freshness_chart(facts: &FreshnessFacts, times: &Times) -> Markup {
     let domain = Domain::of(facts);
-    let text = |at: Timestamp| times.short_text(at);
+    let text = |at: Timestamp| times.moment_text(at);
     html! {
         svg.tl role="img" aria-labelledby="tl-t" {
             title id="tl-t" { (sentence(facts, times)) }
@@ -107,7 +104,7 @@ pub(super) fn freshness_chart(facts: &FreshnessFacts, times: &Times) -> Markup {
 
 /// What the chart says, for those who do not see it.
 fn sentence(facts: &FreshnessFacts, times: &Times) -> String {
-    let text = |at: Timestamp| times.short_text(at);
+    let text = |at: Timestamp| times.moment_text(at);
     let since = if facts.has_good_run { "Last good start" } else { "No good run yet; placed for" };
     let mut said = format!(
         "{since} {}, now {}, latest start {}, deadline {}",
@@ -159,13 +156,13 @@ fn attempt_block(attempt: &Attempt, facts: &FreshnessFacts, domain: &Domain, tim
     let lane = (72, 18);
     let until = attempt.to.unwrap_or(facts.now);
     let about =
-        |what: &str| format!("{what} {} to {}", times.short_text(attempt.from), times.short_text(until));
+        |what: &str| format!("{what} {} to {}", times.moment_text(attempt.from), times.moment_text(until));
     match (attempt.to, attempt.is_good) {
         (None, _) => {
             let expected = facts.length.map(|length| attempt.from + length).filter(|end| facts.now < *end);
             html! {
                 @if let Some(end) = expected { (domain.block("run-alt", attempt.from, end, lane, "")) }
-                (domain.block("run-open", attempt.from, facts.now, lane, &format!("Running since {}", times.short_text(attempt.from))))
+                (domain.block("run-open", attempt.from, facts.now, lane, &format!("Running since {}", times.moment_text(attempt.from))))
             }
         }
         (Some(_), true) => domain.block("run-ok", attempt.from, until, lane, &about("Good run")),
@@ -187,9 +184,9 @@ fn run_now(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     let is_later = facts.planned.is_none_or(|at| domain.at(facts.now) + 2.0 < domain.at(at));
     let Some(end) = length.filter(|_| is_later).map(|length| facts.now + length) else { return html! {} };
     let width = domain.at(end) - domain.at(facts.now);
-    let label = format!("run now: {}", times.clock(end));
+    let label = format!("run now: {}", times.moment_text(end));
     html! {
-        (domain.block("run-alt", facts.now, end, (72, 18), &format!("A run that starts now would end at {}", times.short_text(end))))
+        (domain.block("run-alt", facts.now, end, (72, 18), &format!("A run that starts now would end at {}", times.moment_text(end))))
         @if 14.5 < width {
             text.t-now.hs-x x=(percent(domain.at(facts.now) + width / 2.0)) y="85" text-anchor="middle" { (label) }
         }
@@ -202,8 +199,8 @@ fn planned(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     let (is_late, late) = (facts.deadline < end, margin(end, facts.deadline));
     let from = domain.at(start);
     let to = domain.at(end).max(from + 0.5);
-    let clock = times.short_text(start);
-    let done = facts.length.map(|_| format!("done {}", times.short_text(end)));
+    let clock = times.moment_text(start);
+    let done = facts.length.map(|_| format!("done {}", times.moment_text(end)));
     let words = match &done {
         Some(done) if is_late => format!("{done}, {late}"),
         Some(done) => done.clone(),
@@ -211,8 +208,12 @@ fn planned(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     };
     let narrow = if is_late { brief(end - facts.deadline).len() + 5 } else { 0 };
     let wishes = [
-        LabelWish { at: to, n_letters: [narrow, words.len()], sides: &[Side::Right, Side::Left] },
-        LabelWish { at: from, n_letters: [clock.len(), clock.len() + 11], sides: &[Side::Left, Side::Right] },
+        LabelWish { at: to, n_letters: [narrow, words.len()], sides: &[LabelSide::Right, LabelSide::Left] },
+        LabelWish {
+            at: from,
+            n_letters: [clock.len(), clock.len() + 11],
+            sides: &[LabelSide::Left, LabelSide::Right],
+        },
     ];
     let lines = [domain.at(facts.now), domain.at(facts.deadline)];
     let placed = place(&wishes, &lines);
@@ -243,23 +244,29 @@ fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> St
     let (since, now) = (domain.at(facts.since), domain.at(facts.now));
     let (latest, deadline) = (domain.at(facts.latest_start.max(facts.since)), domain.at(facts.deadline));
     let since_words = if facts.has_good_run { ("Last good", " start") } else { ("Placed for", "") };
-    let marks: [(f64, &str, (&str, &str), Timestamp, &'static [Side]); 4] = [
+    let marks: [(f64, &str, (&str, &str), Timestamp, &'static [LabelSide]); 4] = [
         (
             deadline,
             "tick-d",
             ("Deadline", ""),
             facts.deadline,
-            if is_past { &[Side::Left, Side::Right] } else { &[Side::Right, Side::Left] },
+            if is_past { &[LabelSide::Left, LabelSide::Right] } else { &[LabelSide::Right, LabelSide::Left] },
         ),
         (
             now,
             "now",
             ("Now", ""),
             facts.now,
-            if is_past { &[Side::Right, Side::Left] } else { &[Side::Left, Side::Right] },
+            if is_past { &[LabelSide::Right, LabelSide::Left] } else { &[LabelSide::Left, LabelSide::Right] },
         ),
-        (since, "tick-0", since_words, facts.since, &[Side::Right]),
-        (latest, "tick-w", ("Latest", " start"), facts.latest_start, &[Side::Over, Side::Left, Side::Right]),
+        (since, "tick-0", since_words, facts.since, &[LabelSide::Right]),
+        (
+            latest,
+            "tick-w",
+            ("Latest", " start"),
+            facts.latest_start,
+            &[LabelSide::Over, LabelSide::Left, LabelSide::Right],
+        ),
     ];
     let wishes = marks.map(|(at, _, (short, more), instant, sides)| {
         let time = text(instant).len();

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 
 use super::freshness::margin;
 use super::why::coded;
-use crate::dashboard::parts::{ConditionMark, form_token, status_pill};
-use crate::dashboard::times::{Times, brief, counted};
+use crate::dashboard::parts::{ConditionMark, form_token, status_pill, url_query};
+use crate::dashboard::times::{Times, counted, length_text};
 use crate::dashboard::user::PageUser;
 use crate::printable;
 use crate::views::job_detail::JobDetail;
@@ -106,26 +106,12 @@ pub(super) fn header<R>(detail: &JobDetail, user: &PageUser<R>) -> Markup {
         @if !job.labels.is_empty() {
             p.labels {
                 @for (name, value) in job.labels.iter().take(N_LABELS) {
-                    a.tag href={ "/?tab=all&label=" (encoded(name)) "%3D" (encoded(value)) } { (printable::line(name)) "=" (printable::line(value)) }
+                    a.tag href=(url_query("/", [("tab", "all"), ("label", &format!("{name}={value}"))])) { (printable::line(name)) "=" (printable::line(value)) }
                 }
                 @if N_LABELS < job.labels.len() { span.mut { "and " (job.labels.len() - N_LABELS) " more" } }
             }
         }
     }
-}
-
-/// Text as a part of an address.
-pub(super) fn encoded(text: &str) -> String {
-    let mut found = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                found.push(char::from(byte))
-            }
-            _ => found.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    found
 }
 
 fn verbs<R>(detail: &JobDetail, user: &PageUser<R>) -> Markup {
@@ -174,7 +160,7 @@ fn may_backfill(detail: &JobDetail) -> bool {
 }
 
 /// The question about a verb, as a heading, a text and a form.
-struct Question {
+struct VerbQuestion {
     heading: String,
     body: Markup,
     safe: &'static str,
@@ -188,11 +174,11 @@ fn question<R>(
     user: &PageUser<R>,
     idempotency: &str,
     times: &Times,
-) -> Question {
+) -> VerbQuestion {
     let key = detail.key();
     let token = form_token(&user.session);
     match verb {
-        Verb::Run => Question {
+        Verb::Run => VerbQuestion {
             heading: format!("Run {key} now?"),
             body: html! {
                 p { @for sentence in run_now_text(detail, times) { (coded(&sentence)) " " } }
@@ -202,7 +188,7 @@ fn question<R>(
             act: "Run now".to_owned(),
             class: "btn pri",
         },
-        Verb::Pause => Question {
+        Verb::Pause => VerbQuestion {
             heading: format!("Pause {key}"),
             body: html! {
                 p.t2 { "Nothing more of it starts. A run that goes on may end." }
@@ -224,7 +210,7 @@ fn question<R>(
             act: "Pause".to_owned(),
             class: "btn pri",
         },
-        Verb::Resume => Question {
+        Verb::Resume => VerbQuestion {
             heading: format!("Resume {key}?"),
             body: html! { p { "It gets a new place on the time line, and what was missed meanwhile is not made up for." } (token) },
             safe: "Keep it paused",
@@ -245,7 +231,7 @@ fn question<R>(
             } else {
                 format!("Stop {}", counted(open.len() as u64, "run"))
             };
-            Question {
+            VerbQuestion {
                 heading: format!("{act} of {key}?"),
                 body: html! {
                     p { "It is asked to end, and killed if it does not. It counts as cancelled, not as failed" @if detail.view.tracked { ", so the data stays as old as it is" } "." }
@@ -257,7 +243,7 @@ fn question<R>(
                 class: "btn dng-f",
             }
         }
-        Verb::Delete => Question {
+        Verb::Delete => VerbQuestion {
             heading: format!("Delete {key}?"),
             body: html! {
                 p { "Nothing of it starts from now on; a run that goes on may end. Its history is kept for as long as that of other jobs. If a job file declares it, the next " code { "evenbeat apply" } " creates it again." }
@@ -274,7 +260,7 @@ fn question<R>(
 /// What a run that is asked for now skips, when it would end, and how that stands to the deadline.
 pub(super) fn run_now_text(detail: &JobDetail, times: &Times) -> Vec<String> {
     let why = &detail.explanation;
-    let text = |at: Timestamp| times.short_text(at);
+    let text = |at: Timestamp| times.moment_text(at);
     let mut said = Vec::new();
     let until = why.binding_until.map(|at| text(at.0));
     match (why.binding.as_ref(), until) {
@@ -301,7 +287,11 @@ pub(super) fn run_now_text(detail: &JobDetail, times: &Times) -> Vec<String> {
             .deadline
             .filter(|_| detail.view.tracked)
             .map_or(String::new(), |deadline| format!(", {}", margin(end, deadline.0)));
-        said.push(format!("A run takes about {} and would end at {}{margin}.", brief(length), text(end)));
+        said.push(format!(
+            "A run takes about {} and would end at {}{margin}.",
+            length_text(length),
+            text(end)
+        ));
     } else {
         said.push("How long a run takes is not known yet.".to_owned());
     }
@@ -357,11 +347,6 @@ pub(super) fn dialogs<R>(detail: &JobDetail, user: &PageUser<R>, idempotency: &s
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_label_is_safe_in_an_address() {
-        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
-    }
 
     #[test]
     fn verbs_have_words_of_their_own() {

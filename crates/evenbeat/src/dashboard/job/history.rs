@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use super::log_tail::LogTail;
 use super::why::coded;
-use crate::dashboard::parts::{ConditionMark, icon, percent, status_with};
-use crate::dashboard::times::{Times, brief, count, counted, took};
+use crate::dashboard::parts::{icon, percent, run_status, run_word};
+use crate::dashboard::times::{Times, brief, count, counted, length_text, took};
 use crate::printable;
 use crate::views::job_detail::{JobDetail, RUNS_SHOWN};
 use crate::views::model::{Page, RunView};
@@ -75,21 +75,21 @@ pub(super) fn large_strip(
             @if let Some(limit) = limit {
                 @let y = y_of(limit);
                 line.cap x1="0" x2="100%" y1=(y) y2=(y) {}
-                text.halo x="0" y=(format!("{:.1}", 78.0 - height(limit))) { "max expected " (brief(limit)) }
+                text.halo x="0" y=(format!("{:.1}", 78.0 - height(limit))) { "max expected " (length_text(limit)) }
             }
             @for (no, (ending, length, run)) in (0_u32..).zip(&ended) {
                 @let x = percent(f64::from(no) * step + step * 0.15);
                 @let tall = height(*length);
                 @let (y, tall) = if *ending == RunEnding::Good { (82.0 - tall, tall) } else { (84.0, (tall * 30.0 / 65.0).max(8.0)) };
                 rect class=(ending.class()) x=(x) width=(percent(step * 0.7)) y=(format!("{y:.1}")) height=(format!("{tall:.1}")) rx="1" {
-                    title { (outcome_word(run)) ", " (took(*length)) }
+                    title { (run_word(&run.status)) ", " (took(*length)) }
                 }
             }
             line.g0 x1="0" x2="100%" y1="82.5" y2="82.5" {}
             @if let Some(average) = average.filter(|it| Duration::ZERO < *it) {
                 @let y = y_of(average);
                 line.avg x1="0" x2="100%" y1=(y) y2=(y) {}
-                text.halo.lbl2 x="100%" y=(format!("{:.1}", 77.0 - height(average))) text-anchor="end" { "average " (brief_length(average)) }
+                text.halo.lbl2 x="100%" y=(format!("{:.1}", 77.0 - height(average))) text-anchor="end" { "average " (length_text(average)) }
             }
         }
         div.lgd {
@@ -99,11 +99,6 @@ pub(super) fn large_strip(
             }
         }
     }
-}
-
-/// A length that may be shorter than a second.
-fn brief_length(length: Duration) -> String {
-    if length < Duration::from_mins(1) { took(length) } else { brief(length) }
 }
 
 fn strip_sentence(
@@ -120,35 +115,9 @@ fn strip_sentence(
     }
     said.push('.');
     if let Some(average) = average {
-        said.push_str(&format!(" Good runs take {} on average.", brief_length(average)));
+        said.push_str(&format!(" Good runs take {} on average.", length_text(average)));
     }
     said
-}
-
-/// How a run goes, in a word.
-pub(super) fn outcome_word(run: &RunView) -> &'static str {
-    match run.status.as_ref() {
-        "succeeded" => "Good",
-        "failed" => "Failed",
-        "timed_out" => "Timed out",
-        "blackout" => "Blackout",
-        "cancelled" => "Cancelled",
-        "lost" => "Lost",
-        "unknown" => "No answer",
-        "superseded" => "Superseded",
-        "running" => "Running",
-        "waiting" => "Waiting",
-        _ => "Starting",
-    }
-}
-
-fn outcome(run: &RunView) -> Markup {
-    let mark = match RunEnding::of(run) {
-        None => ConditionMark::Running,
-        Some(RunEnding::Good) => ConditionMark::Ok,
-        Some(_) => ConditionMark::Error,
-    };
-    status_with(mark, outcome_word(run))
 }
 
 /// What came of a run: the sentence about a bad end, or what it counted.
@@ -247,7 +216,7 @@ fn table(page: &Page<RunView>, times: &Times) -> Markup {
                     @let at = run.started_at.or(run.claimed_at);
                     tr data-key=(run.id) {
                         td.nw { a.link.plain href={ "/runs/" (run.id) } { @if let Some(at) = at { (times.exact(at.0)) } @else { "–" } } }
-                        td.r-o { (outcome(run)) }
+                        td.r-o { (run_status(&run.status)) }
                         td.num.r-d { @if let Some(length) = run.took { (took(length.0)) } @else { "–" } }
                         td.c-n2.ell { @if let Some(node) = &run.node { (printable::line(node)) } @else { span.mut { "–" } } }
                         td.ell.t2.r-m title=(printable::line(&text)) {

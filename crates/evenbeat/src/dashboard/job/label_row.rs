@@ -14,19 +14,19 @@ const GAP: f64 = 6.0;
 
 /// The side of its mark on which a label stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum LabelSide {
     Left,
     Over,
     Right,
 }
 
-impl Side {
+impl LabelSide {
     /// The anchor of the text, and how far it is moved from its mark.
     pub(super) fn anchor(self) -> (&'static str, &'static str) {
         match self {
-            Side::Left => ("end", "-6"),
-            Side::Over => ("middle", "0"),
-            Side::Right => ("start", "6"),
+            LabelSide::Left => ("end", "-6"),
+            LabelSide::Over => ("middle", "0"),
+            LabelSide::Right => ("start", "6"),
         }
     }
 }
@@ -39,13 +39,13 @@ pub(super) struct LabelWish {
     /// How many letters it has on narrow screens and on wide ones.
     pub(super) n_letters: [usize; 2],
     /// The sides that it may stand on, the best first.
-    pub(super) sides: &'static [Side],
+    pub(super) sides: &'static [LabelSide],
 }
 
 /// The place of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LabelPlace {
-    pub(super) side: Side,
+    pub(super) side: LabelSide,
     /// Whether there is no room for it on narrow screens.
     pub(super) is_wide_only: bool,
 }
@@ -62,7 +62,7 @@ impl LabelPlace {
 pub(super) fn place(labels: &[LabelWish], lines: &[f64]) -> Vec<Option<LabelPlace>> {
     let mut taken: [Vec<(f64, f64)>; 2] = [Vec::new(), Vec::new()];
     let place_one = |wish: &LabelWish| {
-        let fits = |side: Side, screen: usize, taken: &[Vec<(f64, f64)>; 2]| {
+        let fits = |side: LabelSide, screen: usize, taken: &[Vec<(f64, f64)>; 2]| {
             let (from, to) = extent(wish, side, screen)?;
             let width = WIDTHS.get(screen)?;
             let is_free = |others: &Vec<(f64, f64)>| {
@@ -95,14 +95,14 @@ pub(super) fn place(labels: &[LabelWish], lines: &[f64]) -> Vec<Option<LabelPlac
 }
 
 /// From where to where a label reaches, in pixels.
-fn extent(wish: &LabelWish, side: Side, screen: usize) -> Option<(f64, f64)> {
+fn extent(wish: &LabelWish, side: LabelSide, screen: usize) -> Option<(f64, f64)> {
     let x = wish.at / 100.0 * WIDTHS.get(screen)?;
     let n_letters = u32::try_from(*wish.n_letters.get(screen)?).ok()?;
     let width = f64::from(n_letters) * LETTER;
     Some(match side {
-        Side::Left => (x - GAP - width, x - GAP),
-        Side::Over => (x - width / 2.0, x + width / 2.0),
-        Side::Right => (x + GAP, x + GAP + width),
+        LabelSide::Left => (x - GAP - width, x - GAP),
+        LabelSide::Over => (x - width / 2.0, x + width / 2.0),
+        LabelSide::Right => (x + GAP, x + GAP + width),
     })
 }
 
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    const ANY: &[Side] = &[Side::Right, Side::Left, Side::Over];
+    const ANY: &[LabelSide] = &[LabelSide::Right, LabelSide::Left, LabelSide::Over];
 
     fn wish(at: f64, n_letters: usize) -> LabelWish {
         LabelWish { at, n_letters: [n_letters; 2], sides: ANY }
@@ -124,7 +124,7 @@ mod tests {
         // Between the two lines there is room for neither.
         assert_eq!(
             placed.iter().map(|it| it.map(|it| it.side)).collect::<Vec<_>>(),
-            [Some(Side::Left), Some(Side::Right)]
+            [Some(LabelSide::Left), Some(LabelSide::Right)]
         );
     }
 
@@ -133,22 +133,22 @@ mod tests {
         let placed = place(
             &[
                 wish(40.0, 10),
-                LabelWish { sides: &[Side::Right], ..wish(60.0, 10) },
-                LabelWish { sides: &[Side::Left], ..wish(60.0, 8) },
+                LabelWish { sides: &[LabelSide::Right], ..wish(60.0, 10) },
+                LabelWish { sides: &[LabelSide::Left], ..wish(60.0, 8) },
             ],
             &[],
         );
         assert!(placed[0].is_some_and(|it| !it.is_wide_only));
         assert!(placed[1].is_some_and(|it| !it.is_wide_only));
         assert_eq!(placed[2], None);
-        let wide = place(&[wish(40.0, 10), LabelWish { sides: &[Side::Left], ..wish(78.0, 8) }], &[]);
-        assert_eq!(wide[1], Some(LabelPlace { side: Side::Left, is_wide_only: true }));
+        let wide = place(&[wish(40.0, 10), LabelWish { sides: &[LabelSide::Left], ..wish(78.0, 8) }], &[]);
+        assert_eq!(wide[1], Some(LabelPlace { side: LabelSide::Left, is_wide_only: true }));
     }
 
     #[test]
     fn nothing_reaches_beyond_the_edges() {
-        assert_eq!(place(&[wish(0.0, 5)], &[])[0].map(|it| it.side), Some(Side::Right));
-        assert_eq!(place(&[wish(100.0, 5)], &[])[0].map(|it| it.side), Some(Side::Left));
+        assert_eq!(place(&[wish(0.0, 5)], &[])[0].map(|it| it.side), Some(LabelSide::Right));
+        assert_eq!(place(&[wish(100.0, 5)], &[])[0].map(|it| it.side), Some(LabelSide::Left));
         assert_eq!(place(&[wish(50.0, 500)], &[]), [None]);
     }
 

@@ -13,9 +13,6 @@ const TAIL_BYTES: u64 = 3_000;
 /// Most lines of a log that are shown.
 const TAIL_LINES: usize = 12;
 
-/// No log is longer.
-const LOG_END_MAX: u64 = 1 << 48;
-
 /// The last lines of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogTail {
@@ -24,27 +21,9 @@ pub(super) struct LogTail {
     pub(super) is_all: bool,
 }
 
-/// The last lines of the log of a run; none if it is not here or empty. A log can only be read from a byte on, so its end is
-/// found by halving: a few dozen reads of a byte each.
+/// The last lines of the log of a run; none if it is not here or empty.
 pub(super) fn log_tail(logs: &dyn LogBook, run: RunId) -> io::Result<Option<LogTail>> {
-    let has_byte =
-        |at: u64| Ok::<_, io::Error>(logs.read(run, at, 1)?.is_some_and(|part| !part.bytes.is_empty()));
-    if !has_byte(0)? {
-        return Ok(None);
-    }
-    // There is a byte at `known`, and none at `beyond`.
-    let (mut known, mut beyond) = (0, 1);
-    while beyond < LOG_END_MAX && has_byte(beyond)? {
-        (known, beyond) = (beyond, beyond * 2);
-    }
-    while 1 < beyond - known {
-        let middle = known + (beyond - known) / 2;
-        if has_byte(middle)? {
-            known = middle;
-        } else {
-            beyond = middle;
-        }
-    }
+    let Some(beyond) = logs.kept(run).map(|kept| kept.end).filter(|end| 0 < *end) else { return Ok(None) };
     let from = beyond.saturating_sub(TAIL_BYTES);
     let (mut bytes, mut at) = (Vec::new(), from);
     // A log in several parts is read part by part.
@@ -74,9 +53,9 @@ mod tests {
     use crate::target::command::KeptBytes;
 
     #[derive(Debug)]
-    struct OneLog(Vec<u8>);
+    struct WholeLog(Vec<u8>);
 
-    impl LogBook for OneLog {
+    impl LogBook for WholeLog {
         fn read(&self, _: RunId, from: u64, most: usize) -> io::Result<Option<LogPart>> {
             let from = usize::try_from(from).unwrap().min(self.0.len());
             let bytes: Vec<u8> = self.0[from..].iter().take(most).copied().collect();
@@ -85,7 +64,7 @@ mod tests {
         }
 
         fn kept(&self, _: RunId) -> Option<KeptBytes> {
-            None
+            Some(KeptBytes { end: self.0.len() as u64, ..KeptBytes::default() })
         }
 
         fn kept_for(&self) -> Option<Duration> {
@@ -94,7 +73,7 @@ mod tests {
     }
 
     fn tail(text: impl AsRef<[u8]>) -> Option<LogTail> {
-        log_tail(&OneLog(text.as_ref().to_vec()), RunId(1)).unwrap()
+        log_tail(&WholeLog(text.as_ref().to_vec()), RunId(1)).unwrap()
     }
 
     #[test]

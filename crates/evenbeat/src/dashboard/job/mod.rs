@@ -38,7 +38,7 @@ use super::Pages;
 use super::error::{NoPage, PageResult};
 use super::frame::{BarePage, Frame, Nav};
 use super::parts::{ConditionMark, job_link};
-use super::times::{Times, brief};
+use super::times::{Distance, Times, brief, length_text};
 use super::user::{PageUser, PageViewer};
 use crate::mint::mint;
 use crate::views::job_detail::{JobDetail, near_keys, runs_of};
@@ -166,7 +166,6 @@ fn known_length(detail: &JobDetail) -> Option<Duration> {
 fn freshness(detail: &JobDetail, times: &Times) -> Markup {
     let (view, why) = (&detail.view, &detail.explanation);
     let since = view.last_good_start_at.map(|it| it.0);
-    let age = since.map(|since| brief(detail.now - since));
     let deadline = why.deadline.map(|it| it.0).filter(|_| view.tracked);
     let placed_for = detail.row.state.placement.as_ref().map(|it| it.anchor_at);
     let facts = deadline.zip(since.or(placed_for)).map(|(deadline, from)| FreshnessFacts {
@@ -184,7 +183,7 @@ fn freshness(detail: &JobDetail, times: &Times) -> Markup {
         section.sec aria-labelledby="f-h" id="fresh" data-l {
             div.sec-h {
                 h2 id="f-h" { "Freshness" }
-                span.sub { (age_words(age.as_deref(), since, deadline, detail)) }
+                span.sub { (age_words(since, deadline, detail, times)) }
             }
             @match &facts {
                 Some(facts) => { (freshness_chart(facts, times)) (freshness_legend()) },
@@ -204,26 +203,24 @@ fn view_runs_since(detail: &JobDetail, since: Option<Timestamp>) -> Vec<RunView>
 }
 
 fn age_words(
-    age: Option<&str>,
     since: Option<Timestamp>,
     deadline: Option<Timestamp>,
     detail: &JobDetail,
+    times: &Times,
 ) -> Markup {
-    let left = deadline.map(|deadline| deadline - detail.now);
-    let tone = match (left.is_some_and(Duration::is_negative), detail.view.condition.as_ref()) {
+    let is_late = deadline.is_some_and(|deadline| deadline < detail.now);
+    let tone = match (is_late, detail.view.condition.as_ref()) {
         (true, _) => "c-err",
         (false, "warning") => "c-warn",
         _ => "",
     };
     html! {
-        @match age {
-            Some(age) => { "data is " b { (age) } " old" },
+        @match since {
+            Some(since) => { "data is " b { (times.distance(since, Distance::Since)) } " old" },
             None => "no good run yet",
         }
         @if let (Some(since), Some(deadline)) = (since, deadline) { ", " (brief(deadline - since)) " allowed" }
-        @if let Some(left) = left {
-            ", " b class=(tone) { (brief(left)) (if left.is_negative() { " late" } else { " left" }) }
-        }
+        @if let Some(deadline) = deadline { ", " b class=(tone) { (times.distance(deadline, Distance::Left)) } }
     }
 }
 
@@ -289,7 +286,8 @@ fn attainment(detail: &JobDetail, times: &Times) -> Markup {
                         dd { b { (share(window)) }
                             " " span.mut {
                                 @if window.figures.attainment.is_none() { "not tracked" }
-                                @else if window.figures.late_seconds == 0 { "never late" }
+                                @else if window.figures.attainment == Some(1.0) { "never late" }
+                                @else if window.figures.late_seconds == 0 { "late for less than a second" }
                                 @else { "late for " (brief(Duration::from_secs(window.figures.late_seconds))) }
                             }
                         }
@@ -302,7 +300,7 @@ fn attainment(detail: &JobDetail, times: &Times) -> Markup {
                         li {
                             "Late from " (times.short(span.from.0))
                             @match span.to {
-                                Some(to) => { " to " (times.short(to.0)) ", " (brief(to.0 - span.from.0)) },
+                                Some(to) => { " to " (times.short(to.0)) ", " (length_text(to.0 - span.from.0)) },
                                 None => " until now",
                             }
                         }

@@ -6,7 +6,7 @@ use evenbeat_core::zone::Zone;
 use maud::{Markup, html};
 
 use super::freshness::Attempt;
-use super::label_row::{LabelWish, Side, place};
+use super::label_row::{LabelSide, LabelWish, place};
 use crate::dashboard::parts::percent;
 use crate::dashboard::times::Times;
 use crate::views::local_time::{day_around, instant_of};
@@ -81,15 +81,15 @@ pub(super) fn day_ribbon(facts: &DayFacts<'_>) -> Markup {
     let mut wishes = vec![LabelWish {
         at: x(facts.now),
         n_letters: [now_label.len(); 2],
-        sides: &[Side::Over, Side::Right, Side::Left],
+        sides: &[LabelSide::Over, LabelSide::Right, LabelSide::Left],
     }];
     wishes.extend(closed.iter().map(|it| LabelWish {
         at: x(it.start()),
         n_letters: [8; 2],
-        sides: &[Side::Right],
+        sides: &[LabelSide::Right],
     }));
     let placed = place(&wishes, &[]);
-    let now_side = placed.first().copied().flatten().map_or(Side::Over, |it| it.side);
+    let now_side = placed.first().copied().flatten().map_or(LabelSide::Over, |it| it.side);
     html! {
         svg.rib role="img" aria-label=(sentence(facts, &closed, &clocks)) {
             rect.day y="14" width="100%" height="28" rx="3" {}

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::freshness::margin;
 use crate::dashboard::parts::icon;
-use crate::dashboard::times::{Distance, Times, brief, counted};
+use crate::dashboard::times::{Distance, Times, brief, counted, length_text};
 use crate::printable;
 use crate::views::job_detail::JobDetail;
 use crate::views::model::{ExplanationView, JobView};
@@ -18,6 +18,8 @@ pub(super) struct WhyText {
     pub(super) answer: String,
     /// What follows, as sentences.
     pub(super) follows: Vec<String>,
+    /// Why its condition is not good. It may end with what a run wrote, so nothing follows it.
+    pub(super) because: Option<String>,
 }
 
 /// The box.
@@ -43,6 +45,7 @@ pub(super) fn why_box(detail: &JobDetail, times: &Times) -> Markup {
                     }
                     @if let Some(run) = run { a.link href={ "/runs/" (run) } { "Open the run" } }
                 }
+                @if let Some(sentence) = &text.because { p { (coded(sentence)) } }
             }
         }
     }
@@ -74,7 +77,7 @@ fn why_text(detail: &JobDetail, times: &Times) -> WhyText {
         "paused_operator" => {
             follows.extend(view.pause_reason.as_ref().map(|reason| format!("“{reason}”")));
             follows.push(match view.pause_until {
-                Some(until) => format!("It resumes by itself at {}.", times.short_text(until.0)),
+                Some(until) => format!("It resumes by itself at {}.", times.moment_text(until.0)),
                 None => "Nothing starts until someone resumes it.".to_owned(),
             });
             follows.extend(
@@ -84,33 +87,23 @@ fn why_text(detail: &JobDetail, times: &Times) -> WhyText {
         }
         "disabled" => follows.push("Set `enabled = true` in its definition to let it run.".to_owned()),
         "done" => follows.push("Give it another schedule, or remove it.".to_owned()),
-        "manual" => {
-            if is_bad {
-                follows.push(why.sentence.clone());
-            }
-        }
-        "paused_failures" | "paused_quota" | "disabled_invalid" => follows.push(why.sentence.clone()),
+        "manual" | "paused_failures" | "paused_quota" | "disabled_invalid" => {}
         "running" | "owner_lost" => {
-            if is_bad {
-                follows.push(why.sentence.clone());
-            }
             follows.extend(running_arithmetic(why, times));
         }
         _ => {
-            if is_bad {
-                follows.push(why.sentence.clone());
-            }
             follows.extend(in_line(why));
             follows.extend(waiting_arithmetic(why, times));
         }
     }
     follows.extend(requested(view));
-    WhyText { tone, answer, follows }
+    let because = Some(why.sentence.clone()).filter(|_| is_bad && why.binding != "paused_operator");
+    WhyText { tone, answer, follows, because }
 }
 
 fn answer(detail: &JobDetail, times: &Times) -> String {
     let (view, why) = (&detail.view, &detail.explanation);
-    let text = |at: Timestamp| times.short_text(at);
+    let text = |at: Timestamp| times.moment_text(at);
     let until = why.binding_until.map(|at| text(at.0));
     let late = will_be_late(why);
     let plain = |sentence: &str| sentence.trim_end_matches('.').to_owned();
@@ -204,14 +197,18 @@ fn running_arithmetic(why: &ExplanationView, times: &Times) -> Option<String> {
     let end = why.expected_end?.0;
     let margin = why.deadline.map_or(String::new(), |deadline| format!(", {}", margin(end, deadline.0)));
     Some(if end <= times.now {
-        format!("It usually takes {} and is already longer at it{margin}.", brief(length))
+        format!("It usually takes {} and is already longer at it{margin}.", length_text(length))
     } else {
-        format!("It usually takes {}, so it should end at {}{margin}.", brief(length), times.short_text(end))
+        format!(
+            "It usually takes {}, so it should end at {}{margin}.",
+            length_text(length),
+            times.moment_text(end)
+        )
     })
 }
 
 fn waiting_arithmetic(why: &ExplanationView, times: &Times) -> Vec<String> {
-    let text = |at: Timestamp| times.short_text(at);
+    let text = |at: Timestamp| times.moment_text(at);
     let Some(deadline) = why.deadline.map(|it| it.0) else { return Vec::new() };
     let length = why.expected_length.0;
     let mut said = Vec::new();
@@ -225,7 +222,7 @@ fn waiting_arithmetic(why: &ExplanationView, times: &Times) -> Vec<String> {
             };
             said.push(format!(
                 "A run takes about {}: a start at {} ends at {}, {how}.",
-                brief(length),
+                length_text(length),
                 text(start),
                 text(end)
             ));

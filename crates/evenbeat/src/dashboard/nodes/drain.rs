@@ -9,7 +9,7 @@ use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
 use crate::dashboard::frame::{Frame, Nav};
-use crate::dashboard::parts::{Question, question};
+use crate::dashboard::parts::{PageQuestion, question};
 use crate::dashboard::times::{count, counted};
 use crate::dashboard::user::{PageForm, PageOperator, PageUser};
 use crate::intake::IntakeError;
@@ -22,13 +22,13 @@ pub(super) async fn ask(
     State(pages): State<Pages>,
     Path(name): Path<String>,
 ) -> PageResult<Response> {
-    let node = node_name(&name)?;
+    let node = node_name(&name).map_err(NoPage::NotFound)?;
     let times = user.times(pages.app.intake.now());
     let fleet = views::capacity::overview(&pages.app).await?;
     if !fleet.nodes.iter().any(|it| it.node == node.as_str()) {
         return Err(NoPage::NotFound(format!("there is no live node `{node}`")));
     }
-    let asked = Question {
+    let asked = PageQuestion {
         title: format!("Drain {node}?"),
         body: consequence(&fleet, node.as_str()),
         action: format!("/nodes/{node}/drain"),
@@ -46,7 +46,7 @@ pub(super) async fn drain(
     Path(name): Path<String>,
     form: PageForm<PageOperator>,
 ) -> PageResult<Response> {
-    let node = node_name(&name)?;
+    let node = node_name(&name).map_err(NoPage::NotFound)?;
     let is_draining = match form.fields.get("draining") {
         None | Some("yes") => true,
         Some("no") => false,
@@ -71,8 +71,8 @@ pub(super) async fn drain(
     Ok(see_other("/nodes", Some(&flash)))
 }
 
-fn node_name(name: &str) -> PageResult<NodeName> {
-    name.parse().map_err(|_| NoPage::NotFound("there is no live node of this name".to_owned()))
+fn node_name(name: &str) -> Result<NodeName, String> {
+    name.parse().map_err(|_| "there is no live node of this name".to_owned())
 }
 
 /// What draining a node does to its runs and its pools.

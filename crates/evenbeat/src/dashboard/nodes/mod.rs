@@ -84,7 +84,7 @@ fn dead(fleet: &CapacityOverview, is_shown: bool, times: &Times) -> Markup {
             section.sec.gap id="dead" aria-labelledby="x-h" {
                 div.sec-h {
                     h2 id="x-h" { "Ended" }
-                    span.sub { (counted(n_dead, "process")) @if n_dead != 1 { "es" } " of nodes that left or were taken over" }
+                    span.sub { @if n_dead == 1 { "1 process" } @else { (count(n_dead)) " processes" } " of nodes that left or were taken over" }
                     span.sp {}
                     @if is_shown { a.link href="/nodes" { "Hide" } } @else { a.link href="/nodes?dead=1#dead" { "Show" } }
                 }

@@ -164,6 +164,7 @@ fn row(run: &RunOnNode, node: &NodeLoad, times: &Times) -> Markup {
 
 /// How far a run is: the whole bar is the longest it may take, and the tick is how long it usually takes.
 fn progress(run: &RunOnNode, elapsed: Duration) -> Markup {
+    let for_so_long = brief(elapsed);
     let elapsed = elapsed.as_millis_f64().max(0.0);
     let usual = run.usual.map(Duration::as_millis_f64);
     let most = run.max_allowed.map(Duration::as_millis_f64);
@@ -172,12 +173,8 @@ fn progress(run: &RunOnNode, elapsed: Duration) -> Markup {
         || run.job.reasons.iter().any(|it| it == "overrunning");
     let share = |it: f64| percent(it / scale.max(1.0) * 100.0);
     let label = match run.usual {
-        Some(usual) => format!(
-            "Running for {} of usually {}",
-            brief(Duration::from_millis(elapsed as i64)),
-            brief(usual)
-        ),
-        None => format!("Running for {}", brief(Duration::from_millis(elapsed as i64))),
+        Some(usual) => format!("Running for {for_so_long} of usually {}", brief(usual)),
+        None => format!("Running for {for_so_long}"),
     };
     html! {
         @if 0.0 < scale && (usual.is_some() || most.is_some()) {

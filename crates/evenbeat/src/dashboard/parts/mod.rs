@@ -13,7 +13,7 @@ use maud::{Markup, PreEscaped, html};
 
 pub(super) use freshness::{Freshness, freshness_bar, time_left};
 pub(super) use outcome::{run_mark, run_path, run_status, run_word};
-pub(super) use question::{Question, question, question_or};
+pub(super) use question::{PageQuestion, question, question_or};
 pub(super) use slots::{CELLS_MAX, SlotUnits, meter, slot_cells};
 pub(super) use status::{ConditionMark, status, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};

@@ -8,7 +8,7 @@ use crate::auth::PageSession;
 
 /// What is asked.
 #[derive(Debug)]
-pub(crate) struct Question<'a> {
+pub(crate) struct PageQuestion<'a> {
     pub(crate) title: String,
     /// Consequences and fields.
     pub(crate) body: Markup,
@@ -23,12 +23,12 @@ pub(crate) struct Question<'a> {
 }
 
 /// The form, as a page shows it.
-pub(crate) fn question(question: &Question<'_>, session: &PageSession) -> Markup {
+pub(crate) fn question(question: &PageQuestion<'_>, session: &PageSession) -> Markup {
     question_or(question, "Cancel", session)
 }
 
 /// The same with another word for leaving everything as it is, where "Cancel" could be taken for the verb.
-pub(crate) fn question_or(question: &Question<'_>, keep: &str, session: &PageSession) -> Markup {
+pub(crate) fn question_or(question: &PageQuestion<'_>, keep: &str, session: &PageSession) -> Markup {
     let verb = if question.is_final { "btn dng-f" } else { "btn pri" };
     html! {
         section.qst {

@@ -62,7 +62,9 @@ pub(crate) fn meter(used: u64, most: u64) -> Markup {
 }
 
 fn meter_of(used: u64, most: u64, label: &str) -> Markup {
-    let share = if most == 0 { 100.0 } else { used as f64 / most as f64 * 100.0 };
+    // More units than this make no difference to the bar.
+    let number = |units: u64| f64::from(u32::try_from(units).unwrap_or(u32::MAX));
+    let share = if most == 0 { 100.0 } else { number(used) / number(most) * 100.0 };
     let class = match share {
         share if 100.0 <= share => "mtr full",
         share if 90.0 <= share => "mtr near",

@@ -11,7 +11,7 @@ use crate::auth::PageSession;
 use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
-use crate::dashboard::parts::{Question, question_or, run_path};
+use crate::dashboard::parts::{PageQuestion, question_or, run_path};
 use crate::dashboard::times::{Distance, Times, brief};
 use crate::dashboard::user::{PageForm, PageOperator};
 use crate::intake::IntakeError;
@@ -37,12 +37,13 @@ pub(super) fn asked(name: &str, run: &RunDetails, session: &PageSession, times: 
                 ),
             };
             let (body, action) = (cancel_text(run, times), format!("{path}/cancel"));
-            let cancel = Question { title, body, action, verb: verb.to_owned(), is_final: true, back: &path };
+            let cancel =
+                PageQuestion { title, body, action, verb: verb.to_owned(), is_final: true, back: &path };
             Some(question_or(&cancel, keep, session))
         }
         "again" if view.outcome.is_some() && run.job.is_some() => {
             let once = format!("{:032x}", mint(times.now));
-            let again = Question {
+            let again = PageQuestion {
                 title: format!("Run {} again?", view.job),
                 body: html! { (again_text(run, times)) input type="hidden" name=(ONCE) value=(once); },
                 action: format!("{path}/again"),

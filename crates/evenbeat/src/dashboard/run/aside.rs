@@ -32,7 +32,7 @@ pub(super) fn aside(run: &RunDetails, times: &Times) -> Markup {
                     }
                 }
             }
-            (neighbours(run, times))
+            @if run.row.is_some() { (neighbours(run, times)) }
         }
     }
 }
@@ -49,7 +49,7 @@ fn facts(run: &RunDetails, times: &Times) -> Markup {
     html! {
         dt { "Job" } dd { (job_link(&view.job)) }
         dt { "Id" } dd.mono { (view.id) }
-        dt { "Why it ran" } dd { (cause_of(view)) }
+        dt { (if view.started_at.is_some() { "Why it ran" } else { "Why it runs" }) } dd { (cause_of(view)) }
         @if let Some(asked) = view.asked.as_ref().filter(|it| **it != view.id) { dt { "Request" } dd.mono { (asked) } }
         @if let Some(node) = &view.node {
             dt { "Node" }

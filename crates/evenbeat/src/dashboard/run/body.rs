@@ -46,12 +46,17 @@ pub(super) fn short_id(id: &str) -> &str {
 
 fn headline(run: &RunDetails, times: &Times) -> Markup {
     let view = &run.view;
+    let has_estimate = run.job.as_ref().is_some_and(|(_, job)| job.estimate.is_some());
     let ends_at = run.explanation.as_ref().and_then(|it| it.expected_end).map(|it| it.0);
     match (view.status.as_ref(), view.started_at) {
         ("running", Some(started)) => html! {
             "Running for " (times.distance(started.0, Distance::Since))
             @if view.cancel_asked { ", told to end" }
-            @else if let Some(at) = ends_at.filter(|at| times.now < *at) { ", ends about " (times.short(at)) }
+            @else if let Some(at) = ends_at.filter(|at| times.now < *at) {
+                // Without a good run to learn from, only a limit is known.
+                @if has_estimate { ", ends about " } @else { ", should end by " }
+                (times.short(at))
+            }
         },
         _ => html! { (heading(view)) },
     }

@@ -12,7 +12,14 @@ use crate::api::LogBook;
 use crate::target::command::{ERROR_LINE, KeptBytes, OWN_LINE};
 
 /// The bytes of a part.
-pub(super) const PART_BYTES: u64 = 64 << 10;
+pub(super) const PART_BYTES: u64 = 64_000;
+
+/// What the lines that come with the page may take up there, with their markup. Many short lines are more markup than text.
+const PAGE_BYTES: usize = 76_000;
+
+/// The markup of a line, and of a piece of other style.
+const LINE_MARKUP: usize = 42;
+const STYLE_MARKUP: usize = 20;
 
 /// A reader that is further behind than this goes on with the end of the log.
 const BEHIND_MAX: u64 = 256 << 10;
@@ -50,6 +57,13 @@ pub(super) struct LogLines {
 }
 
 impl LogLines {
+    /// How many bytes of what is kept these lines are, if they are its last ones.
+    pub(super) fn n_bytes(&self) -> u64 {
+        let KeptBytes { head_end, tail_start, end, .. } = self.kept;
+        let cut = if self.first <= head_end { tail_start.saturating_sub(head_end) } else { 0 };
+        end.saturating_sub(self.first).saturating_sub(cut)
+    }
+
     /// The number of the line to go on with.
     pub(super) fn next_no(&self) -> Option<u64> {
         let n_whole = self.lines.iter().filter(|line| !line.is_open).count();
@@ -60,7 +74,7 @@ impl LogLines {
 /// The end of a log. None if there is no log of the run here.
 pub(super) fn tail(logs: &dyn LogBook, run: RunId) -> io::Result<Option<LogLines>> {
     let Some(kept) = logs.kept(run) else { return Ok(None) };
-    let mut lines = part(logs, run, kept, kept.end)?;
+    let mut lines = part(logs, run, kept, kept.end, PAGE_BYTES)?;
     if kept.head_end + kept.end.saturating_sub(kept.tail_start) <= COUNTED_MAX {
         lines.first_no = Some(1 + n_lines_before(logs, run, kept, lines.first)?);
     }
@@ -75,7 +89,7 @@ pub(super) fn before(
     no: Option<u64>,
 ) -> io::Result<Option<LogLines>> {
     let Some(kept) = logs.kept(run) else { return Ok(None) };
-    let mut lines = part(logs, run, kept, byte.min(kept.end))?;
+    let mut lines = part(logs, run, kept, byte.min(kept.end), usize::MAX)?;
     // What ends here has been read to its end, also where a line was too long for one part.
     for line in &mut lines.lines {
         line.is_open = false;
@@ -102,8 +116,8 @@ pub(super) fn after(
     Ok(Some((LogLines { first_no: no, ..lines }, true)))
 }
 
-/// The lines that end before a byte, as many as a part has room for.
-fn part(logs: &dyn LogBook, run: RunId, kept: KeptBytes, to: u64) -> io::Result<LogLines> {
+/// The lines that end before a byte, as many as a part and the page have room for.
+fn part(logs: &dyn LogBook, run: RunId, kept: KeptBytes, to: u64, page_bytes: usize) -> io::Result<LogLines> {
     let mut from = to.saturating_sub(PART_BYTES);
     if kept.head_end <= from && from <= kept.tail_start && kept.head_end < kept.tail_start {
         // The part reaches over what was left out, with a line that says so.
@@ -111,7 +125,7 @@ fn part(logs: &dyn LogBook, run: RunId, kept: KeptBytes, to: u64) -> io::Result<
     }
     if from == 0 {
         let bytes = LogBytes::read(logs, run, 0, to)?;
-        return Ok(lines_of(&bytes, 0, kept));
+        return Ok(lines_of(&bytes, fitted(&bytes.bytes, 0, page_bytes), kept));
     }
     // The byte before tells whether a line begins here.
     let bytes = LogBytes::read(logs, run, from - 1, to)?;
@@ -120,7 +134,25 @@ fn part(logs: &dyn LogBook, run: RunId, kept: KeptBytes, to: u64) -> io::Result<
         // One line is longer than the part: it is shown from a character on.
         _ => 1 + bytes.bytes.iter().skip(1).take_while(|it| (**it & 0xc0) == 0x80).count(),
     };
-    Ok(lines_of(&bytes, begin, kept))
+    Ok(lines_of(&bytes, fitted(&bytes.bytes, begin, page_bytes), kept))
+}
+
+/// Where the last lines begin that the page has room for: one at least.
+fn fitted(bytes: &[u8], begin: usize, page_bytes: usize) -> usize {
+    let (mut at, mut n_bytes) = (bytes.len(), 0);
+    for line in bytes.get(begin..).unwrap_or_default().split_inclusive(|it| *it == b'\n').rev() {
+        let markup = line.iter().map(|it| match it {
+            0x1b => STYLE_MARKUP,
+            b'<' | b'>' | b'&' | b'"' => 5,
+            _ => 1,
+        });
+        n_bytes += LINE_MARKUP + markup.sum::<usize>();
+        if page_bytes < n_bytes && at < bytes.len() {
+            break;
+        }
+        at -= line.len();
+    }
+    at
 }
 
 /// How many lines there are before a byte.
@@ -365,6 +397,13 @@ mod tests {
         assert!(shown.chars().all(|it| it == 'é') && shown.len() as u64 <= PART_BYTES, "{}", shown.len());
         let (rest, goes_on) = after(&OneLog::open(&"x".repeat(200_000)), RUN, 0, Some(1)).unwrap().unwrap();
         assert_eq!((rest.next, rest.lines[0].is_open, goes_on), (200_000, false, true));
+    }
+
+    #[test]
+    fn many_short_lines_do_not_swell_the_page() {
+        let lines = tail(&OneLog::new(&"x\n".repeat(60_000)), RUN).unwrap().unwrap();
+        assert_eq!((lines.lines.len(), lines.next_no()), (PAGE_BYTES / (LINE_MARKUP + 2), Some(60_001)));
+        assert_eq!(lines.n_bytes(), lines.lines.len() as u64 * 2);
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn viewer(run: &RunDetails, lines: &LogLines, times: &Times) -> Markup {
             data-first=(lines.first) data-first-no=[first_no] data-next=(lines.next) data-next-no=[next_no] {
             div.sec-h {
                 h2 id="lg-h" { "Log" }
-                span.sub id="log-sub" { (subtitle(kept, is_live)) @if let Some(at) = view.ended_at { ", ended " (times.exact(at.0)) } }
+                span.sub id="log-sub" { (subtitle(lines, is_live)) @if let Some(at) = view.ended_at { ", ended " (times.exact(at.0)) } }
                 span.sp {}
                 span.lgd { span { span.emk aria-hidden="true" { "E" } "stderr" } }
             }
@@ -139,11 +139,10 @@ fn viewer(run: &RunDetails, lines: &LogLines, times: &Times) -> Markup {
 }
 
 /// How much there is.
-fn subtitle(kept: KeptBytes, is_live: bool) -> String {
-    let n_kept = kept_bytes(kept);
-    let shown = n_kept.min(log::PART_BYTES);
-    match (is_live, shown < n_kept) {
-        (true, _) => format!("live, {} so far", size(kept.end)),
+fn subtitle(lines: &LogLines, is_live: bool) -> String {
+    let (shown, n_kept) = (lines.n_bytes(), kept_bytes(lines.kept));
+    match (is_live, 0 < lines.first) {
+        (true, _) => format!("live, {} so far", size(lines.kept.end)),
         (false, true) => format!("the last {} of {}", size(shown), size(n_kept)),
         (false, false) => size(n_kept),
     }
@@ -263,7 +262,7 @@ impl LogAnswerPart {
             next_no: lines.next_no(),
             replaces,
             is_over: !is_open && lines.kept.is_over && lines.kept.end <= lines.next,
-            subtitle: subtitle(lines.kept, is_open),
+            subtitle: if is_open { subtitle(lines, true) } else { size(kept_bytes(lines.kept)) },
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The list of runs with its tabs and filters.
 
-use evenbeat_core::run::Outcome;
 use evenbeat_core::time::Duration;
 use maud::{Markup, html};
 
@@ -137,7 +136,7 @@ fn run_row(row: &BoardRow, times: &Times) -> Markup {
                 }
             }
             td.ell.nw.t2.c-w { @if let Some(node) = &run.node { (printable::line(node)) } }
-            td.nw.t2.c-w { @if let Some(since) = row.since_then { (since_words(since, times)) } }
+            td.nw.t2.c-w { @if let Some(since) = row.since_then { (since_words(since, run.outcome.as_deref(), times)) } }
         }
     }
 }
@@ -147,12 +146,14 @@ fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
-fn since_words(since: SinceThen, times: &Times) -> Markup {
+fn since_words(since: SinceThen, was: Option<&str>, times: &Times) -> Markup {
     html! {
         @match since {
             SinceThen::Good(_) => "good since",
-            SinceThen::Ended(Outcome::Failed | Outcome::Unknown) => "failed again",
-            SinceThen::Ended(outcome) => { (run_word(outcome.as_str()).to_lowercase()) " since" }
+            SinceThen::Ended(outcome) => {
+                (run_word(outcome.as_str()).to_lowercase())
+                @if Some(outcome.as_str()) == was { " again" } @else { " since" }
+            }
             SinceThen::Running => "runs again now",
             SinceThen::Retry(at) => { "retry " (at_or_now(at, times)) }
             SinceThen::Next(at) => { "next " (at_or_now(at, times)) }

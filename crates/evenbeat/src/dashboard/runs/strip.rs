@@ -80,7 +80,7 @@ fn labels(strip: &EndedStrip, times: &Times) -> Vec<(f64, String)> {
         .filter_map(|at| {
             let share = (at - strip.since).as_millis_f64() / strip.window.as_millis_f64() * 100.0;
             let text = if has_seconds { times.clock_s(at) } else { times.clock(at) };
-            (2.0..=98.0).contains(&share).then_some((share, text))
+            (5.0..=95.0).contains(&share).then_some((share, text))
         })
         .collect()
 }

@@ -172,8 +172,9 @@ fn share_len(n_cells: usize) -> f64 {
 fn cell_label(idx: usize, n_cells: usize, y: f64, class: &str, text: &str) -> Markup {
     let (left, right) = (share(idx, n_cells), share(idx + 1, n_cells));
     let (x, dx, anchor) = match left {
-        near_now if near_now < 10.0 => (right, "40", "start"),
-        near_end if 90.0 < near_end => (right, "0", "end"),
+        at_now if at_now < 3.0 => (right, "36", "start"),
+        near_start if near_start < 20.0 => (left, "0", "start"),
+        near_end if 80.0 < near_end => (right, "0", "end"),
         _ => (f64::midpoint(left, right), "0", "middle"),
     };
     html! { text class=(class) x=(percent(x)) dx=(dx) y=(px(y)) text-anchor=(anchor) { (text) } }
@@ -334,9 +335,9 @@ pub(super) fn score_chart(history: &ScoreHistory, times: &Times) -> Markup {
     html! {
         figure.chart {
             svg.yax height=(HEIGHT) aria-hidden="true" {
-                @for score in [0.0, 0.6, 0.8, 1.0] {
-                    // Good and fair would touch each other.
-                    @if score != 0.6 { text x="28" y=(px(y(score) + 4.0)) { @if score == 0.0 { "0" } @else { (format!("{score:.1}")) } } }
+                // A label for 0.6 would touch that for 0.8.
+                @for (score, label) in [(0.0, "0"), (0.8, "0.8"), (1.0, "1.0")] {
+                    text x="28" y=(px(y(score) + 4.0)) { (label) }
                 }
             }
             svg height=(HEIGHT) role="img" aria-label=(label) {

@@ -1,20 +1,19 @@
 //! The page itself: the next peak, the figures, the charts, and the busiest slots as a table.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::time::Timestamp;
 use maud::{Markup, html};
 
 use super::charts::{running_chart, score_chart, slot_chart};
 use crate::dashboard::parts::{ConditionMark, form_token, status_with};
-use crate::dashboard::times::{Distance, Times, count, counted};
+use crate::dashboard::times::{Distance, Times, count, counted, took};
 use crate::dashboard::user::{PageUser, PageViewer};
 use crate::views::analysis::{ScoreWord, shown_score};
 use crate::views::schedule::{DayCell, ScheduleDay, busiest, whole};
 
 /// Slots in the table.
 const N_BUSIEST: usize = 8;
-
-/// If more than one in this many jobs has no known duration, the expected running says little.
-const UNKNOWN_SHARE: usize = 5;
 
 /// The heading: the answer in one sentence, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,31 +36,20 @@ impl ScheduleVerdict {
             let note = "Nothing starts until a node comes back or is no longer drained.".to_owned();
             return ScheduleVerdict { title: "No node takes new runs".to_owned(), note, is_overload: true };
         }
-        let Some(outlook) = &it.outlook else {
-            let title = format!(
-                "Busiest at {}, {}",
-                times.clock(it.day.slot_start(peak_idx)),
-                counted(peak.into(), "start")
+        let Some(running) = it.running() else {
+            let at = times.clock(it.day.slot_start(peak_idx));
+            let why = it.outlook.as_ref().map_or_else(
+                || "How many runs that means at once is being counted.".to_owned(),
+                |outlook| {
+                    let n_unknown = count(outlook.running.n_without_length as u64);
+                    let jobs = counted(outlook.running.n_jobs as u64, "job");
+                    format!("Whether there is room for all is not known yet: {n_unknown} of {jobs} have not shown how long they take.")
+                },
             );
-            return calm(&title, "How many runs that means at once is being counted.".to_owned());
+            return calm(&format!("Busiest at {at}, {}", counted(peak.into(), "start")), why);
         };
         let Some(overload) = it.overload() else {
-            let (most, n_unknown) =
-                (count(whole(outlook.running.peak().1)), outlook.running.n_without_length);
-            // Without the lengths of so many runs, nobody knows whether there is room.
-            if outlook.n_jobs < n_unknown * UNKNOWN_SHARE {
-                let title = format!(
-                    "Busiest at {}, {}",
-                    times.clock(it.day.slot_start(peak_idx)),
-                    counted(peak.into(), "start")
-                );
-                let note = format!(
-                    "Whether there is room for all is not known yet: {} of {} have no known duration.",
-                    count(n_unknown as u64),
-                    counted(outlook.n_jobs as u64, "job")
-                );
-                return calm(&title, note);
-            }
+            let most = count(whole(running.peak().1));
             return calm(
                 "No overload in the next 24 h",
                 format!("At most {most} of {} are expected to run at once.", count(it.capacity.units)),
@@ -118,7 +106,8 @@ pub(super) fn body(it: &ScheduleDay, banner: &Markup, user: &PageUser<PageViewer
         section.sec.gap aria-labelledby="er-h" {
             div id="sch-running" data-l {
                 div.sec-h { h2 id="er-h" { "Expected running" } span.sub { (running_note(it)) } }
-                @if it.outlook.is_some() { (running_chart(&cells, it.capacity, times)) }
+                @if it.running().is_some() { (running_chart(&cells, it.capacity, times)) }
+                @else if it.outlook.is_some() { p.mut { "Too few jobs have shown how long they take. It is shown here when more of them have run." } }
                 @else { p.mut { "It is being counted, and shown here in a moment." } }
             }
         }
@@ -181,13 +170,17 @@ fn running_note(it: &ScheduleDay) -> String {
     let pools = if capacity.n_pools < 2 { "" } else { ", all pools together" };
     let mut note =
         format!("usual durations, against a capacity of {} on {nodes}{pools}", count(capacity.units));
-    let n_unknown = it.outlook.as_ref().map_or(0, |it| it.running.n_without_length);
-    if 0 < n_unknown {
-        let jobs = counted(n_unknown as u64, "job");
-        note.push_str(&format!(
-            "; {jobs} without a known duration {} left out",
-            if n_unknown == 1 { "is" } else { "are" }
-        ));
+    if let Some(running) = it.running().filter(|it| 0 < it.n_without_length)
+        && let Some(usual) = running.usual_length
+    {
+        let jobs = counted(running.n_without_length as u64, "job");
+        let (have, count) = if running.n_without_length == 1 { ("has", "counts") } else { ("have", "count") };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            note,
+            "; {jobs} that {have} not run yet {count} with the usual {}",
+            took(usual).replace(".0s", "s")
+        );
     }
     note
 }
@@ -229,7 +222,7 @@ fn busy_table(cells: &[DayCell], it: &ScheduleDay, times: &Times) -> Markup {
 
 fn room_mark(cell: &DayCell, it: &ScheduleDay) -> Markup {
     match cell.demand.map(|demand| it.capacity.too_many(demand)) {
-        None => html! { span.mut { "being counted" } },
+        None => html! { span.mut { "not known yet" } },
         Some(0) => status_with(ConditionMark::Ok, "fits"),
         Some(n) => status_with(ConditionMark::Error, &format!("{} queue", count(n))),
     }

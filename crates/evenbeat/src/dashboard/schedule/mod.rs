@@ -12,6 +12,7 @@ mod day;
 mod preview;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use axum::Router;
 use axum::extract::State;
@@ -123,8 +124,9 @@ async fn rebalance(State(pages): State<Pages>, form: PageForm<PageOperator>) -> 
     let replaced = match intake.rebalance(actor, id).await {
         Ok(done) => {
             let day = pages.app.fleet.distribution(intake.now(), DAY_HOURS).await;
+            let n_unchanged = summary.as_ref().map_or(0, |it| it.n_unchanged);
             let peaks = summary.map(|it| it.before.peak().1).zip(day.ok().map(|it| it.peak_slot().1));
-            return Ok(see_other("/schedule", Some(&outcome(&done, peaks))));
+            return Ok(see_other("/schedule", Some(&outcome(&done, n_unchanged, peaks))));
         }
         Err(IntakeError::PlanIsOld { .. }) => Replaced::Old,
         Err(IntakeError::NoSuchPlan { .. }) => Replaced::Gone,
@@ -135,17 +137,18 @@ async fn rebalance(State(pages): State<Pages>, form: PageForm<PageOperator>) -> 
 }
 
 /// What a rebalance did, with numbers; the busiest slot before and after if they are known.
-fn outcome(done: &RebalanceResult, peaks: Option<(u32, u32)>) -> Flash {
+fn outcome(done: &RebalanceResult, n_unchanged: usize, peaks: Option<(u32, u32)>) -> Flash {
     let moved = counted(done.moved.len() as u64, "job");
     let n_held_back = done.held_back.len() as u64;
     let title = if n_held_back == 0 {
-        format!("Moved {moved}, {} stayed", count(done.skipped.len() as u64))
+        format!("Moved {moved}, {} stayed", count((n_unchanged + done.skipped.len()) as u64))
     } else {
         format!("Moved {moved}, {} could not move", count(n_held_back))
     };
     let mut text = format!("Evenness {} to {}", shown_score(done.old_score), shown_score(done.new_score));
     if let Some((before, after)) = peaks {
-        text.push_str(&format!(", busiest slot {} to {}", count(before.into()), count(after.into())));
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", busiest slot {} to {}", count(before.into()), count(after.into()));
     }
     text.push('.');
     let reasons: Vec<String> = KeptReason::ALL
@@ -156,7 +159,7 @@ fn outcome(done: &RebalanceResult, peaks: Option<(u32, u32)>) -> Flash {
         })
         .collect();
     if !reasons.is_empty() {
-        text.push_str(&format!(" Not moved: {}.", reasons.join(", ")));
+        let _ = write!(text, " Not moved: {}.", reasons.join(", "));
     }
     Flash::done(title, text)
 }
@@ -182,11 +185,11 @@ mod tests {
         let skipped = [vec![kept("a", KeptReason::PinnedSchedule)], held_back.clone()].concat();
         let done =
             RebalanceResult { moved: Vec::new(), skipped, held_back, old_score: 0.634, new_score: 0.84 };
-        let flash = outcome(&done, Some((82, 43)));
+        let flash = outcome(&done, 5, Some((82, 43)));
         assert_eq!(flash.title, "Moved 0 jobs, 2 could not move");
         assert_eq!(flash.text, "Evenness 0.63 to 0.84, busiest slot 82 to 43. Not moved: 2 running now.");
         let quiet = RebalanceResult { held_back: Vec::new(), ..done };
-        assert_eq!(outcome(&quiet, None).title, "Moved 0 jobs, 3 stayed");
-        assert_eq!(outcome(&quiet, None).text, "Evenness 0.63 to 0.84.");
+        assert_eq!(outcome(&quiet, 5, None).title, "Moved 0 jobs, 8 stayed");
+        assert_eq!(outcome(&quiet, 5, None).text, "Evenness 0.63 to 0.84.");
     }
 }

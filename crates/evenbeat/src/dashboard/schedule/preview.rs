@@ -95,6 +95,7 @@ impl PreviewDialog<'_> {
                         (change_chart(plan, times))
                         (chart_legend())
                         (self.checks())
+                        a.skip.rb-skip href="#rb-cancel" { "Skip the lists" }
                         div.tabs.rb-tabs role="tablist" aria-label="Preview lists" {
                             button type="button" role="tab" id="t-mv" aria-controls="mv" aria-selected="true" data-pane="mv" {
                                 "Moves " span.n { (count(plan.n_moves as u64)) }
@@ -120,10 +121,10 @@ impl PreviewDialog<'_> {
                     }
                     span.sp {}
                     @if 0 < plan.n_moves && user.may(Role::Operator) {
-                        a.btn href="/schedule" data-close { "Cancel" }
+                        a.btn id="rb-cancel" href="/schedule" data-close { "Cancel" }
                         button.btn.pri type="submit" { "Move " (moves) }
                     } @else {
-                        a.btn href="/schedule" data-close { "Close" }
+                        a.btn id="rb-cancel" href="/schedule" data-close { "Close" }
                     }
                 }
             }
@@ -132,12 +133,18 @@ impl PreviewDialog<'_> {
 
     fn figures(&self) -> Markup {
         let (before, after) = (&self.plan.before, &self.plan.after);
-        let running = [before.most_running, after.most_running].map(|it| count(whole(it)));
+        let running = before
+            .most_running
+            .zip(after.most_running)
+            .map(|(it, other)| (count(whole(it)), count(whole(other))));
         html! {
             dl.delta {
                 div { dt { "Evenness" } dd { span.from { (shown_score(before.score)) " →" } " " (shown_score(after.score)) } }
                 div { dt { "Busiest slot" } dd { span.from { (count(before.peak().1.into())) " →" } " " (counted(after.peak().1.into(), "start")) } }
-                div { dt { "Most running at once" } dd { span.from { (running[0]) " →" } " " (running[1]) " of " (count(self.capacity.units)) } }
+                div { dt { "Most running at once" } dd {
+                    @if let Some((before, after)) = &running { span.from { (before) " →" } " " (after) " of " (count(self.capacity.units)) }
+                    @else { span.from { "not known yet" } }
+                } }
                 div { dt { "Stay where they are" } dd { (counted(self.plan.n_stays() as u64, "job")) } }
             }
         }

@@ -1,4 +1,4 @@
-//! Tokens: who may use the API. Only people who came by a login link can change them: no token can make others (S21).
+//! Tokens: who may use the API. Only people who came by a login link can change them: no token can make others.
 
 mod create;
 mod revoke;

@@ -10,7 +10,7 @@ use crate::dashboard::Pages;
 use crate::dashboard::error::{NoPage, PageResult, see_other};
 use crate::dashboard::flash::Flash;
 use crate::dashboard::frame::{Frame, Nav};
-use crate::dashboard::parts::{Question, question};
+use crate::dashboard::parts::{PageQuestion, question};
 use crate::dashboard::times::Distance;
 use crate::dashboard::user::{PageAdmin, PageForm, PageUser};
 use crate::printable;
@@ -29,7 +29,7 @@ pub(super) async fn ask(
     };
     let name = if token.label.is_empty() { &token.id } else { &token.label };
     let name = printable::line(name);
-    let asked = Question {
+    let asked = PageQuestion {
         title: format!("Revoke {name}?"),
         body: html! {
             p { "Whatever uses it is refused within seconds, and browser sessions that were opened with it end. It cannot be undone." }

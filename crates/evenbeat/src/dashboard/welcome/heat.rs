@@ -65,10 +65,8 @@ fn shades(hours: &[&[u32]]) -> Vec<(&'static str, String)> {
         for (row, minutes) in hours.iter().enumerate() {
             for (minute, n) in minutes.iter().enumerate() {
                 if from <= *n && *n < up_to {
-                    let y = (row * ROW) as u32;
                     // Writing to a string cannot fail.
-                    let _ =
-                        write!(path, "M{minute}.05 {}h.9v{high}h-.9z", f64::from(y) + (10.0 - high) / 2.0);
+                    let _ = write!(path, "M{minute}.05 {}h.9v{high}h-.9z", top(row, high));
                 }
             }
         }
@@ -77,6 +75,12 @@ fn shades(hours: &[&[u32]]) -> Vec<(&'static str, String)> {
         }
     }
     paths
+}
+
+/// Where a mark of this height begins, so that it stands in the middle of its row.
+#[expect(clippy::cast_precision_loss, reason = "a map has a few dozen rows")]
+fn top(row: usize, high: f64) -> f64 {
+    (row * ROW) as f64 + (ROW as f64 - high) / 2.0
 }
 
 /// Starts a day in each minute of the hour.

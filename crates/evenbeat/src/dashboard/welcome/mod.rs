@@ -7,6 +7,7 @@ mod compare;
 mod heat;
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use axum::Router;
 use axum::extract::State;
@@ -79,7 +80,8 @@ async fn take(State(pages): State<Pages>, form: PageForm<PageEditor>) -> PageRes
             let n_there = applied.len() as u64 - n_new;
             let mut text = "Comment their lines out in the crontab, or both will run them.".to_owned();
             if 0 < n_there {
-                text.push_str(&format!(" {} were there already and stay as they are.", count(n_there)));
+                // Writing to a string cannot fail.
+                let _ = write!(text, " {} were there already and stay as they are.", count(n_there));
             }
             let flash = Flash::done(format!("Took over {}", counted(n_new, "job")), text);
             Ok(see_other("/", Some(&flash.with_link("/?tab=all", "Show the jobs"))))

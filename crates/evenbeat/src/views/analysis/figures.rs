@@ -156,7 +156,7 @@ impl AnalysisFigures {
 }
 
 impl Side {
-    pub(crate) fn of(start: Timestamp, hours: u32, placed: &[PlacedJob]) -> Result<Side, WindowHoursError> {
+    pub(super) fn of(start: Timestamp, hours: u32, placed: &[PlacedJob]) -> Result<Side, WindowHoursError> {
         let loads = placed.iter().filter_map(|it| it.load.as_ref());
         let distribution = Distribution::of(start, hours, SlotWidth::DEFAULT, loads)?;
         let peak = |(idx, n_starts): (usize, u32), cell: Duration| Peak {
@@ -251,7 +251,7 @@ fn hour_start(zone: &Zone, at: Timestamp) -> Timestamp {
     Slot::of(start, SlotWidth::DEFAULT).start(SlotWidth::DEFAULT)
 }
 
-pub(crate) fn changed(old: &PlacedJob, new: &PlacedJob) -> Option<ChangeKind> {
+pub(super) fn changed(old: &PlacedJob, new: &PlacedJob) -> Option<ChangeKind> {
     if let Schedule::Every { interval, .. } = &new.job.schedule {
         let (old, new) = (old.first()?, new.first()?);
         return (old != new).then_some(ChangeKind::Phase { interval: *interval, old, new });

@@ -20,7 +20,7 @@ const SETTINGS: [&str; 7] = [
 ];
 
 /// The log is printed when a test fails, after what the script has to say.
-pub(super) const QUIET: [&str; 2] = ["--set", "log.level=warn"];
+pub(super) const QUIET: [&str; 4] = ["--set", "log.level=warn", "--set", "node.name=one"];
 
 /// Arguments of `serve`.
 pub(super) fn settings() -> Vec<&'static str> {

@@ -1,6 +1,11 @@
 //! The first page: the verdict, the causes, the list of jobs, and what is done to many of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration as Length;
+
+use evenbeat::testing::store::alert_rows::IncidentWrite;
+use evenbeat_core::alert::{AlertSubject, Cause, Incident, Severity};
+use evenbeat_core::condition::Reason;
 
 use crate::support::served::{Reply, Served, Setup};
 
@@ -105,7 +110,7 @@ fn a_fleet_that_is_well_says_so_and_lists_everything() {
     let served = Served::start();
     served.add("shop@de", r#""every":"6h","description":"Prices <b>& more</b>","labels":{"team":"news"}"#);
     served.add("shop@fr", r#""every":"6h","site":"shop.example""#);
-    served.add("books", r#""every":"24h","pool":"elsewhere""#);
+    served.add("books", r#""every":"24h""#);
     served.ended_run_of("shop@de");
     served.counted(3);
     let viewer = Visitor::new(&served, "viewer");
@@ -128,7 +133,8 @@ fn a_fleet_that_is_well_says_so_and_lists_everything() {
     check("/?tab=all&label=team%3Dnews", &["shop@de"]);
     check("/?tab=all&label=team%3Dsport", &[]);
     check("/?tab=all&site=shop.example", &["shop@fr"]);
-    check("/?tab=all&pool=elsewhere", &["books"]);
+    check("/?tab=all&pool=default&q=book", &["books"]);
+    check("/?tab=all&pool=elsewhere", &[]);
     check("/?tab=all&condition=new", &["books", "shop@fr"]);
     check("/?tab=all&condition=ok&sort=name", &["shop@de"]);
     check("/?tab=running", &[]);
@@ -147,7 +153,8 @@ fn late() -> Served {
     let served = Served::with(Setup { takes: Length::from_hours(1), capacity: 1, ..Setup::default() });
     served.add("hog", r#""manual":true"#);
     served.run_of("hog");
-    served.add("late", r#""fresh":"1s","cooldown":"1s""#);
+    served.add("late", r#""fresh":"2s","cooldown":"1s""#);
+    served.add("lost", r#""every":"24h","pool":"elsewhere""#);
     served.add("well", r#""every":"24h""#);
     served
 }
@@ -156,9 +163,10 @@ fn late() -> Served {
 fn what_is_late_comes_first_with_its_cause() {
     let served = late();
     let viewer = Visitor::new(&served, "viewer");
-    let page = viewer.until("/", "1 of 3 jobs serves stale data");
+    let page = viewer.until("/", "1 of 4 jobs serves stale data");
     assert!(page.contains("<title>1 late · Fleet · Evenbeat</title>"), "{page}");
-    assert_eq!(keys(&page), ["late"]);
+    assert!(page.contains("1 more is at risk") && page.contains(r#"<a href="/?cause=no_node">"#), "{page}");
+    assert_eq!(keys(&page), ["late", "lost"]);
     let row = row(&page, "late");
     assert!(row.contains("Error") && row.contains("queued") && row.contains("late</span>"), "{row}");
     let explained = served.get("/api/v1/jobs/late/explain").json();
@@ -168,11 +176,13 @@ fn what_is_late_comes_first_with_its_cause() {
     assert!(page.contains(cause), "{page}");
     assert_eq!(keys(&viewer.page("/?cause=waiting&pool=default")), ["late"]);
     assert_eq!(keys(&viewer.page("/?cause=failed")), Vec::<&str>::new());
+    assert_eq!(keys(&viewer.page("/?pool=elsewhere")), ["lost"]);
+    assert_eq!(keys(&viewer.page("/?tab=all&condition=warning")), ["lost"]);
     assert_eq!(keys(&viewer.page("/?tab=waiting")), ["late"]);
     assert_eq!(keys(&viewer.page("/?tab=running")), ["hog"]);
     // The worst first, or by name.
     assert_eq!(keys(&viewer.page("/?tab=all")).first(), Some(&"late"));
-    assert_eq!(keys(&viewer.page("/?tab=all&sort=name")), ["hog", "late", "well"]);
+    assert_eq!(keys(&viewer.page("/?tab=all&sort=name")), ["hog", "late", "lost", "well"]);
 }
 
 #[test]
@@ -288,4 +298,34 @@ fn nobody_acts_without_the_role_and_the_token_of_a_form() {
         .post(&format!("form_token={token}&list=https://elsewhere.example/%3Ftab%3Dall&verb=resume&key=a"));
     assert_eq!((reply.status, reply.header("location")), (303, Some("/?tab=all")));
     assert_eq!(served.get("/api/v1/jobs/a").json()["status"], "scheduled");
+}
+
+#[test]
+fn every_page_says_how_many_incidents_are_open() {
+    let served = Served::start();
+    served.add("a", r#""every":"24h""#);
+    served.counted(1);
+    let viewer = Visitor::new(&served, "viewer");
+    assert!(!viewer.page("/").contains(r#"class="bdg""#));
+    let now = served.app.clock.now();
+    let incident = Incident {
+        subject: AlertSubject::Job("a".parse().unwrap()),
+        opened_at: now,
+        cause: Cause::Reason(Reason::DeadlinePassed),
+        since: now,
+        severity: Severity::Error,
+        turned_at: now,
+        well_since: None,
+        n_good: 0,
+        last_good_at: None,
+        closed: None,
+        changes: vec![now],
+        is_flapping: false,
+        told: BTreeMap::new(),
+    };
+    let write = IncidentWrite { incident, is_settled: false };
+    assert!(served.runtime.block_on(served.app.store.put_alerts(None, vec![write], Vec::new())).unwrap());
+    for path in ["/", "/schedule"] {
+        viewer.until(path, r#"<span class="bdg"><span class="sr">, open: </span>1</span>"#);
+    }
 }

@@ -31,7 +31,7 @@ impl Person<'_> {
     pub(super) fn send_with_token(&self, path: &str, token: &str, fields: &[(&str, &str)]) -> Reply {
         let mut body = format!("form_token={token}");
         for (name, value) in fields {
-            body.push_str(&format!("&{name}={}", encoded(value)));
+            body.extend(["&", name, "=", &encoded(value)]);
         }
         let headers =
             [("Cookie", self.cookie.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];

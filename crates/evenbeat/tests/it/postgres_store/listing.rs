@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenbeat::testing::store::query::{Count, JobFilter, RunQuery, ScorePoint};
+use evenbeat::testing::store::query::{Count, EndedCount, EndedWindow, JobFilter, RunQuery, ScorePoint};
 use evenbeat_core::ids::JobKey;
 use evenbeat_core::job::{Job, Pause, PausedBy};
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{EndBy, PutJob, Store};
-use evenbeat_core::time::Timestamp;
+use evenbeat_core::time::{Duration, Timestamp};
 
 use crate::postgres_store::fleet::{Fleet, end, new_job, run_end};
 use crate::support::postgres::runtime;
@@ -116,6 +116,20 @@ fn runs_are_found_by_job_outcome_and_end() {
     check(RunQuery { since: Some(at(2_000)), until: Some(at(3_000)), ..any() }, None, &[2]);
     let page = runtime().block_on(store.list_runs(&any(), None, 2)).unwrap();
     assert_eq!(page.next.map(|it| it.0), Some(2));
+
+    let after = |name: &str, run: u128| {
+        let after = evenbeat_core::ids::RunId(run);
+        let runs = runtime().block_on(store.later_runs(&name.parse().unwrap(), after, 10)).unwrap();
+        runs.iter().map(|row| row.run.0).collect::<Vec<_>>()
+    };
+    assert_eq!((after("b", 0), after("b", 2), after("open", 3)), (vec![2], vec![], vec![4]));
+    let window = EndedWindow { since: at(1_000), until: at(3_000), part: Duration::from_secs(1) };
+    let count = |part, outcome, n| EndedCount { part, outcome, n };
+    let counted = runtime().block_on(store.count_ended(window)).unwrap();
+    assert_eq!(counted, [count(0, None, 1), count(1, None, 1), count(1, Some(Outcome::Failed), 1)]);
+    let horizon = |most: usize| runtime().block_on(store.ended_horizon(at(0), most)).unwrap();
+    assert_eq!((horizon(0), horizon(2), horizon(3)), (Some(at(3_000)), Some(at(1_000)), None));
+
     let latest = |keys: &[&str], most: usize| {
         let keys: Vec<JobKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
         let runs = runtime().block_on(store.latest_runs(&keys, most)).unwrap();

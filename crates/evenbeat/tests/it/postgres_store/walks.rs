@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use evenbeat::testing::store::postgres::BlockingStore;
-use evenbeat::testing::store::query::{Count, JobFilter, RunQuery};
+use evenbeat::testing::store::query::{Count, EndedWindow, JobFilter, RunQuery};
 use evenbeat::testing::store::run_times::{MemberBy, RunOrder};
 use evenbeat_core::ids::{JobKey, RunId};
 use evenbeat_core::job::Job;
 use evenbeat_core::run::Outcome;
 use evenbeat_core::store::{PutJob, Store};
-use evenbeat_core::time::{TimeWindow, Timestamp};
+use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use tokio_postgres::Client;
 
 use crate::postgres_store::cluster::until;
@@ -136,6 +136,18 @@ fn a_page_touches_little_more_than_it_shows() {
     let failed = RunQuery { outcome: Some(Outcome::Failed), ..hour };
     filled.check_runs(&failed, None, 30_000 - 13_550, FEW);
     filled.check_runs(&RunQuery { key: Some("far-00007".parse().unwrap()), ..any() }, None, 29_994, FEW);
+
+    let key: JobKey = "far-00007".parse().unwrap();
+    let (later, n_touched) =
+        filled.touched(|store| runtime().block_on(store.store.later_runs(&key, RunId(9_000), 20)).unwrap());
+    assert_eq!((later.len(), later[0].run), (20, RunId(9_094)));
+    assert!(n_touched <= FEW, "{n_touched} rows were touched for later runs");
+    // What is counted is looked at once, and nothing else.
+    let window = EndedWindow { since: at(29_000_000), until: at(30_000_000), part: Duration::from_secs(100) };
+    let (counted, n_touched) =
+        filled.touched(|store| runtime().block_on(store.store.count_ended(window)).unwrap());
+    assert_eq!((counted.len(), counted[0].n, counted[10].n), (20, 100, 2));
+    assert!(n_touched <= 2 * FEW, "{n_touched} rows were touched to count 1,000 runs");
 }
 
 /// Two things that no index knows together: each is looked up, for so many jobs at most.

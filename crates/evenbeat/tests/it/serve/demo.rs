@@ -23,7 +23,7 @@ fn a_demo_lives_ends_and_leaves_nothing() {
     let text = String::from_utf8_lossy(&shown.stdout);
     let errors = String::from_utf8_lossy(&shown.stderr);
     assert_eq!((shown.status.code(), &*errors), (Some(0), ""), "{text}");
-    assert!(text.contains("544 jobs: "), "{text}");
+    assert!(text.contains("904 jobs: "), "{text}");
     assert!(text.ends_with("The demo has ended and left nothing behind.\n"), "{text}");
     let files: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().map(|it| it.path()).collect();
     assert_eq!(files, [] as [std::path::PathBuf; 0], "{text}");

@@ -1,6 +1,6 @@
 //! The lists that people look at.
 
-use evenbeat::testing::store::query::{Count, JobFilter, RunQuery, ScorePoint};
+use evenbeat::testing::store::query::{Count, EndedCount, EndedWindow, JobFilter, RunQuery, ScorePoint};
 use evenbeat::testing::store::sqlite::{Options, SqliteStore};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::job::{Pause, PausedBy};
@@ -211,6 +211,30 @@ fn runs_are_found_by_what_one_looks_for() {
     check_runs(&store, &RunQuery { until: Some(noon() + HOUR), ..any() }, &[1]);
     let one = RunQuery { key: Some(key("a")), outcome: Some(Outcome::Failed), ..any() };
     check_runs(&store, &one, &[2]);
+}
+
+#[test]
+fn what_came_after_a_run_is_found_in_its_order() {
+    let store = history();
+    let after = |name: &str, run: u128, most: usize| {
+        let runs = store.look(|tx| tx.later_runs(&key(name), RunId(run), most)).unwrap();
+        runs.iter().map(|row| row.run.0).collect::<Vec<_>>()
+    };
+    assert_eq!(after("a", 0, 10), [1, 2, 4]);
+    assert_eq!(after("a", 1, 1), [2]);
+    assert_eq!(after("a", 2, 10), [4]);
+    assert_eq!(after("b", 3, 10), Vec::<u128>::new());
+}
+
+#[test]
+fn ended_runs_are_counted_by_when_and_how() {
+    let store = history();
+    let window = EndedWindow { since: noon(), until: noon() + HOUR + HOUR, part: HOUR };
+    let count = |part, outcome, n| EndedCount { part, outcome, n };
+    let counted = store.look(|tx| tx.count_ended(window)).unwrap();
+    assert_eq!(counted, [count(0, None, 1), count(1, None, 1), count(1, Some(Outcome::Failed), 1)]);
+    let horizon = |most: usize| store.look(|tx| tx.ended_horizon(noon(), most)).unwrap();
+    assert_eq!((horizon(0), horizon(1), horizon(3)), (Some(noon() + HOUR + HOUR), Some(noon() + HOUR), None));
 }
 
 #[test]

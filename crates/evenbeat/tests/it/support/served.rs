@@ -28,13 +28,14 @@ use evenbeat::testing::socket_path::SocketPath;
 use evenbeat::testing::store::access::{SecretHash, TokenRow};
 use evenbeat::testing::store::any::AnyStore;
 use evenbeat::testing::store::sqlite::{Options, SqliteStore};
-use evenbeat::testing::target::command::TokenKey;
+use evenbeat::testing::target::command::{KeptBytes, TokenKey};
 use evenbeat::testing::target::news_channel;
 use evenbeat::testing::target::noop::Noop;
 use evenbeat_core::engine::{RunTime, Settings};
 use evenbeat_core::ids::{NodeName, Pool, RunId};
 use evenbeat_core::placement::Balance;
 use evenbeat_core::rights::{Grant, Role};
+use evenbeat_core::time::Duration;
 use serde_json::Value as Json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -458,5 +459,16 @@ impl LogBook for FakeLogs {
         let next = u64::try_from(start + bytes.len()).unwrap();
         let is_over = *is_over && start + bytes.len() == text.len();
         Ok(Some(LogPart { bytes, next: next.max(from), is_over }))
+    }
+
+    fn kept(&self, run: RunId) -> Option<KeptBytes> {
+        let logs = self.0.lock().unwrap();
+        let (text, is_over) = logs.get(&run)?;
+        let end = text.len() as u64;
+        Some(KeptBytes { head_end: end, tail_start: end, end, is_over: *is_over })
+    }
+
+    fn kept_for(&self) -> Option<Duration> {
+        Some(Duration::from_days(14))
     }
 }
