@@ -111,7 +111,8 @@ mod tests {
         assert_eq!(enough_slots(now, 0, 12, |_| Err::<f64, _>("enough")), Err("enough"));
         // What is in use on average is where it begins.
         let found = enough_slots(now, 12, 100, |slots| Ok::<_, ()>(share(slots))).unwrap();
-        assert_eq!((found.enough, found.tried.len()), (Some(13), 3));
+        let slots: Vec<u32> = found.tried.iter().map(|it| it.slots).collect();
+        assert_eq!((found.enough, slots), (Some(13), vec![8, 12, 13, 14]));
     }
 
     #[test]
