@@ -30,7 +30,7 @@ pub(super) enum NoPage {
     /// The address or a form cannot be understood.
     Refused(String),
     /// A change was refused: back to this page, with the reason.
-    Back(String, Flash),
+    Back(Box<(String, Flash)>),
     /// The store does not answer.
     Down(StoreDown),
     /// The node of this process has stopped.
@@ -39,6 +39,13 @@ pub(super) enum NoPage {
 
 /// What a handler of a page returns.
 pub(super) type PageResult<T> = Result<T, NoPage>;
+
+impl NoPage {
+    /// Back to a page, with a message.
+    pub(super) fn back(path: impl Into<String>, flash: Flash) -> NoPage {
+        NoPage::Back(Box::new((path.into(), flash)))
+    }
+}
 
 impl From<StoreDown> for NoPage {
     fn from(down: StoreDown) -> NoPage {
@@ -77,7 +84,7 @@ impl IntoResponse for NoPage {
             }
             NoPage::NotFound(text) => refused(StatusCode::NOT_FOUND, "Not found", &sentence(&text)),
             NoPage::Refused(text) => refused(StatusCode::BAD_REQUEST, "Not understood", &sentence(&text)),
-            NoPage::Back(path, flash) => see_other(&path, Some(&flash)),
+            NoPage::Back(back) => see_other(&back.0, Some(&back.1)),
             NoPage::Down(StoreDown(why)) => {
                 tracing::warn!(why, "the store did not answer a request");
                 store_away().into_response()

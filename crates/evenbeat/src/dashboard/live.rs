@@ -127,7 +127,7 @@ impl LiveState {
                             self.changes.add_all();
                         }
                         for event in batch.events.iter().skip(place) {
-                            let job = event.what.job().map(|key| key.as_str());
+                            let job = event.what.job().map(evenbeat_core::ids::JobKey::as_str);
                             self.changes.add(event.what.kind().as_str(), job);
                         }
                     }

@@ -138,7 +138,8 @@ fn add(
     }
     let n_starts = job.rhythm.count_in(ahead);
     if STARTS_A_PART_MAX * parts.n_parts as u64 <= n_starts {
-        let mean = n_starts as f64 * length.as_millis_f64() / ahead.length().as_millis_f64().max(1.0);
+        let mean = f64::from(u32::try_from(n_starts).unwrap_or(u32::MAX)) * length.as_millis_f64()
+            / ahead.length().as_millis_f64().max(1.0);
         parts.add(wanted, ahead.start(), ahead.end(), mean * cost);
         return;
     }

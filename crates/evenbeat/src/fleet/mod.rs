@@ -74,6 +74,9 @@ type LoadQuestion = (PartedWindow, Option<String>);
 /// Until when counts are good.
 type KeptLoads = BTreeMap<LoadQuestion, (Instant, Arc<LoadAhead>)>;
 
+/// Jobs, and the group that each is in.
+pub type GroupMembers = Vec<(JobKey, Arc<str>)>;
+
 /// The fleet as one process sees it. Copies share it.
 #[derive(Clone, Debug)]
 pub struct Fleet {
@@ -237,7 +240,7 @@ impl Fleet {
     pub async fn load_ahead(
         &self,
         parts: PartedWindow,
-        by: Option<(String, Vec<(JobKey, Arc<str>)>)>,
+        by: Option<(String, GroupMembers)>,
         running: BTreeSet<JobKey>,
         now: Timestamp,
     ) -> Arc<LoadAhead> {

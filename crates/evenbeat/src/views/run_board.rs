@@ -152,7 +152,7 @@ pub(crate) enum SinceThen {
 
 /// A page of runs, the latest first.
 pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result<RunBoard, ViewError> {
-    let mut found = Looked::default();
+    let mut found = RunSearch::default();
     let portion = if query.is_straight() { limit } else { N_PORTION };
     let mut before = query.before;
     loop {
@@ -160,7 +160,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
             RunTab::Running => open_runs(app, query, before, portion).await?,
             _ => ended_runs(app, query, before, portion).await?,
         };
-        found.n_looked += rows.len();
+        found.n_rows_read += rows.len();
         if let Some(last) = rows.last() {
             found.last = Some((last.run, at_of(last)));
         }
@@ -185,7 +185,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
                 found.next = found.rows.last().map(|row| row.run);
                 break;
             }
-            Some(run) if N_LOOKED_MAX <= found.n_looked => {
+            Some(run) if N_LOOKED_MAX <= found.n_rows_read => {
                 found.next = Some(run);
                 found.is_cut = true;
                 break;
@@ -198,15 +198,15 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
 
 /// What was found so far.
 #[derive(Debug, Default)]
-struct Looked {
+struct RunSearch {
     rows: Vec<RunRow>,
     next: Option<RunId>,
-    n_looked: usize,
+    n_rows_read: usize,
     last: Option<(RunId, Timestamp)>,
     is_cut: bool,
 }
 
-impl Looked {
+impl RunSearch {
     async fn board(self, app: &App) -> Result<RunBoard, ViewError> {
         let names = SessionNames::of(&app.store.sessions().await?);
         let now = app.intake.now();
@@ -215,7 +215,7 @@ impl Looked {
             view: RunView::of(row, &names).seen_at(now),
             since_then: since_then.after(row),
         });
-        let looked = self.last.filter(|_| self.is_cut).map(|(_, at)| (self.n_looked, at));
+        let looked = self.last.filter(|_| self.is_cut).map(|(_, at)| (self.n_rows_read, at));
         Ok(RunBoard { rows: rows.collect(), next: self.next, looked })
     }
 }

@@ -28,5 +28,5 @@ pub(super) fn load(remote: &RemoteContext<'_>) -> Result<(LiveFleet, Vec<String>
             Err(why) => warnings.push(format!("skipped: {why}")),
         }
     }
-    Ok((live_fleet(jobs, limits, &nodes), warnings))
+    Ok((live_fleet(jobs, &limits, &nodes), warnings))
 }

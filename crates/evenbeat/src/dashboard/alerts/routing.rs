@@ -104,7 +104,7 @@ fn about(route: &AlertRoute) -> String {
 
 /// Sends a test message, and says what its receiver answered.
 pub(super) async fn test(State(pages): State<Pages>, form: PageForm<PageOperator>) -> PageResult<Response> {
-    let back = |flash: Flash| NoPage::Back("/alerts".to_owned(), flash);
+    let back = |flash: Flash| NoPage::back("/alerts".to_owned(), flash);
     let name = form.fields.get("channel").unwrap_or_default();
     let channel: Option<Channel> = name.parse().ok();
     let answer = match &channel {

@@ -168,7 +168,7 @@ pub(super) async fn act(State(pages): State<Pages>, form: PageForm<PageOperator>
     }
     let n = order.keys.len();
     let back = order.list.path();
-    let refused = |title: &str, text: String| NoPage::Back(back.clone(), Flash::failed(title, text));
+    let refused = |title: &str, text: String| NoPage::back(back.clone(), Flash::failed(title, text));
     let confirmed = match fields.get("confirm") {
         // What can be undone by the same button needs no question.
         None if order.verb == ListVerb::Resume && !order.is_all => n,
@@ -210,7 +210,7 @@ async fn order_of(app: &App, fields: &FormFields) -> PageResult<BulkOrder> {
         .map_err(|_| NoPage::Refused("the list is not an address".to_owned()))?;
     let list = ListAddress::parse(&FormFields::of_query(&list)).map_err(NoPage::Refused)?;
     let is_all = fields.get("all").is_some();
-    let refused = |text: String| NoPage::Back(list.path(), Flash::failed("Nothing was done", text));
+    let refused = |text: String| NoPage::back(list.path(), Flash::failed("Nothing was done", text));
     let mut keys = Vec::new();
     if is_all {
         let found = find(app, &list.query, 0, JOBS_MAX + 1).await?;

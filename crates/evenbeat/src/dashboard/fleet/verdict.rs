@@ -159,9 +159,10 @@ mod tests {
 
     #[test]
     fn the_smallest_part_of_the_bar_is_seen_and_none_sticks_out() {
-        assert_eq!(widths([1, 0, 999_999]), [0.5, 0.0, 99.5]);
-        assert_eq!(widths([25, 75]), [25.0, 75.0]);
-        assert_eq!(widths([0, 0]), [0.0, 0.0]);
+        let shown = |it: &[f64]| format!("{it:?}");
+        assert_eq!(shown(&widths([1, 0, 999_999])), "[0.5, 0.0, 99.5]");
+        assert_eq!(shown(&widths([25, 75])), "[25.0, 75.0]");
+        assert_eq!(shown(&widths([0, 0])), "[0.0, 0.0]");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn refused(key: &JobKey, title: &str, error: IntakeError) -> NoPage {
     match error {
         IntakeError::Down(down) => NoPage::Down(down),
         error @ IntakeError::NoSuchJob { .. } => NoPage::NotFound(error.to_string()),
-        error => NoPage::Back(job_path(key.as_str()), Flash::failed(title, sentence(&error.to_string()))),
+        error => NoPage::back(job_path(key.as_str()), Flash::failed(title, sentence(&error.to_string()))),
     }
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn pause(
     let times = form.user.times(intake.now());
     let title = format!("{key} was not paused");
     let wrong = |detail: String| {
-        NoPage::Back(format!("{path}?confirm=pause"), Flash::failed(title.clone(), sentence(&detail)))
+        NoPage::back(format!("{path}?confirm=pause"), Flash::failed(title.clone(), sentence(&detail)))
     };
     let until = pause_until(&form.fields, &times).map_err(wrong)?;
     let until = intake::pause_end(until, times.now).map_err(|fault| wrong(fault.detail))?;

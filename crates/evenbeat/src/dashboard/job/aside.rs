@@ -6,7 +6,7 @@ use evenbeat_core::missed::MissedRuns;
 use evenbeat_core::rights::Role;
 use evenbeat_core::schedule::{OnceAt, Schedule};
 use evenbeat_core::time::Timestamp;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use super::why::coded;
 use crate::dashboard::times::{Distance, Times, brief, counted, length_text};
@@ -90,7 +90,7 @@ fn no_next_run(detail: &JobDetail) -> &'static str {
 }
 
 /// A term and what it is.
-fn pair(term: &str, value: Markup) -> Markup {
+fn pair(term: &str, value: impl Render) -> Markup {
     html! { dt { (term) } dd { (value) } }
 }
 

@@ -153,7 +153,7 @@ pub(super) async fn request(
     let back = format!("/jobs/{key}/backfill");
     let times = form.user.times(pages.app.intake.now());
     let wrong = |detail: String| {
-        NoPage::Back(back.clone(), Flash::failed("Nothing was asked for", sentence(&detail)))
+        NoPage::back(back.clone(), Flash::failed("Nothing was asked for", sentence(&detail)))
     };
     let range = AskedRange::of(&form.fields, &times).map_err(wrong)?;
     let range = range.ok_or_else(|| wrong("say from when on".to_owned()))?;

@@ -238,13 +238,16 @@ fn planned(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     }
 }
 
+/// Where a mark stands, its class, the words of its label, its instant, and the sides that the label may take.
+type TimeMark = (f64, &'static str, (&'static str, &'static str), Timestamp, &'static [LabelSide]);
+
 /// The four marks and their labels.
 fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> String) -> Markup {
     let is_past = facts.deadline < facts.now;
     let (since, now) = (domain.at(facts.since), domain.at(facts.now));
     let (latest, deadline) = (domain.at(facts.latest_start.max(facts.since)), domain.at(facts.deadline));
     let since_words = if facts.has_good_run { ("Last good", " start") } else { ("Placed for", "") };
-    let marks: [(f64, &str, (&str, &str), Timestamp, &'static [LabelSide]); 4] = [
+    let marks: [TimeMark; 4] = [
         (
             deadline,
             "tick-d",

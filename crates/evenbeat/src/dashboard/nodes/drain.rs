@@ -57,7 +57,7 @@ pub(super) async fn drain(
         IntakeError::Down(down) => NoPage::Down(down),
         error => {
             let flash = Flash::failed(format!("{node} was not changed"), error.to_string());
-            NoPage::Back("/nodes".to_owned(), flash)
+            NoPage::back("/nodes".to_owned(), flash)
         }
     })?;
     let flash = if is_draining {

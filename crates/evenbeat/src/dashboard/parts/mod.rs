@@ -15,7 +15,7 @@ pub(super) use freshness::{Freshness, freshness_bar, time_left};
 pub(super) use outcome::{run_mark, run_path, run_status, run_word};
 pub(super) use question::{PageQuestion, question, question_or};
 pub(super) use slots::{CELLS_MAX, SlotUnits, meter, slot_cells};
-pub(super) use status::{ConditionMark, status, status_pill, status_with};
+pub(super) use status::{ConditionMark, status_pill, status_with};
 pub(super) use strip::{StripRun, run_strip};
 pub(super) use svg::{percent, rounded_up};
 pub(super) use url::url_query;

@@ -59,11 +59,6 @@ impl ConditionMark {
     }
 }
 
-/// Icon and word.
-pub(crate) fn status(mark: ConditionMark) -> Markup {
-    status_with(mark, mark.word())
-}
-
 /// Icon and a word of one's own: "Done", "Disabled".
 pub(crate) fn status_with(mark: ConditionMark, word: &str) -> Markup {
     html! { span class={ "st st-" (mark.name()) } { (mark.icon()) span.w { (word) } } }

@@ -28,6 +28,7 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        assert_eq!([0.0, 1.0, 7.0, 10.0, 195.0, 201.0].map(rounded_up), [1.0, 1.0, 8.0, 10.0, 200.0, 250.0]);
+        let ends = [0.0, 1.0, 7.0, 10.0, 195.0, 201.0].map(|it| rounded_up(it).to_string());
+        assert_eq!(ends, ["1", "1", "8", "10", "200", "250"]);
     }
 }

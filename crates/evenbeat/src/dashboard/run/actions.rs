@@ -112,7 +112,7 @@ pub(super) async fn cancel(
             }
             // Its run was claimed a moment ago.
             Err(IntakeError::Refused { refusal: Refusal::NotWaiting, .. }) => {
-                it = found(&pages.app, &id).await?
+                it = found(&pages.app, &id).await?;
             }
             Err(error) => return Err(not_done(&path, "Not cancelled", error)),
         }
@@ -150,7 +150,7 @@ pub(super) async fn again(
     let title = "Not started";
     let Some(row) = pages.app.store.job(&it.key).await?.filter(|row| !row.is_deleted) else {
         let flash = Flash::failed(title, format!("{} has been removed.", it.key));
-        return Err(NoPage::Back(path, flash));
+        return Err(NoPage::back(path, flash));
     };
     if let Some(pause) = row.state.pause.as_deref().filter(|_| row.job.enabled) {
         let reason = pause.reason.as_ref().map_or(String::new(), |it| format!(" ({})", printable::line(it)));
@@ -158,7 +158,7 @@ pub(super) async fn again(
             title,
             format!("{} is paused by {}{reason}. Resume it first.", it.key, pause.by.as_str()),
         );
-        return Err(NoPage::Back(path, flash));
+        return Err(NoPage::back(path, flash));
     }
     let once = form.fields.get(ONCE).and_then(|once| {
         let hash = |part: &str| {
@@ -182,6 +182,6 @@ pub(super) async fn again(
 fn not_done(path: &str, title: &str, error: IntakeError) -> NoPage {
     match error {
         IntakeError::Down(down) => NoPage::Down(down),
-        other => NoPage::Back(path.to_owned(), Flash::failed(title, format!("{other}."))),
+        other => NoPage::back(path.to_owned(), Flash::failed(title, format!("{other}."))),
     }
 }

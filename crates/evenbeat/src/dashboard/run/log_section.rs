@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::time::Duration;
 use futures_util::stream::unfold;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use serde::Serialize;
 
 use super::heading::size;
@@ -188,7 +188,7 @@ fn text(lines: &[LogLine], first_no: Option<u64>) -> Markup {
     }
 }
 
-fn note(title: &str, body: Markup) -> Markup {
+fn note(title: &str, body: impl Render) -> Markup {
     html! {
         section.sec.logs id="log" aria-labelledby="lg-h" data-l {
             div.sec-h { h2 id="lg-h" { "Log" } }

@@ -168,7 +168,7 @@ fn outcome(done: &RebalanceResult, n_unchanged: usize, peaks: Option<(u32, u32)>
 fn not_done(error: IntakeError) -> NoPage {
     match error {
         IntakeError::Down(down) => NoPage::Down(down),
-        other => NoPage::Back("/schedule".to_owned(), Flash::failed("Nothing was moved", other.to_string())),
+        other => NoPage::back("/schedule".to_owned(), Flash::failed("Nothing was moved", other.to_string())),
     }
 }
 

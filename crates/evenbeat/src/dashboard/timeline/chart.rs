@@ -34,7 +34,7 @@ impl Axis {
         };
         let mut ticks = Vec::new();
         while at <= parts.end() {
-            if times.second_of_day(at) % every == 0 {
+            if times.second_of_day(at).is_multiple_of(every) {
                 ticks.push((at, if zoom == Zoom::Week { times.day(at) } else { times.clock(at) }));
             }
             at = at + step;

@@ -62,7 +62,7 @@ pub(super) async fn create(State(pages): State<Pages>, form: PageForm<PageAdmin>
         return Err(NoPage::Refused("no token can create tokens; sign in with a login link".to_owned()));
     }
     let failed =
-        |text: String| NoPage::Back("/tokens".to_owned(), Flash::failed("No token was created", text));
+        |text: String| NoPage::back("/tokens".to_owned(), Flash::failed("No token was created", text));
     let new = read(&fields).map_err(failed)?;
     let (row, token) = pages.auth.create_token(user.actor(), new).await.map_err(|error| match error {
         TokenError::Down(down) => NoPage::Down(down),

@@ -59,7 +59,7 @@ pub(super) async fn revoke(
     let revoked = pages.auth.revoke_token(form.user.actor(), &id).await;
     revoked.map_err(|error| match error {
         TokenError::Down(down) => NoPage::Down(down),
-        error => NoPage::Back("/tokens".to_owned(), Flash::failed("Nothing was revoked", error.to_string())),
+        error => NoPage::back("/tokens".to_owned(), Flash::failed("Nothing was revoked", error.to_string())),
     })?;
     let flash = Flash::done(format!("The token {id} is revoked"), "Other nodes refuse it within seconds.");
     Ok(see_other("/tokens", Some(&flash)))

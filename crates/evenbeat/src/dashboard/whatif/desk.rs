@@ -205,8 +205,8 @@ mod tests {
 
     use super::*;
 
-    fn none() -> Option<DeskAnswer> {
-        Some(Err(NoDeskAnswer::TooLarge))
+    fn too_large() -> DeskAnswer {
+        Err(NoDeskAnswer::TooLarge)
     }
 
     const SHORT: Duration = Duration::from_millis(20);
@@ -218,7 +218,7 @@ mod tests {
             let n_works = Arc::clone(&n_works);
             let work = |_| async move {
                 n_works.fetch_add(1, Ordering::Relaxed);
-                none()
+                Some(too_large())
             };
             let found = desk.ask("a", Duration::from_secs(30), work).await;
             assert!(matches!(found, DeskProgress::Done(_)), "{found:?}");
@@ -233,11 +233,11 @@ mod tests {
         let slow = |interest: Arc<Interest>| async move {
             interest.check(3).unwrap();
             let _ = finished.await;
-            none()
+            Some(too_large())
         };
         let found = desk.ask("slow", SHORT, slow).await;
         assert!(matches!(found, DeskProgress::Running(3)), "{found:?}");
-        let found = desk.ask("next", SHORT, |_| async { none() }).await;
+        let found = desk.ask("next", SHORT, |_| async { Some(too_large()) }).await;
         assert!(matches!(found, DeskProgress::Waiting), "{found:?}");
         finish.send(()).unwrap();
         for question in ["slow", "next"] {
@@ -260,7 +260,7 @@ mod tests {
         desk.cancel("a");
         go_on.send(()).unwrap();
         assert_eq!(stopped.await.unwrap(), Err(SimulationStop::Cancelled));
-        let again = desk.ask("a", Duration::from_secs(30), |_| async { none() }).await;
+        let again = desk.ask("a", Duration::from_secs(30), |_| async { Some(too_large()) }).await;
         assert!(matches!(again, DeskProgress::Done(_)), "{again:?}");
     }
 
@@ -271,6 +271,6 @@ mod tests {
             let found = desk.ask(&n.to_string(), SHORT, |_| std::future::pending()).await;
             assert!(matches!(found, DeskProgress::Waiting), "{found:?}");
         }
-        assert!(matches!(desk.ask("more", SHORT, |_| async { none() }).await, DeskProgress::Full));
+        assert!(matches!(desk.ask("more", SHORT, |_| async { Some(too_large()) }).await, DeskProgress::Full));
     }
 }

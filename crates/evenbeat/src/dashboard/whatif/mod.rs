@@ -12,7 +12,7 @@ use axum::http::HeaderValue;
 use axum::http::header::REFRESH;
 use axum::response::Response;
 use axum::routing::{get, post};
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 pub(super) use self::desk::WhatIfDesk;
 use self::desk::{DeskAnswer, DeskProgress, Interest, NoDeskAnswer, PATIENCE};
@@ -192,7 +192,7 @@ fn no_answer(why: &str) -> Markup {
     verdict(ConditionMark::Warning, "This has no answer", html! { (printable::line(why)) })
 }
 
-fn verdict(mark: ConditionMark, title: &str, sub: Markup) -> Markup {
+fn verdict(mark: ConditionMark, title: &str, sub: impl Render) -> Markup {
     html! {
         section.verdict aria-labelledby="v" { div { h1 id="v" { (mark.icon()) (title) } p.sub { (sub) } } }
     }

@@ -16,9 +16,9 @@ use crate::views::ViewError;
 /// How the jobs of a pool stand.
 #[derive(Clone, Copy, Debug, Default)]
 struct PoolCounts {
-    n_jobs: u32,
-    n_error: u32,
-    n_warning: u32,
+    jobs: u32,
+    errors: u32,
+    warnings: u32,
 }
 
 /// One group a pool. First those in which jobs wait, then those with more jobs that stand badly, then the fuller ones.
@@ -29,9 +29,9 @@ pub(super) async fn of_pools(
 ) -> Result<Vec<TimelineGroup>, ViewError> {
     let counts = app.node.ask_roster(|roster| -> BTreeMap<String, PoolCounts> {
         let count = |it: &evenbeat_core::roster::Counts| PoolCounts {
-            n_jobs: it.n_jobs(),
-            n_error: it.in_condition(Condition::Error),
-            n_warning: it.in_condition(Condition::Warning),
+            jobs: it.n_jobs(),
+            errors: it.in_condition(Condition::Error),
+            warnings: it.in_condition(Condition::Warning),
         };
         roster.counts_by_pool().map(|(pool, it)| (pool.to_string(), count(it))).collect()
     });
@@ -43,14 +43,14 @@ pub(super) async fn of_pools(
             let known = counts.get(&*pool.name).copied().unwrap_or_default();
             let density = densities.remove(&pool.name).unwrap_or_else(|| Density::empty(n_parts));
             // A pool without jobs and without runs has nothing to show.
-            if known.n_jobs == 0 && density.most() <= 0.0 {
+            if known.jobs == 0 && density.most() <= 0.0 {
                 return None;
             }
             let fullness = density.most() / units(pool.capacity.max(1));
-            let rank = (Reverse(0 < pool.n_waiting), Reverse(known.n_error), Reverse(known.n_warning));
+            let rank = (Reverse(0 < pool.n_waiting), Reverse(known.errors), Reverse(known.warnings));
             let group = TimelineGroup {
                 name: pool.name.to_string(),
-                n_jobs: known.n_jobs.into(),
+                n_jobs: known.jobs.into(),
                 n_running: pool.n_running,
                 n_bad: density.n_bad_in_all(),
                 capacity: Some(pool.capacity),

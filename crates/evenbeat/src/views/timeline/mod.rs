@@ -231,15 +231,18 @@ pub(crate) async fn timeline(
     let (past, history_from) = history(app, parts, now).await?;
     let running: BTreeSet<JobKey> = past.open().map(|it| it.key.clone()).collect();
     let pools = pools(app).await?;
-    let ahead = match now < parts.end() {
-        true => app.fleet.load_ahead(parts, None, running.clone(), now).await,
-        false => Arc::new(LoadAhead::default()),
+    let ahead = if now < parts.end() {
+        app.fleet.load_ahead(parts, None, running.clone(), now).await
+    } else {
+        Arc::new(LoadAhead::default())
     };
     let jobs = app.fleet.snapshot();
     let cost = |key: &JobKey| jobs.job(key).map_or(1, |it| it.work.cost);
     let by_pool = past.by(parts, now, &ahead.pools, cost, |run| Some(Arc::clone(&run.pool)));
     let mut all = Density::empty(parts.n_parts);
-    by_pool.values().for_each(|it| all.add(it));
+    for it in by_pool.values() {
+        all.add(it);
+    }
     let overload = overload(parts, now, &pools, |pool| by_pool.get(pool));
     let mut view = TimelineView {
         now,
@@ -265,9 +268,10 @@ pub(crate) async fn timeline(
             members.truncate(MEMBERS_MAX);
             let counted = groups::counted(&members);
             let of_key: std::collections::BTreeMap<JobKey, Arc<str>> = members.iter().cloned().collect();
-            let ahead = match now < parts.end() {
-                true => app.fleet.load_ahead(parts, Some((question.by.word(), members)), running, now).await,
-                false => Arc::new(LoadAhead::default()),
+            let ahead = if now < parts.end() {
+                app.fleet.load_ahead(parts, Some((question.by.word(), members)), running, now).await
+            } else {
+                Arc::new(LoadAhead::default())
             };
             let densities =
                 past.by(parts, now, &ahead.groups, cost, |run| of_key.get(&run.key).map(Arc::clone));

@@ -97,7 +97,7 @@ pub(crate) async fn load(app: &App, most: usize) -> Result<Option<LiveFleet>, Vi
     let limits = app.node.ask(|engine, _| LimitsView::of(engine.settings())).await;
     let limits = limits.ok_or(ViewError::NodeGone)?;
     let nodes = nodes::list(app, false).await?;
-    Ok(Some(live_fleet(jobs, limits, &nodes)))
+    Ok(Some(live_fleet(jobs, &limits, &nodes)))
 }
 
 /// Answers a question. `may_go_on` is asked every few moments, and told how many simulations there were.

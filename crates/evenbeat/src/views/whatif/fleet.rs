@@ -97,7 +97,7 @@ impl LiveJob {
 /// Puts a fleet together.
 pub(crate) fn live_fleet(
     fleet: impl IntoIterator<Item = LiveJob>,
-    limits: LimitsView,
+    limits: &LimitsView,
     nodes: &[NodeView],
 ) -> LiveFleet {
     let run_time = RunTime::from(limits.run_time.clone());
@@ -119,7 +119,7 @@ pub(crate) fn live_fleet(
     let nodes = node_pools(nodes);
     let are_alike = carriers(&nodes, &jobs, &mut setup);
     setup.sites = named(&limits.sites);
-    setup.tenants = tenants_of(&limits, &jobs);
+    setup.tenants = tenants_of(limits, &jobs);
     setup.all_runs = limits.all_runs.into();
     LiveFleet { facts: ServerFacts { n_measured, are_alike }, jobs, setup, nodes }
 }

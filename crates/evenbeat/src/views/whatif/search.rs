@@ -23,10 +23,7 @@ pub(super) fn most_that_fit<E>(asked: u32, mut fits: impl FnMut(u32) -> Result<b
     let (mut fit, mut not) = (0, asked);
     while (fit / 100).max(1) < not - fit {
         let n = fit + (not - fit) / 2;
-        match fits(n)? {
-            true => fit = n,
-            false => not = n,
-        }
+        if fits(n)? { fit = n } else { not = n }
     }
     Ok(fit)
 }

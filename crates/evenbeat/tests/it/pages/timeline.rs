@@ -106,7 +106,7 @@ fn what_runs_and_what_waits_is_told() {
 #[test]
 fn hostile_labels_stay_text_and_bad_addresses_get_a_clear_answer() {
     let served = Served::start();
-    let hostile = r#"<script>alert(1)</script>"#;
+    let hostile = r"<script>alert(1)</script>";
     served.add("shop", &format!(r#""every":"2h","labels":{{"team":"{hostile}"}}"#));
     served.counted(1);
     let cookie = served.session_of("viewer");
