@@ -166,8 +166,8 @@ impl JobDraft {
         if !faults.is_empty() {
             return Err(faults);
         }
-        if let Some(table) = self.other_table(&head) {
-            let message = format!("`{table}` does not belong to this job");
+        if let Some(what) = self.foreign(&head) {
+            let message = format!("{what} not belong into this text");
             return Err(vec![DraftFault {
                 help: Some("write only fields of this one job".to_owned()),
                 ..DraftFault::plain(message)
@@ -236,11 +236,15 @@ impl JobDraft {
         head
     }
 
-    /// A table of the text that is not one of the job.
-    fn other_table(&self, head: &DraftHead) -> Option<String> {
+    /// What the text declares besides the job.
+    fn foreign(&self, head: &DraftHead) -> Option<String> {
         // What is not TOML is reported when the text is read.
         let whole: toml::Table = format!("{}{}", head.text, self.rest).parse().ok()?;
-        whole.keys().find(|name| *name != "job").cloned()
+        let is_one = whole.get("job").and_then(toml::Value::as_array).is_some_and(|jobs| jobs.len() == 1);
+        let other = whole.keys().find(|name| *name != "job");
+        other
+            .map(|name| format!("`{name}` does"))
+            .or_else(|| (!is_one).then(|| "another job does".to_owned()))
     }
 }
 
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn every_kind_of_schedule_is_written_back() {
         for (kind, when) in [
-            ("every", "90s"),
+            ("every", "1m30s"),
             ("fresh", "1d"),
             ("cron", "0 3 * * *"),
             ("once", "2026-03-01T00:00:00Z"),

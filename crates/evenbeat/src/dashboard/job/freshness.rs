@@ -58,6 +58,12 @@ impl Domain {
         Domain { from: facts.since - part(5), to: facts.since + span + part(15) }
     }
 
+    /// An instant as text, with seconds on a chart of minutes.
+    fn text(&self, times: &Times, at: Timestamp) -> String {
+        let is_short = self.to - self.from < Duration::from_mins(20);
+        if is_short { times.moment_text(at) } else { times.short_text(at) }
+    }
+
     fn at(&self, at: Timestamp) -> f64 {
         let share = (at - self.from).as_millis_f64() / (self.to - self.from).as_millis_f64().max(1.0);
         (share * 100.0).clamp(0.0, 100.0)
@@ -84,10 +90,10 @@ impl Domain {
 /// The chart.
 pub(super) fn freshness_chart(facts: &FreshnessFacts, times: &Times) -> Markup {
     let domain = Domain::of(facts);
-    let text = |at: Timestamp| times.moment_text(at);
+    let text = |at: Timestamp| domain.text(times, at);
     html! {
         svg.tl role="img" aria-labelledby="tl-t" {
-            title id="tl-t" { (sentence(facts, times)) }
+            title id="tl-t" { (sentence(facts, &domain, times)) }
             @for tick in ticks(domain.from, domain.to, times) {
                 @let x = percent(domain.at(tick.at));
                 line.g x1=(x) x2=(x) y1="42" y2="124" {}
@@ -103,8 +109,8 @@ pub(super) fn freshness_chart(facts: &FreshnessFacts, times: &Times) -> Markup {
 }
 
 /// What the chart says, for those who do not see it.
-fn sentence(facts: &FreshnessFacts, times: &Times) -> String {
-    let text = |at: Timestamp| times.moment_text(at);
+fn sentence(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> String {
+    let text = |at: Timestamp| domain.text(times, at);
     let since = if facts.has_good_run { "Last good start" } else { "No good run yet; placed for" };
     let mut said = format!(
         "{since} {}, now {}, latest start {}, deadline {}",
@@ -156,13 +162,13 @@ fn attempt_block(attempt: &Attempt, facts: &FreshnessFacts, domain: &Domain, tim
     let lane = (72, 18);
     let until = attempt.to.unwrap_or(facts.now);
     let about =
-        |what: &str| format!("{what} {} to {}", times.moment_text(attempt.from), times.moment_text(until));
+        |what: &str| format!("{what} {} to {}", domain.text(times, attempt.from), domain.text(times, until));
     match (attempt.to, attempt.is_good) {
         (None, _) => {
             let expected = facts.length.map(|length| attempt.from + length).filter(|end| facts.now < *end);
             html! {
                 @if let Some(end) = expected { (domain.block("run-alt", attempt.from, end, lane, "")) }
-                (domain.block("run-open", attempt.from, facts.now, lane, &format!("Running since {}", times.moment_text(attempt.from))))
+                (domain.block("run-open", attempt.from, facts.now, lane, &format!("Running since {}", domain.text(times, attempt.from))))
             }
         }
         (Some(_), true) => domain.block("run-ok", attempt.from, until, lane, &about("Good run")),
@@ -184,10 +190,12 @@ fn run_now(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     let is_later = facts.planned.is_none_or(|at| domain.at(facts.now) + 2.0 < domain.at(at));
     let Some(end) = length.filter(|_| is_later).map(|length| facts.now + length) else { return html! {} };
     let width = domain.at(end) - domain.at(facts.now);
-    let label = format!("run now: {}", times.moment_text(end));
+    let end_text = domain.text(times, end);
+    // The words need a wide block; the time alone fits into half of that.
+    let label = if 14.5 < width { format!("run now: {end_text}") } else { end_text };
     html! {
-        (domain.block("run-alt", facts.now, end, (72, 18), &format!("A run that starts now would end at {}", times.moment_text(end))))
-        @if 14.5 < width {
+        (domain.block("run-alt", facts.now, end, (72, 18), &format!("A run that starts now would end at {}", domain.text(times, end))))
+        @if 7.0 < width {
             text.t-now.hs-x x=(percent(domain.at(facts.now) + width / 2.0)) y="85" text-anchor="middle" { (label) }
         }
     }
@@ -199,8 +207,8 @@ fn planned(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     let (is_late, late) = (facts.deadline < end, margin(end, facts.deadline));
     let from = domain.at(start);
     let to = domain.at(end).max(from + 0.5);
-    let clock = times.moment_text(start);
-    let done = facts.length.map(|_| format!("done {}", times.moment_text(end)));
+    let clock = domain.text(times, start);
+    let done = facts.length.map(|_| format!("done {}", domain.text(times, end)));
     let words = match &done {
         Some(done) if is_late => format!("{done}, {late}"),
         Some(done) => done.clone(),
@@ -271,11 +279,18 @@ fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> St
             &[LabelSide::Over, LabelSide::Left, LabelSide::Right],
         ),
     ];
-    let wishes = marks.map(|(at, _, (short, more), instant, sides)| {
+    let mut wishes = marks.map(|(at, _, (short, more), instant, sides)| {
         let time = text(instant).len();
         LabelWish { at, n_letters: [short.len().max(time), (short.len() + more.len()).max(time)], sides }
     });
-    let placed = place(&wishes, &[now, deadline, since]);
+    let lines = [now, deadline, since];
+    let mut placed = place(&wishes, &lines);
+    // Without room for its words the latest start keeps its time: its colour and the legend say the rest.
+    let is_time_only = matches!(placed.last(), Some(None));
+    if let Some(latest) = wishes.last_mut().filter(|_| is_time_only) {
+        latest.n_letters = [text(facts.latest_start).len(); 2];
+        placed = place(&wishes, &lines);
+    }
     html! {
         @for (x, class, _, _, _) in &marks {
             @let x = percent(*x);
@@ -289,8 +304,10 @@ fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> St
             @if let Some(at) = at {
                 @let (anchor, dx) = at.side.anchor();
                 @let tone = if *class == "now" { "t-now" } else { "" };
-                text class={ "lbl2 " (tone) " " (at.class()) } x=(percent(*x)) dx=(dx) y="16" text-anchor=(anchor) {
-                    (short) @if !more.is_empty() { tspan.hs-x { (more) } }
+                @if *class != "tick-w" || !is_time_only {
+                    text class={ "lbl2 " (tone) " " (at.class()) } x=(percent(*x)) dx=(dx) y="16" text-anchor=(anchor) {
+                        (short) @if !more.is_empty() { tspan.hs-x { (more) } }
+                    }
                 }
                 text class={ "lbl " (tone) " " (at.class()) } x=(percent(*x)) dx=(dx) y="32" text-anchor=(anchor) { (text(*instant)) }
             }
@@ -334,11 +351,21 @@ mod tests {
         let drawn = drawn(&facts());
         let said = "Last good start 09:00, now 13:52, latest start 14:17, deadline 15:00, next start 14:33, expected end 15:16: 16m late.";
         assert!(drawn.contains(said), "{drawn}");
-        for part in
-            ["run-ok", "run-bad", "run-plan", "run-alt", "run now: 14:35", "16m late", "Latest", "Deadline"]
-        {
+        for part in [
+            "run-ok",
+            "run-bad",
+            "run-plan",
+            "run-alt",
+            "A run that starts now would end at 14:35",
+            "16m late",
+            "Deadline",
+        ] {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }
+        // Now and the latest start are 25 minutes apart here: there is room for the time alone.
+        assert!(drawn.contains(">14:17<") && !drawn.contains("Latest"), "{drawn}");
+        let earlier = FreshnessFacts { now: at("12:00"), ..facts() };
+        assert!(self::drawn(&earlier).contains("Latest"));
     }
 
     #[test]
@@ -356,7 +383,7 @@ mod tests {
         for now in ["09:00", "14:17", "15:00", "23:59"] {
             let facts = FreshnessFacts { now: at(now), ..facts() };
             let drawn = drawn(&facts);
-            for number in drawn.split("x=\"").skip(1).filter_map(|it| it.split('%').next()) {
+            for number in drawn.split(" x=\"").skip(1).filter_map(|it| it.split('%').next()) {
                 let number: f64 = number.parse().unwrap();
                 assert!((0.0..=100.0).contains(&number), "{number}: {drawn}");
             }
@@ -367,7 +394,7 @@ mod tests {
     fn a_job_without_an_estimate_makes_no_promise_about_its_end() {
         let drawn = drawn(&FreshnessFacts { length: None, ..facts() });
         assert!(
-            !drawn.contains("done ") && !drawn.contains("run now") && !drawn.contains("late\""),
+            !drawn.contains("done ") && !drawn.contains("run now") && !drawn.contains("run-alt"),
             "{drawn}"
         );
     }

@@ -215,7 +215,7 @@ fn table(page: &Page<RunView>, times: &Times) -> Markup {
                     @let text = result(run);
                     @let at = run.started_at.or(run.claimed_at);
                     tr data-key=(run.id) {
-                        td.nw { a.link.plain href={ "/runs/" (run.id) } { @if let Some(at) = at { (times.exact(at.0)) } @else { "–" } } }
+                        td.nw { a.link.run-at href={ "/runs/" (run.id) } { @if let Some(at) = at { (times.exact(at.0)) } @else { "–" } } }
                         td.r-o { (run_status(&run.status)) }
                         td.num.r-d { @if let Some(length) = run.took { (took(length.0)) } @else { "–" } }
                         td.c-n2.ell { @if let Some(node) = &run.node { (printable::line(node)) } @else { span.mut { "–" } } }

@@ -130,17 +130,6 @@ mod tests {
 
     #[test]
     fn what_has_room_on_wide_screens_only_is_hidden_on_narrow_ones() {
-        let placed = place(
-            &[
-                wish(40.0, 10),
-                LabelWish { sides: &[LabelSide::Right], ..wish(60.0, 10) },
-                LabelWish { sides: &[LabelSide::Left], ..wish(60.0, 8) },
-            ],
-            &[],
-        );
-        assert!(placed[0].is_some_and(|it| !it.is_wide_only));
-        assert!(placed[1].is_some_and(|it| !it.is_wide_only));
-        assert_eq!(placed[2], None);
         let wide = place(&[wish(40.0, 10), LabelWish { sides: &[LabelSide::Left], ..wish(78.0, 8) }], &[]);
         assert_eq!(wide[1], Some(LabelPlace { side: LabelSide::Left, is_wide_only: true }));
     }
