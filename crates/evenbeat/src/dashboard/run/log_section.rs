@@ -17,7 +17,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::heading::size;
-use super::log::{self, LogLine, LogLines};
+use super::log::{self, LogLine, LogSlice};
 use super::{found, id_of};
 use crate::api::LogBook;
 use crate::dashboard::Pages;
@@ -36,7 +36,7 @@ const DOWNLOAD_BYTES: usize = 256 << 10;
 
 /// Where the log of a run is.
 enum LogState {
-    Here(Box<LogLines>),
+    Here(Box<LogSlice>),
     Elsewhere(LogPlace),
     /// There is none here.
     Missing,
@@ -69,7 +69,7 @@ pub(super) async fn section(
         match blocking(pages, move |logs| logs.kept(id)).await {
             Some(kept) => {
                 let lines = Vec::new();
-                LogState::Here(Box::new(LogLines { kept, first: 0, first_no: Some(1), next: 0, lines }))
+                LogState::Here(Box::new(LogSlice { kept, first: 0, first_no: Some(1), next: 0, lines }))
             }
             None => LogState::Missing,
         }
@@ -98,7 +98,7 @@ pub(super) async fn section(
     })
 }
 
-fn viewer(run: &RunDetails, lines: &LogLines, times: &Times) -> Markup {
+fn viewer(run: &RunDetails, lines: &LogSlice, times: &Times) -> Markup {
     let view = &run.view;
     let is_live = view.outcome.is_none();
     let kept = lines.kept;
@@ -139,7 +139,7 @@ fn viewer(run: &RunDetails, lines: &LogLines, times: &Times) -> Markup {
 }
 
 /// How much there is.
-fn subtitle(lines: &LogLines, is_live: bool) -> String {
+fn subtitle(lines: &LogSlice, is_live: bool) -> String {
     let (shown, n_kept) = (lines.n_bytes(), kept_bytes(lines.kept));
     match (is_live, 0 < lines.first) {
         (true, _) => format!("live, {} so far", size(lines.kept.end)),
@@ -153,7 +153,7 @@ fn kept_bytes(kept: KeptBytes) -> u64 {
 }
 
 /// What is not loaded, and what was cut.
-fn first_line(lines: &LogLines) -> Markup {
+fn first_line(lines: &LogSlice) -> Markup {
     let kept = lines.kept;
     let n_cut = kept.tail_start.saturating_sub(kept.head_end);
     let cut_words = format!("{} after the first {} were not kept", size(n_cut), size(kept.head_end));
@@ -252,7 +252,7 @@ struct LogAnswerPart {
 }
 
 impl LogAnswerPart {
-    fn of(lines: &LogLines, replaces: bool, is_open: bool) -> LogAnswerPart {
+    fn of(lines: &LogSlice, replaces: bool, is_open: bool) -> LogAnswerPart {
         LogAnswerPart {
             html: text(&lines.lines, lines.first_no).into_string(),
             first_line: first_line(lines).into_string(),
@@ -299,7 +299,7 @@ pub(super) async fn part(
         }
         Ok(None) => {
             let kept = KeptBytes { is_over: true, ..KeptBytes::default() };
-            let lines = LogLines { kept, first: 0, first_no: Some(1), next: 0, lines: Vec::new() };
+            let lines = LogSlice { kept, first: 0, first_no: Some(1), next: 0, lines: Vec::new() };
             Ok(([no_store], Json(LogAnswerPart::of(&lines, false, is_open))).into_response())
         }
         Err(error) => {
