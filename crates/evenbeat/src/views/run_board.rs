@@ -160,7 +160,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
             RunTab::Running => open_runs(app, query, before, portion).await?,
             _ => ended_runs(app, query, before, portion).await?,
         };
-        found.n_looked += rows.len();
+        found.n_seen += rows.len();
         if let Some(last) = rows.last() {
             found.last = Some((last.run, at_of(last)));
         }
@@ -185,7 +185,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
                 found.next = found.rows.last().map(|row| row.run);
                 break;
             }
-            Some(run) if N_LOOKED_MAX <= found.n_looked => {
+            Some(run) if N_LOOKED_MAX <= found.n_seen => {
                 found.next = Some(run);
                 found.is_cut = true;
                 break;
@@ -201,7 +201,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
 struct Looked {
     rows: Vec<RunRow>,
     next: Option<RunId>,
-    n_looked: usize,
+    n_seen: usize,
     last: Option<(RunId, Timestamp)>,
     is_cut: bool,
 }
@@ -215,7 +215,7 @@ impl Looked {
             view: RunView::of(row, &names).seen_at(now),
             since_then: since_then.after(row),
         });
-        let looked = self.last.filter(|_| self.is_cut).map(|(_, at)| (self.n_looked, at));
+        let looked = self.last.filter(|_| self.is_cut).map(|(_, at)| (self.n_seen, at));
         Ok(RunBoard { rows: rows.collect(), next: self.next, looked })
     }
 }

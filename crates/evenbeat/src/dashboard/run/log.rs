@@ -164,7 +164,7 @@ fn n_lines_before(logs: &dyn LogBook, run: RunId, kept: KeptBytes, byte: u64) ->
         if read.next <= at {
             break;
         }
-        n_lines += read.bytes.iter().filter(|it| **it == b'\n').count() as u64;
+        n_lines += read.bytes.iter().map(|it| u64::from(*it == b'\n')).sum::<u64>();
         at = read.next;
     }
     // A part that begins with the line about what was left out: that line ends the one before.

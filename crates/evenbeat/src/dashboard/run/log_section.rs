@@ -188,7 +188,7 @@ fn text(lines: &[LogLine], first_no: Option<u64>) -> Markup {
     }
 }
 
-fn note(title: &str, body: Markup) -> Markup {
+fn note(title: &str, body: &Markup) -> Markup {
     html! {
         section.sec.logs id="log" aria-labelledby="lg-h" data-l {
             div.sec-h { h2 id="lg-h" { "Log" } }
@@ -201,7 +201,7 @@ fn elsewhere(place: &LogPlace, times: &Times) -> Markup {
     let (node, instance) = (printable::line(&place.node), printable::line(&place.instance));
     note(
         &format!("The log is on node {node} ({instance})."),
-        html! {
+        &html! {
             p {
                 @if place.is_alive { "Open this page on that node." }
                 @else {
@@ -218,18 +218,18 @@ fn elsewhere(place: &LogPlace, times: &Times) -> Markup {
 fn missing(run: &RunDetails, kept_for: Option<Duration>, times: &Times) -> Markup {
     let kept = kept_for.map(|it| format!("Logs are kept for {}.", brief(it)));
     let Some(ended) = run.view.ended_at else {
-        return note("Nothing written so far.", html! {});
+        return note("Nothing written so far.", &html! {});
     };
     let is_old = kept_for.is_some_and(|it| ended.0 + it < times.now);
     let title = if is_old { "The log is gone." } else { "There is no log." };
     let text = if is_old { "" } else { "The run wrote nothing, or its log was removed from this node. " };
-    note(title, html! { p { (text) @if let Some(kept) = kept { (kept) } } })
+    note(title, &html! { p { (text) @if let Some(kept) = kept { (kept) } } })
 }
 
 fn unreadable(error: &str) -> Markup {
     note(
         "The log cannot be read.",
-        html! { p { (printable::line(error)) ". The run itself is not affected. " a.link href="" { "Try again" } } },
+        &html! { p { (printable::line(error)) ". The run itself is not affected. " a.link href="" { "Try again" } } },
     )
 }
 
@@ -276,9 +276,11 @@ pub(super) async fn part(
     let number = |name: &str| match user.query.get(name).map(str::parse::<u64>) {
         None => Ok(None),
         Some(Ok(number)) if number <= i64::MAX.unsigned_abs() => Ok(Some(number)),
-        Some(_) => Err(NoPage::Refused(format!("`{name}` is a number"))),
+        Some(_) => Err(format!("`{name}` is a number")),
     };
-    let (before, after, no) = (number("before")?, number("after")?, number("no")?);
+    let before = number("before").map_err(NoPage::Refused)?;
+    let after = number("after").map_err(NoPage::Refused)?;
+    let no = number("no").map_err(NoPage::Refused)?;
     let run = id_of(&id).ok_or_else(|| NoPage::NotFound(format!("there is no run `{id}`")))?;
     let read = move |logs: &dyn LogBook| match (before, after) {
         (Some(byte), None) => Some(log::before(logs, run, byte, no).map(|it| it.map(|lines| (lines, false)))),
