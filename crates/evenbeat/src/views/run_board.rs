@@ -152,7 +152,7 @@ pub(crate) enum SinceThen {
 
 /// A page of runs, the latest first.
 pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result<RunBoard, ViewError> {
-    let mut found = RunSearch::default();
+    let mut found = Looked::default();
     let portion = if query.is_straight() { limit } else { N_PORTION };
     let mut before = query.before;
     loop {
@@ -160,7 +160,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
             RunTab::Running => open_runs(app, query, before, portion).await?,
             _ => ended_runs(app, query, before, portion).await?,
         };
-        found.n_rows_read += rows.len();
+        found.n_seen += rows.len();
         if let Some(last) = rows.last() {
             found.last = Some((last.run, at_of(last)));
         }
@@ -185,7 +185,7 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
                 found.next = found.rows.last().map(|row| row.run);
                 break;
             }
-            Some(run) if N_LOOKED_MAX <= found.n_rows_read => {
+            Some(run) if N_LOOKED_MAX <= found.n_seen => {
                 found.next = Some(run);
                 found.is_cut = true;
                 break;
@@ -198,15 +198,15 @@ pub(crate) async fn board(app: &App, query: &BoardQuery, limit: usize) -> Result
 
 /// What was found so far.
 #[derive(Debug, Default)]
-struct RunSearch {
+struct Looked {
     rows: Vec<RunRow>,
     next: Option<RunId>,
-    n_rows_read: usize,
+    n_seen: usize,
     last: Option<(RunId, Timestamp)>,
     is_cut: bool,
 }
 
-impl RunSearch {
+impl Looked {
     async fn board(self, app: &App) -> Result<RunBoard, ViewError> {
         let names = SessionNames::of(&app.store.sessions().await?);
         let now = app.intake.now();
@@ -215,7 +215,7 @@ impl RunSearch {
             view: RunView::of(row, &names).seen_at(now),
             since_then: since_then.after(row),
         });
-        let looked = self.last.filter(|_| self.is_cut).map(|(_, at)| (self.n_rows_read, at));
+        let looked = self.last.filter(|_| self.is_cut).map(|(_, at)| (self.n_seen, at));
         Ok(RunBoard { rows: rows.collect(), next: self.next, looked })
     }
 }

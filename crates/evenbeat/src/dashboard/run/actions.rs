@@ -119,9 +119,9 @@ pub(super) async fn cancel(
     }
     let over = |outcome: &str| {
         let flash = Flash::failed("Not cancelled", format!("The run is over: {outcome}."));
-        Ok(see_other(&path, Some(&flash)))
+        see_other(&path, Some(&flash))
     };
-    let Some(run) = &it.run else { return over("cancelled") };
+    let Some(run) = &it.run else { return Ok(over("cancelled")) };
     match intake
         .cancel(form.user.actor(), run.run)
         .await
@@ -134,7 +134,7 @@ pub(super) async fn cancel(
             );
             Ok(see_other(&path, Some(&flash)))
         }
-        Cancelled::Over(outcome) => over(outcome.as_str()),
+        Cancelled::Over(outcome) => Ok(over(outcome.as_str())),
         Cancelled::Unknown => Err(NoPage::NotFound(format!("there is no run `{}`", run.run))),
     }
 }

@@ -3,6 +3,8 @@
 //! A run can write anything. What it writes is shown as text: no sequence moves, hides or replaces text of another line,
 //! and a sequence without an end hides nothing.
 
+use std::fmt::Write as _;
+
 use crate::printable;
 
 /// The colours that logs have. Black and bright black are grey; white is the colour of text.
@@ -67,7 +69,8 @@ pub(super) fn spans(line: &[u8], state: &mut AnsiState) -> Vec<AnsiSpan> {
     for chunk in line.utf8_chunks() {
         spans.take(chunk.valid());
         for byte in chunk.invalid() {
-            spans.text.push_str(&format!("\\x{byte:02x}"));
+            // Writing to a string cannot fail.
+            let _ = write!(spans.text, "\\x{byte:02x}");
         }
     }
     spans.end();

@@ -45,7 +45,7 @@ pub(super) struct LogLine {
 
 /// Some lines of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LogLines {
+pub(super) struct LogSlice {
     pub(super) kept: KeptBytes,
     /// The byte that the first line begins with.
     pub(super) first: u64,
@@ -56,7 +56,7 @@ pub(super) struct LogLines {
     pub(super) lines: Vec<LogLine>,
 }
 
-impl LogLines {
+impl LogSlice {
     /// How many bytes of what is kept these lines are, if they are its last ones.
     pub(super) fn n_bytes(&self) -> u64 {
         let KeptBytes { head_end, tail_start, end, .. } = self.kept;
@@ -72,7 +72,7 @@ impl LogLines {
 }
 
 /// The end of a log. None if there is no log of the run here.
-pub(super) fn tail(logs: &dyn LogBook, run: RunId) -> io::Result<Option<LogLines>> {
+pub(super) fn tail(logs: &dyn LogBook, run: RunId) -> io::Result<Option<LogSlice>> {
     let Some(kept) = logs.kept(run) else { return Ok(None) };
     let mut lines = part(logs, run, kept, kept.end, PAGE_BYTES)?;
     if kept.head_end + kept.end.saturating_sub(kept.tail_start) <= COUNTED_MAX {
@@ -87,7 +87,7 @@ pub(super) fn before(
     run: RunId,
     byte: u64,
     no: Option<u64>,
-) -> io::Result<Option<LogLines>> {
+) -> io::Result<Option<LogSlice>> {
     let Some(kept) = logs.kept(run) else { return Ok(None) };
     let mut lines = part(logs, run, kept, byte.min(kept.end), usize::MAX)?;
     // What ends here has been read to its end, also where a line was too long for one part.
@@ -105,7 +105,7 @@ pub(super) fn after(
     run: RunId,
     byte: u64,
     no: Option<u64>,
-) -> io::Result<Option<(LogLines, bool)>> {
+) -> io::Result<Option<(LogSlice, bool)>> {
     let Some(kept) = logs.kept(run) else { return Ok(None) };
     if BEHIND_MAX < kept.end.saturating_sub(byte) {
         return Ok(tail(logs, run)?.map(|lines| (lines, false)));
@@ -113,11 +113,11 @@ pub(super) fn after(
     let from = byte.min(kept.end);
     let bytes = LogBytes::read(logs, run, from, kept.end)?;
     let lines = lines_of(&bytes, 0, kept);
-    Ok(Some((LogLines { first_no: no, ..lines }, true)))
+    Ok(Some((LogSlice { first_no: no, ..lines }, true)))
 }
 
 /// The lines that end before a byte, as many as a part and the page have room for.
-fn part(logs: &dyn LogBook, run: RunId, kept: KeptBytes, to: u64, page_bytes: usize) -> io::Result<LogLines> {
+fn part(logs: &dyn LogBook, run: RunId, kept: KeptBytes, to: u64, page_bytes: usize) -> io::Result<LogSlice> {
     let mut from = to.saturating_sub(PART_BYTES);
     if kept.head_end <= from && from <= kept.tail_start && kept.head_end < kept.tail_start {
         // The part reaches over what was left out, with a line that says so.
@@ -164,7 +164,7 @@ fn n_lines_before(logs: &dyn LogBook, run: RunId, kept: KeptBytes, byte: u64) ->
         if read.next <= at {
             break;
         }
-        n_lines += read.bytes.split(|it| *it == b'\n').count() as u64 - 1;
+        n_lines += read.bytes.iter().map(|it| u64::from(*it == b'\n')).sum::<u64>();
         at = read.next;
     }
     // A part that begins with the line about what was left out: that line ends the one before.
@@ -217,7 +217,7 @@ impl LogBytes {
     }
 }
 
-fn lines_of(bytes: &LogBytes, begin: usize, kept: KeptBytes) -> LogLines {
+fn lines_of(bytes: &LogBytes, begin: usize, kept: KeptBytes) -> LogSlice {
     let own = bytes.bytes.get(begin..).unwrap_or_default();
     let is_whole = own.last().is_none_or(|it| *it == b'\n') || (kept.is_over && kept.end <= bytes.next);
     let plain = AnsiState { style: AnsiStyle::default(), n_spans_left: SPANS_MAX };
@@ -250,7 +250,7 @@ fn lines_of(bytes: &LogBytes, begin: usize, kept: KeptBytes) -> LogLines {
         last.is_open = false;
         open_at = bytes.bytes.len();
     }
-    LogLines { kept, first: bytes.place(begin), first_no: None, next: bytes.place(open_at), lines }
+    LogSlice { kept, first: bytes.place(begin), first_no: None, next: bytes.place(open_at), lines }
 }
 
 fn own_line(rest: &[u8]) -> Vec<AnsiSpan> {
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    fn text(lines: &LogLines) -> Vec<String> {
+    fn text(lines: &LogSlice) -> Vec<String> {
         let line = |line: &LogLine| {
             let text: String = line.spans.iter().map(|it| it.text.as_str()).collect();
             format!("{}{text}{}", if line.is_error { "E " } else { "" }, if line.is_open { "…" } else { "" })

@@ -13,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use evenbeat_core::ids::RunId;
 use evenbeat_core::time::Duration;
 use futures_util::stream::unfold;
-use maud::{Markup, Render, html};
+use maud::{Markup, html};
 use serde::Serialize;
 
 use super::heading::size;
-use super::log::{self, LogLine, LogLines};
+use super::log::{self, LogLine, LogSlice};
 use super::{found, id_of};
 use crate::api::LogBook;
 use crate::dashboard::Pages;
@@ -36,7 +36,7 @@ const DOWNLOAD_BYTES: usize = 256 << 10;
 
 /// Where the log of a run is.
 enum LogState {
-    Here(Box<LogLines>),
+    Here(Box<LogSlice>),
     Elsewhere(LogPlace),
     /// There is none here.
     Missing,
@@ -69,7 +69,7 @@ pub(super) async fn section(
         match blocking(pages, move |logs| logs.kept(id)).await {
             Some(kept) => {
                 let lines = Vec::new();
-                LogState::Here(Box::new(LogLines { kept, first: 0, first_no: Some(1), next: 0, lines }))
+                LogState::Here(Box::new(LogSlice { kept, first: 0, first_no: Some(1), next: 0, lines }))
             }
             None => LogState::Missing,
         }
@@ -98,7 +98,7 @@ pub(super) async fn section(
     })
 }
 
-fn viewer(run: &RunDetails, lines: &LogLines, times: &Times) -> Markup {
+fn viewer(run: &RunDetails, lines: &LogSlice, times: &Times) -> Markup {
     let view = &run.view;
     let is_live = view.outcome.is_none();
     let kept = lines.kept;
@@ -139,7 +139,7 @@ fn viewer(run: &RunDetails, lines: &LogLines, times: &Times) -> Markup {
 }
 
 /// How much there is.
-fn subtitle(lines: &LogLines, is_live: bool) -> String {
+fn subtitle(lines: &LogSlice, is_live: bool) -> String {
     let (shown, n_kept) = (lines.n_bytes(), kept_bytes(lines.kept));
     match (is_live, 0 < lines.first) {
         (true, _) => format!("live, {} so far", size(lines.kept.end)),
@@ -153,7 +153,7 @@ fn kept_bytes(kept: KeptBytes) -> u64 {
 }
 
 /// What is not loaded, and what was cut.
-fn first_line(lines: &LogLines) -> Markup {
+fn first_line(lines: &LogSlice) -> Markup {
     let kept = lines.kept;
     let n_cut = kept.tail_start.saturating_sub(kept.head_end);
     let cut_words = format!("{} after the first {} were not kept", size(n_cut), size(kept.head_end));
@@ -188,7 +188,7 @@ fn text(lines: &[LogLine], first_no: Option<u64>) -> Markup {
     }
 }
 
-fn note(title: &str, body: impl Render) -> Markup {
+fn note(title: &str, body: &Markup) -> Markup {
     html! {
         section.sec.logs id="log" aria-labelledby="lg-h" data-l {
             div.sec-h { h2 id="lg-h" { "Log" } }
@@ -201,7 +201,7 @@ fn elsewhere(place: &LogPlace, times: &Times) -> Markup {
     let (node, instance) = (printable::line(&place.node), printable::line(&place.instance));
     note(
         &format!("The log is on node {node} ({instance})."),
-        html! {
+        &html! {
             p {
                 @if place.is_alive { "Open this page on that node." }
                 @else {
@@ -218,18 +218,18 @@ fn elsewhere(place: &LogPlace, times: &Times) -> Markup {
 fn missing(run: &RunDetails, kept_for: Option<Duration>, times: &Times) -> Markup {
     let kept = kept_for.map(|it| format!("Logs are kept for {}.", brief(it)));
     let Some(ended) = run.view.ended_at else {
-        return note("Nothing written so far.", html! {});
+        return note("Nothing written so far.", &html! {});
     };
     let is_old = kept_for.is_some_and(|it| ended.0 + it < times.now);
     let title = if is_old { "The log is gone." } else { "There is no log." };
     let text = if is_old { "" } else { "The run wrote nothing, or its log was removed from this node. " };
-    note(title, html! { p { (text) @if let Some(kept) = kept { (kept) } } })
+    note(title, &html! { p { (text) @if let Some(kept) = kept { (kept) } } })
 }
 
 fn unreadable(error: &str) -> Markup {
     note(
         "The log cannot be read.",
-        html! { p { (printable::line(error)) ". The run itself is not affected. " a.link href="" { "Try again" } } },
+        &html! { p { (printable::line(error)) ". The run itself is not affected. " a.link href="" { "Try again" } } },
     )
 }
 
@@ -252,7 +252,7 @@ struct LogAnswerPart {
 }
 
 impl LogAnswerPart {
-    fn of(lines: &LogLines, replaces: bool, is_open: bool) -> LogAnswerPart {
+    fn of(lines: &LogSlice, replaces: bool, is_open: bool) -> LogAnswerPart {
         LogAnswerPart {
             html: text(&lines.lines, lines.first_no).into_string(),
             first_line: first_line(lines).into_string(),
@@ -276,9 +276,11 @@ pub(super) async fn part(
     let number = |name: &str| match user.query.get(name).map(str::parse::<u64>) {
         None => Ok(None),
         Some(Ok(number)) if number <= i64::MAX.unsigned_abs() => Ok(Some(number)),
-        Some(_) => Err(NoPage::Refused(format!("`{name}` is a number"))),
+        Some(_) => Err(format!("`{name}` is a number")),
     };
-    let (before, after, no) = (number("before")?, number("after")?, number("no")?);
+    let before = number("before").map_err(NoPage::Refused)?;
+    let after = number("after").map_err(NoPage::Refused)?;
+    let no = number("no").map_err(NoPage::Refused)?;
     let run = id_of(&id).ok_or_else(|| NoPage::NotFound(format!("there is no run `{id}`")))?;
     let read = move |logs: &dyn LogBook| match (before, after) {
         (Some(byte), None) => Some(log::before(logs, run, byte, no).map(|it| it.map(|lines| (lines, false)))),
@@ -299,7 +301,7 @@ pub(super) async fn part(
         }
         Ok(None) => {
             let kept = KeptBytes { is_over: true, ..KeptBytes::default() };
-            let lines = LogLines { kept, first: 0, first_no: Some(1), next: 0, lines: Vec::new() };
+            let lines = LogSlice { kept, first: 0, first_no: Some(1), next: 0, lines: Vec::new() };
             Ok(([no_store], Json(LogAnswerPart::of(&lines, false, is_open))).into_response())
         }
         Err(error) => {

@@ -14,7 +14,7 @@ use maud::{Markup, html};
 
 use self::query::RunsAddress;
 use super::Pages;
-use super::error::PageResult;
+use super::error::{NoPage, PageResult};
 use super::frame::{Frame, Nav};
 use super::parts::icon;
 use super::times::{brief, count, counted};
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<Pages> {
 
 async fn page(user: PageUser<PageViewer>, State(pages): State<Pages>) -> PageResult<Response> {
     let app = &pages.app;
-    let address = RunsAddress::read(&user.query)?;
+    let address = RunsAddress::read(&user.query).map_err(NoPage::Refused)?;
     let times = user.times(app.clock.store_now());
     let strip = run_board::strip(app, times.now).await?;
     let n_running = app.node.ask_roster(|roster| roster.counts().in_status(Status::Running)).await;

@@ -1,10 +1,11 @@
 //! The address of the list of runs: it is the only state of the page.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::ids::{JobKey, Pool, RunId};
 use evenbeat_core::time::{Duration, Timestamp};
 
 use crate::api::id_range;
-use crate::dashboard::error::{NoPage, PageResult};
 use crate::dashboard::user::FormFields;
 use crate::views::run_board::{BoardQuery, RunTab};
 
@@ -30,8 +31,9 @@ pub(super) struct RunsAddress {
 }
 
 impl RunsAddress {
-    pub(super) fn read(query: &FormFields) -> PageResult<RunsAddress> {
-        let refused = |name: &str, values: &str| NoPage::Refused(format!("`{name}` is {values}"));
+    /// What the query of an address says, or what is wrong with it.
+    pub(super) fn read(query: &FormFields) -> Result<RunsAddress, String> {
+        let refused = |name: &str, values: &str| format!("`{name}` is {values}");
         let tab = match query.get("o") {
             None => RunTab::default(),
             Some(word) => RunTab::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
@@ -122,7 +124,10 @@ fn escaped(value: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
                 text.push(char::from(byte));
             }
-            _ => text.push_str(&format!("%{byte:02X}")),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "%{byte:02X}");
+            }
         }
     }
     text
@@ -132,7 +137,7 @@ fn escaped(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(query: &str) -> PageResult<RunsAddress> {
+    fn read(query: &str) -> Result<RunsAddress, String> {
         RunsAddress::read(&FormFields::of_query(&format!("/runs?{query}").parse().unwrap()))
     }
 
@@ -155,10 +160,7 @@ mod tests {
             ("job=a%20b", "`job` is the key of a job"),
             ("before=1", "`before` is the id of a run"),
         ] {
-            match read(query) {
-                Err(NoPage::Refused(text)) => assert_eq!(text, said),
-                other => panic!("{query}: {other:?}"),
-            }
+            assert_eq!(read(query), Err(said.to_owned()));
         }
     }
 }

@@ -135,7 +135,10 @@ fn a_log_is_followed_until_the_run_ends() {
     let run = id(&served.run_of("shop"));
     let person = PageClient::new(&served, "operator");
     served.logs.write(&run, "one\ntw", false);
-    let page = person.page(&format!("/runs/{run}"));
+    let page = served.until("the start", || {
+        let page = person.page(&format!("/runs/{run}"));
+        page.contains("Running for ").then_some(page)
+    });
     has(
         &page,
         &[
