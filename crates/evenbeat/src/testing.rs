@@ -85,8 +85,8 @@ pub mod store {
     }
     pub mod query {
         pub use crate::store::query::{
-            ActorKind, AuditChainPage, AuditFilter, Count, EndedCount, EndedWindow, JobFilter, JobPage, RunPage,
-            RunQuery, ScorePoint,
+            ActorKind, AuditChainPage, AuditFilter, Count, EndedCount, EndedWindow, JobFilter, JobPage,
+            RunPage, RunQuery, ScorePoint,
         };
     }
     pub mod run_times {
