@@ -544,3 +544,36 @@ impl Ledger {
 pub(super) fn run_work(terms: &Terms, state: &JobState) -> RunWork {
     RunWork { length: urgency::expected_length(terms, state, &Outlook::default()), cost: terms.place.cost }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::sample::{instant, job};
+
+    #[test]
+    fn a_ledger_knows_what_runs_take_up_and_where() {
+        let now = instant("10:07:30");
+        let mut job = Job { key: "a".parse().unwrap(), ..job("every 1h") };
+        job.estimate = Some(Duration::from_mins(2));
+        job.place.pool = "crawl".parse().unwrap();
+        let mut state = JobState::new(now);
+        state.place(&job, Placement::at(now, now));
+        let mut ledger = Ledger::new(Balance::default(), now);
+        ledger.put(&job.key, &job, &state);
+        let check = |ledger: &Ledger, pool: &str, minutes: i64, cost: u32| {
+            let jobs = ledger.snapshot();
+            let known = jobs.job(&job.key).unwrap();
+            assert_eq!(jobs.pool(known.pool).map(Pool::as_str), Some(pool));
+            assert_eq!(known.work, RunWork { length: Duration::from_mins(minutes), cost });
+        };
+        check(&ledger, "crawl", 2, 1);
+        // It keeps its time and takes longer, elsewhere.
+        let mut other = job.clone();
+        other.estimate = Some(Duration::from_mins(7));
+        other.place.cost = 3;
+        other.place.pool = "browser".parse().unwrap();
+        ledger.put(&other.key, &other, &state);
+        check(&ledger, "browser", 7, 3);
+        assert_eq!(ledger.snapshot().pool_no(&"nowhere".parse().unwrap()), None);
+    }
+}

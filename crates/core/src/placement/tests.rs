@@ -11,7 +11,7 @@ use super::{
 };
 use crate::blackout::{BlackoutPeriod, Blackouts, Weekdays};
 use crate::distribution::{Distribution, SCORE_ACCEPTABLE};
-use crate::ids::{JobKey, Pool, RunId};
+use crate::ids::{JobKey, RunId};
 use crate::job::sample::{instant, job, length};
 use crate::job::{HourSet, Job, JobState, Owner, Pause, PausedBy};
 use crate::schedule::{Placement, Schedule};
@@ -706,29 +706,4 @@ fn a_job_that_has_run_and_waits_for_days_is_beyond_the_day() {
 fn what_is_known_of_a_job_takes_little_room() {
     let n_bytes = size_of::<(JobKey, LedgerEntry)>();
     assert!(n_bytes <= 96, "{n_bytes}");
-}
-
-#[test]
-fn a_ledger_knows_what_runs_take_up_and_where() {
-    let now = instant("10:07:30");
-    let mut job = taking("2m", named("a", "every 1h"));
-    job.place.pool = "crawl".parse().unwrap();
-    let mut state = JobState::new(now);
-    state.place(&job, Placement::at(now, now));
-    let mut ledger = Ledger::new(Balance::default(), now);
-    ledger.put(&job.key, &job, &state);
-    let check = |ledger: &Ledger, pool: &str, minutes: i64, cost: u32| {
-        let jobs = ledger.snapshot();
-        let known = jobs.job(&job.key).unwrap();
-        assert_eq!(jobs.pool(known.pool).map(Pool::as_str), Some(pool));
-        assert_eq!(known.work, RunWork { length: Duration::from_mins(minutes), cost });
-    };
-    check(&ledger, "crawl", 2, 1);
-    // It keeps its time and takes longer, elsewhere.
-    let mut other = taking("7m", job.clone());
-    other.place.cost = 3;
-    other.place.pool = "browser".parse().unwrap();
-    ledger.put(&other.key, &other, &state);
-    check(&ledger, "browser", 7, 3);
-    assert_eq!(ledger.snapshot().pool_no(&"nowhere".parse().unwrap()), None);
 }

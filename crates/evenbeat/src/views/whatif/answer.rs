@@ -110,7 +110,7 @@ pub(crate) fn answer(
     may_go_on: &mut dyn FnMut(usize) -> Result<(), SimulationStop>,
 ) -> Result<Result<WhatIfAnswer, NotAnswerable>, SimulationStop> {
     let window = TimeWindow::starting_at(next_quarter(now), Duration::from_days(question.days));
-    let found = Subject::new(question, fleet, window).and_then(|(subject, notes)| {
+    let found = WhatIfCase::new(question, fleet, window).and_then(|(subject, notes)| {
         let mut simulator = Simulator { subject: &subject, may_go_on, n_simulations: 0 };
         simulator.answer(question, notes)
     });
@@ -123,7 +123,7 @@ pub(crate) fn answer(
 }
 
 /// What is simulated.
-struct Subject {
+struct WhatIfCase {
     fleet: Fleet,
     setup: Setup,
     window: TimeWindow,
@@ -132,12 +132,12 @@ struct Subject {
     nodes_after: NodePools,
 }
 
-impl Subject {
+impl WhatIfCase {
     fn new(
         question: &WhatIfQuestion,
         live: LiveFleet,
         window: TimeWindow,
-    ) -> Result<(Subject, Vec<String>), NoAnswer> {
+    ) -> Result<(WhatIfCase, Vec<String>), NoAnswer> {
         let LiveFleet { facts, jobs, mut setup, nodes } = live;
         if nodes.is_empty() {
             return Err(not("No node takes new runs at the moment, so there is nothing to compare with."));
@@ -188,7 +188,7 @@ impl Subject {
                 n => format!("{n} jobs never start on their own and are not part of it."),
             });
         }
-        Ok((Subject { fleet, setup, window, nodes_before: nodes, nodes_after }, notes))
+        Ok((WhatIfCase { fleet, setup, window, nodes_before: nodes, nodes_after }, notes))
     }
 
     fn scenario(
@@ -283,7 +283,7 @@ fn as_far_as_it_goes<T>(found: Result<T, NoAnswer>) -> Result<Option<T>, NoAnswe
 }
 
 struct Simulator<'a> {
-    subject: &'a Subject,
+    subject: &'a WhatIfCase,
     may_go_on: &'a mut dyn FnMut(usize) -> Result<(), SimulationStop>,
     n_simulations: usize,
 }

@@ -38,8 +38,8 @@ fn runs_and_plans_stand_in_their_pool() {
         "data-live=\"run job\"",
         &format!("href=\"/runs/{run}\""),
         "href=\"/jobs/shop\"",
-        "<rect class=\"good\"",
-        "<rect class=\"plan\"",
+        "<title>Good, ",
+        "<title>Planned ",
         "Running of 8",
     ] {
         assert!(html.contains(found), "`{found}` is not in {html}");
@@ -64,7 +64,7 @@ fn runs_and_plans_stand_in_their_pool() {
     // A window that is over shows what ran, and no plans.
     let before = served.app.clock.now() - Duration::from_hours(9);
     let past = shown(&served, &cookie, &format!("/timeline?zoom=1h&at={before}"));
-    assert!(!past.contains("<rect class=\"plan\"") && !past.contains(&run), "{past}");
+    assert!(!past.contains("<title>Planned ") && !past.contains(&run), "{past}");
 }
 
 #[test]
