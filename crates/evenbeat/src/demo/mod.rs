@@ -134,7 +134,7 @@ fn channels(folder: &Path) -> String {
 
 /// What to show next.
 #[derive(Clone, Copy, Debug)]
-pub enum Frame<'a> {
+pub enum DemoFrame<'a> {
     /// A login link for the browser, in place of the one before.
     Link(&'a str),
     /// The current fleet.
@@ -169,7 +169,7 @@ pub async fn run(
     server: Server,
     mut ends: StopSignals,
     show_for: Option<Length>,
-    mut draw: impl FnMut(Frame<'_>) -> io::Result<()>,
+    mut draw: impl FnMut(DemoFrame<'_>) -> io::Result<()>,
 ) -> Result<StopResult, ServeError> {
     let app = server.app.clone();
     app.fleet.read().await;
@@ -190,14 +190,14 @@ pub async fn run(
                     && let Some(link) = login_link(&server).await
                 {
                     link_at = Some(Instant::now());
-                    if draw(Frame::Link(&link)).is_err() {
+                    if draw(DemoFrame::Link(&link)).is_err() {
                         break;
                     }
                 }
                 // If the store is slow, the last frame stays for longer. Jobs are counted a moment after they were added.
                 if let Ok(view) = View::of(&app).await
                     && 0 < view.n_jobs
-                    && draw(Frame::Fleet(&view)).is_err()
+                    && draw(DemoFrame::Fleet(&view)).is_err()
                 {
                     break;
                 }
@@ -208,7 +208,7 @@ pub async fn run(
         }
     }
     // The terminal may be gone, but everything must be stopped anyway.
-    let _ = draw(Frame::Ending);
+    let _ = draw(DemoFrame::Ending);
     end(server).await
 }
 

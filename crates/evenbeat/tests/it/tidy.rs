@@ -428,7 +428,8 @@ fn texts_of(source: &str) -> Vec<SourceText<'_>> {
             comment.len()
         } else if rest.starts_with('"') {
             let is_raw = before.ends_with("r#");
-            let length = if is_raw { rest.find("\"#").unwrap_or(1) } else { string_length(rest) };
+            let length =
+                if is_raw { rest[1..].find("\"#").map_or(1, |end| end + 1) } else { string_length(rest) };
             let text = joined_lines(&rest[1..length]);
             found.push(SourceText { line, text: text.into(), is_comment: false });
             length + 1

@@ -17,7 +17,7 @@ use crate::app::StopResult;
 use crate::cli::terminal;
 use crate::clock::Clock;
 use crate::config::machine;
-use crate::demo::{self, Frame, StopSignals, TempFolder, View};
+use crate::demo::{self, DemoFrame, StopSignals, TempFolder, View};
 use crate::serve::{ServeError, Server};
 
 /// Arguments of `evenbeat demo`.
@@ -125,16 +125,16 @@ const OPEN: &str = "\x1b[?1049h\x1b[?25l";
 const CLOSE: &str = "\x1b[?25h\x1b[?1049l";
 
 impl Screen<'_> {
-    fn draw(&mut self, picture: Frame<'_>) -> io::Result<()> {
+    fn draw(&mut self, picture: DemoFrame<'_>) -> io::Result<()> {
         match picture {
-            Frame::Fleet(view) if self.is_live => self.draw_over(view)?,
-            Frame::Fleet(view) => self.draw_line(view)?,
-            Frame::Link(link) => self.addresses.link = Some(link.to_owned()),
-            Frame::Ending if self.is_live => {
+            DemoFrame::Fleet(view) if self.is_live => self.draw_over(view)?,
+            DemoFrame::Fleet(view) => self.draw_line(view)?,
+            DemoFrame::Link(link) => self.addresses.link = Some(link.to_owned()),
+            DemoFrame::Ending if self.is_live => {
                 self.close()?;
                 writeln!(self.out, "Stopping the demo and its runs.")?;
             }
-            Frame::Ending => {}
+            DemoFrame::Ending => {}
         }
         self.out.flush()
     }
