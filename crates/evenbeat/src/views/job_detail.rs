@@ -83,7 +83,7 @@ impl JobDetail {
         let subject = AlertSubject::Job(key);
         let covers = |mute: &Mute| mute.is_active(now) && mute.covers(&subject, Some(&row.job));
         let mutes = mutes.into_iter().filter(covers).collect();
-        Ok(JobDetail { now, view, explanation, upcoming, runs, attainment, changed, paused, mutes, row })
+        Ok(JobDetail { row, now, view, explanation, upcoming, runs, attainment, changed, paused, mutes })
     }
 
     pub(crate) fn key(&self) -> &JobKey {

@@ -60,7 +60,7 @@ pub(super) async fn new_page(user: PageUser<PageViewer>, State(pages): State<Pag
         && let Some(key) = key
         && let Some(row) = pages.app.store.job(&key).await?.filter(|row| !row.is_deleted)
     {
-        return show(&user, &pages, row).await;
+        return Box::pin(show(&user, &pages, row)).await;
     }
     if !user.may(Role::Editor) {
         return Err(NoPage::NotAllowed(Role::Editor));

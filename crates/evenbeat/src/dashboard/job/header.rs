@@ -266,13 +266,13 @@ pub(super) fn run_now_text(detail: &JobDetail, times: &Times) -> Vec<String> {
     match (why.binding.as_ref(), until) {
         ("backoff", Some(until)) => said.push(format!("This skips the back-off that ends at {until}.")),
         ("cooldown", Some(until)) => {
-            said.push(format!("This skips the rest after the last good run, which ends at {until}."))
+            said.push(format!("This skips the rest after the last good run, which ends at {until}."));
         }
         ("not_due" | "never_run", Some(until)) => {
-            said.push(format!("It is due at {until}; this is a run besides that one."))
+            said.push(format!("It is due at {until}; this is a run besides that one."));
         }
         ("blackout" | "blackout_ahead", Some(until)) => {
-            said.push(format!("A blackout holds it up: the run is asked for now and starts at {until}."))
+            said.push(format!("A blackout holds it up: the run is asked for now and starts at {until}."));
         }
         ("running", _) => said.push("It is running; this run starts when it may.".to_owned()),
         ("ok" | "manual", _) => {}

@@ -92,7 +92,7 @@ async fn page(
     Path(text): Path<String>,
 ) -> PageResult<Response> {
     match job_of(&pages, &text).await {
-        Ok(row) => show(&user, &pages, row).await,
+        Ok(row) => Box::pin(show(&user, &pages, row)).await,
         Err(answer) => Ok(answer),
     }
 }
@@ -100,7 +100,7 @@ async fn page(
 /// The page of a job.
 async fn show(user: &PageUser<PageViewer>, pages: &Pages, row: JobRow) -> PageResult<Response> {
     let before = user.query.get("before").map(run_cursor).transpose()?;
-    let detail = JobDetail::of(&pages.app, row).await?;
+    let detail = Box::pin(JobDetail::of(&pages.app, row)).await?;
     let times = user.times(detail.now);
     let listed = runs_of(&pages.app, detail.key(), before, ROWS).await?;
     let tail = last_bad_log(pages, &detail.runs.items).await;
