@@ -1,12 +1,14 @@
 //! What stands beside the charts of a job: its next runs, its schedule in words, where it runs, who is told, and its
 //! definition.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::job::{Job, Overlap};
 use evenbeat_core::missed::MissedRuns;
 use evenbeat_core::rights::Role;
 use evenbeat_core::schedule::{OnceAt, Schedule};
 use evenbeat_core::time::Timestamp;
-use maud::{Markup, Render, html};
+use maud::{Markup, html};
 
 use super::why::coded;
 use crate::dashboard::times::{Distance, Times, brief, counted, length_text};
@@ -90,7 +92,7 @@ fn no_next_run(detail: &JobDetail) -> &'static str {
 }
 
 /// A term and what it is.
-fn pair(term: &str, value: impl Render) -> Markup {
+fn pair(term: &str, value: &Markup) -> Markup {
     html! { dt { (term) } dd { (value) } }
 }
 
@@ -100,10 +102,10 @@ fn schedule(detail: &JobDetail, times: &Times) -> Markup {
     let less =
         if 0 < length.as_millis() { format!("deadline less {}", length_text(length)) } else { String::new() };
     let instant = |term: &str, at: Option<Timestamp>, note: &str| {
-        html! { @if let Some(at) = at { (pair(term, html! { (times.moment(at)) " " span.mut { (note) } })) } }
+        html! { @if let Some(at) = at { (pair(term, &html! { (times.moment(at)) " " span.mut { (note) } })) } }
     };
     html! {
-        @for (term, words) in schedule_words(job) { (pair(term, coded(&words))) }
+        @for (term, words) in schedule_words(job) { (pair(term, &coded(&words))) }
         @if detail.view.tracked {
             (instant("Earliest start", why.can_start_by.map(|it| it.0), ""))
             (instant("Latest start", why.should_start_by.map(|it| it.0), &less))
@@ -184,7 +186,7 @@ fn retry_words(job: &Job) -> String {
         [.., last] => format!("again after {}, then after {last} each time", delays.join(", ")),
     };
     if let Some(most) = job.retry.pause_after_failures {
-        words.push_str(&format!("; paused after {}", counted(u64::from(most), "failure")));
+        let _ = write!(words, "; paused after {}", counted(u64::from(most), "failure"));
     }
     words
 }
@@ -203,16 +205,16 @@ fn missed_words(job: &Job) -> String {
 fn durations(detail: &JobDetail) -> Markup {
     let (job, view) = (&*detail.row.job, &detail.view);
     html! {
-        (pair("Average", match (job.estimate, &view.estimate) {
+        (pair("Average", &match (job.estimate, &view.estimate) {
             (Some(set), _) => html! { (brief(set)) " " span.mut { "set in the definition" } },
             (None, Some(learned)) => html! { (length_text(learned.mean.0)) " " span.mut { "of " (counted(learned.samples, "good run")) } },
             (None, None) => html! { span.mut { "not known before the first good run" } },
         }))
-        (pair("Max expected", match job.limits.max_expected {
+        (pair("Max expected", &match job.limits.max_expected {
             Some(most) => html! { (brief(most)) " " span.mut { "then warn" } },
             None => html! { span.mut { "no limit" } },
         }))
-        (pair("Max allowed", match job.limits.max_allowed {
+        (pair("Max allowed", &match job.limits.max_allowed {
             Some(most) => html! { (brief(most)) " " span.mut { "then stop" } },
             None => html! { span.mut { "no limit of its own" } },
         }))
@@ -228,32 +230,32 @@ fn place(detail: &JobDetail, times: &Times) -> Markup {
     html! {
         @match (&view.owner_node, &view.owner_tag) {
             (Some(node), Some(tag)) => {
-                (pair("Owner", html! {
+                (pair("Owner", &html! {
                     a.link href={ "/nodes#" (node) } { (node) } " "
                     @if let Some(name) = &view.owner_name { span.mut { (printable::line(name)) " " } }
                     a.mono.mut href={ "/runs/" (tag) } { (short_id(tag)) }
                 }))
-                @if let Some(at) = view.owner_started_at { (pair("Started", html! { (times.exact(at.0)) })) }
-                @if let Some(at) = view.owner_last_ping_at { (pair("Last ping", times.distance(at.0, Distance::Ago))) }
+                @if let Some(at) = view.owner_started_at { (pair("Started", &html! { (times.exact(at.0)) })) }
+                @if let Some(at) = view.owner_last_ping_at { (pair("Last ping", &times.distance(at.0, Distance::Ago))) }
                 @if let Some(at) = view.steal_start_at {
-                    (pair("Doubted since", html! { span.c-err { (times.exact(at.0)) } }))
+                    (pair("Doubted since", &html! { span.c-err { (times.exact(at.0)) } }))
                 }
             }
-            _ => (pair("Owner", html! { span.mut { "none, not running" } })),
+            _ => (pair("Owner", &html! { span.mut { "none, not running" } })),
         }
         @if let Some((run, node)) = last.and_then(|run| run.node.as_ref().map(|node| (run, node))) {
-            (pair("Last owner", html! {
+            (pair("Last owner", &html! {
                 a.link href={ "/nodes#" (node) } { (node) } " " a.mono.mut href={ "/runs/" (run.id) } { (short_id(&run.id)) }
             }))
         }
-        (pair("Pool", html! {
+        (pair("Pool", &html! {
             a.link href={ "/?tab=all&pool=" (view.pool) } { (view.pool) } " "
             span.mut { "takes " (counted(u64::from(job.place.cost), "unit")) }
         }))
-        @if let Some(site) = &view.site { (pair("Site", html! { a.link href={ "/sites#" (site) } { (site) } })) }
-        @if let Some(tenant) = &view.tenant { (pair("Tenant", html! { a.link href={ "/sites#" (tenant) } { (tenant) } })) }
-        @if !job.place.run_on_nodes.is_empty() { (pair("Only on", html! { (names(&job.place.run_on_nodes)) })) }
-        @if !job.place.dont_run_on_nodes.is_empty() { (pair("Never on", html! { (names(&job.place.dont_run_on_nodes)) })) }
+        @if let Some(site) = &view.site { (pair("Site", &html! { a.link href={ "/sites#" (site) } { (site) } })) }
+        @if let Some(tenant) = &view.tenant { (pair("Tenant", &html! { a.link href={ "/sites#" (tenant) } { (tenant) } })) }
+        @if !job.place.run_on_nodes.is_empty() { (pair("Only on", &html! { (names(&job.place.run_on_nodes)) })) }
+        @if !job.place.dont_run_on_nodes.is_empty() { (pair("Never on", &html! { (names(&job.place.dont_run_on_nodes)) })) }
     }
 }
 
@@ -265,11 +267,11 @@ fn short_id(id: &str) -> &str {
 fn alerts<R>(detail: &JobDetail, user: &PageUser<R>, times: &Times) -> Markup {
     let (job, key) = (&*detail.row.job, detail.key());
     html! {
-        (pair("Contact", match &job.contact {
+        (pair("Contact", &match &job.contact {
             Some(contact) => html! { (printable::line(contact)) },
             None => html! { span.mut { "nobody is named" } },
         }))
-        (pair("Muted", html! {
+        (pair("Muted", &html! {
             @if detail.mutes.is_empty() { "no" }
             @for mute in detail.mutes.iter().take(3) {
                 div { "until " (times.short(mute.ends_at)) " by " (printable::line(&mute.actor)) @if !mute.reason.is_empty() { ": " (printable::line(&mute.reason)) } }
@@ -288,15 +290,15 @@ fn definition(detail: &JobDetail, times: &Times) -> Markup {
     html! {
         h3 { "Definition" }
         dl.kv {
-            (pair("Version", html! { (view.revision) }))
-            (pair("Changed", html! {
+            (pair("Version", &html! { (view.revision) }))
+            (pair("Changed", &html! {
                 @match &detail.changed {
                     Some(mark) => { (times.short(mark.at)) " by " (printable::line(&mark.actor)) },
                     None => span.mut { "not among its latest changes" },
                 }
             }))
-            (pair("Created", html! { (times.short(view.created_at.0)) }))
-            (pair("History", html! { a.link href={ "/audit?q=" (key) } { "Audit" } }))
+            (pair("Created", &html! { (times.short(view.created_at.0)) }))
+            (pair("History", &html! { a.link href={ "/audit?q=" (key) } { "Audit" } }))
         }
         details.def id="def-toml" open { summary { "As TOML" } pre.logx tabindex="0" { (printable::lines(&toml)) } }
         details.def id="def-json" { summary { "As JSON" } pre.logx tabindex="0" { (printable::lines(&json)) } }

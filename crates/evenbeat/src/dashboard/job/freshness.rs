@@ -1,6 +1,8 @@
 //! How old the data of a job is on a time line: the last good start, now, the latest start, the deadline, what was tried
 //! since, and what comes.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::time::{Duration, Timestamp};
 use maud::{Markup, html};
 
@@ -120,13 +122,14 @@ fn sentence(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> String {
         text(facts.deadline)
     );
     if let Some(start) = facts.planned {
-        said.push_str(&format!(", next start {}", text(start)));
+        let _ = write!(said, ", next start {}", text(start));
         if let Some(length) = facts.length {
-            said.push_str(&format!(
+            let _ = write!(
+                said,
                 ", expected end {}: {}",
                 text(start + length),
                 margin(start + length, facts.deadline)
-            ));
+            );
         }
     }
     said.push('.');
@@ -246,8 +249,8 @@ fn planned(facts: &FreshnessFacts, domain: &Domain, times: &Times) -> Markup {
     }
 }
 
-/// Where a mark stands, its class, the words of its label, its instant, and the sides that the label may take.
-type TimeMark = (f64, &'static str, (&'static str, &'static str), Timestamp, &'static [LabelSide]);
+/// Where a mark is, its class, its words on every screen and on wide ones, its instant, and the sides of its label.
+type ChartMark<'a> = (f64, &'a str, (&'a str, &'a str), Timestamp, &'static [LabelSide]);
 
 /// The four marks and their labels.
 fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> String) -> Markup {
@@ -255,7 +258,7 @@ fn marks(facts: &FreshnessFacts, domain: &Domain, text: &dyn Fn(Timestamp) -> St
     let (since, now) = (domain.at(facts.since), domain.at(facts.now));
     let (latest, deadline) = (domain.at(facts.latest_start.max(facts.since)), domain.at(facts.deadline));
     let since_words = if facts.has_good_run { ("Last good", " start") } else { ("Placed for", "") };
-    let marks: [TimeMark; 4] = [
+    let marks: [ChartMark<'_>; 4] = [
         (
             deadline,
             "tick-d",

@@ -1,5 +1,7 @@
 //! The runs of a job: a strip of the latest ones, a table page by page, and the last lines of the last bad one.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::time::Duration;
 use maud::{Markup, html};
 
@@ -110,12 +112,12 @@ fn strip_sentence(
     let mut said = format!("Last {}: {n_good} good", counted(n_runs as u64, "run"));
     for (n, word) in [(n_failed, "failed"), (n_killed, "stopped"), (n_lost, "lost")] {
         if 0 < n {
-            said.push_str(&format!(", {n} {word}"));
+            let _ = write!(said, ", {n} {word}");
         }
     }
     said.push('.');
     if let Some(average) = average {
-        said.push_str(&format!(" Good runs take {} on average.", length_text(average)));
+        let _ = write!(said, " Good runs take {} on average.", length_text(average));
     }
     said
 }

@@ -1,5 +1,7 @@
 //! The day of a job in its own zone: blackouts, runs that were, runs that are planned.
 
+use std::fmt::Write as _;
+
 use evenbeat_core::blackout::Blackouts;
 use evenbeat_core::time::{Duration, TimeWindow, Timestamp};
 use evenbeat_core::zone::Zone;
@@ -134,12 +136,12 @@ fn sentence(facts: &DayFacts<'_>, closed: &[TimeWindow], clocks: &Times) -> Stri
     if !closed.is_empty() {
         let windows: Vec<String> =
             closed.iter().take(5).map(|it| format!("{} to {}", clock(it.start()), clock(it.end()))).collect();
-        said.push_str(&format!(": blackouts {}", windows.join(", ")));
+        let _ = write!(said, ": blackouts {}", windows.join(", "));
     }
     let day = facts.day();
     let n_runs = facts.runs.iter().filter(|run| day.contains(run.from)).count();
     let n_planned = facts.planned.iter().filter(|at| day.contains(**at)).count();
-    said.push_str(&format!("; {n_runs} runs so far, {n_planned} planned."));
+    let _ = write!(said, "; {n_runs} runs so far, {n_planned} planned.");
     said
 }
 
