@@ -147,7 +147,7 @@ fn token_form(problem: Option<&str>) -> Markup {
         }
         p.mut.gap {
             "You stay signed in on this browser for up to " (PAGE_SESSION_LIFE) ", and for " (PAGE_SESSION_IDLE) " without a visit. The token is never put into the address. "
-            "Jobs keep running while nobody is signed in."
+            "Jobs keep running when you sign out."
         }
     }
 }

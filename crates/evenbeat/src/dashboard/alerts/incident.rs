@@ -138,7 +138,7 @@ fn sent(it: &OpenIncident, messages: &[AlertMessage], times: &Times) -> Markup {
         .collect();
     html! {
         @if about.is_empty() && it.incident.told.is_empty() {
-            p.mut { @if it.muted_until.is_some() { "Nobody was told: it is muted." } @else { "Nobody was told yet." } }
+            p.mut { @if it.muted_until.is_some() { "No message was sent: it is muted." } @else { "No message was sent yet." } }
         }
         @if !earlier.is_empty() {
             p.mut { @for (n, (channel, messages)) in earlier.iter().enumerate() { @if 0 < n { ", " } (count(*messages)) " earlier to " (printable::line(channel)) } }

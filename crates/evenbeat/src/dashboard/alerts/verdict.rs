@@ -31,7 +31,7 @@ pub(super) fn verdict(alerts: &AlertOverview, times: &Times) -> AlertsVerdict {
     let sent = counts(&alerts.messages, times);
     let is_error = alerts.incidents.iter().any(|it| it.incident.severity == Severity::Error);
     let (mark, title) = match (alerts.n_open, alerts.oldest_at, alerts.channels.is_empty()) {
-        (0, _, true) => (ConditionMark::Warning, "Nobody is told: no channel is set up".to_owned()),
+        (0, _, true) => (ConditionMark::Warning, "No one gets alerts: no channel is set up".to_owned()),
         (0, _, false) => (ConditionMark::Ok, "No incident is open".to_owned()),
         (n, oldest_at, _) => {
             let mark = if is_error { ConditionMark::Error } else { ConditionMark::Warning };

@@ -112,7 +112,7 @@ impl ListVerb {
                 "Each starts as soon as its pool has a slot, in front of planned runs. Paused jobs are left out."
             }
             ListVerb::Pause => {
-                "Runs that have started go on. Nothing new starts, and nobody is told that these jobs get late."
+                "Runs that have started go on. No new runs start, and there are no alerts when these jobs get late."
             }
             ListVerb::Resume => "They start again as planned.",
             ListVerb::Delete => {

@@ -92,7 +92,7 @@ fn invitation(may_add: bool) -> Markup {
             h1 { "No jobs yet" }
             p {
                 @if may_add { "Paste a crontab and see how even your day would be, or add a single job." }
-                @else { "Somebody with the role editor can add jobs." }
+                @else { "Someone with the role editor can add jobs." }
             }
             a.btn.pri href="/welcome" { @if may_add { "Add jobs" } @else { "See how it works" } }
         }

@@ -269,7 +269,7 @@ fn alerts<R>(detail: &JobDetail, user: &PageUser<R>, times: &Times) -> Markup {
     html! {
         (pair("Contact", &match &job.contact {
             Some(contact) => html! { (printable::line(contact)) },
-            None => html! { span.mut { "nobody is named" } },
+            None => html! { span.mut { "no contact" } },
         }))
         (pair("Muted", &html! {
             @if detail.mutes.is_empty() { "no" }

@@ -120,7 +120,7 @@ fn result(
     let n = plan.due.len();
     html! {
         section.sec.gap aria-labelledby="b-h" {
-            div.sec-h { h2 id="b-h" { (counted(n as u64, "run")) " would be asked for" } }
+            div.sec-h { h2 id="b-h" { (counted(n as u64, "run")) " would be requested" } }
             p.t2 {
                 (counted(plan.n_occurrences, "start time")) " between " (times.short(range.window.start())) " and " (times.short(range.window.end())) "."
                 @if 0 < plan.n_waiting { " " (count(plan.n_waiting)) " of them already wait for a run." }
@@ -153,17 +153,17 @@ pub(super) async fn request(
     let back = format!("/jobs/{key}/backfill");
     let times = form.user.times(pages.app.intake.now());
     let wrong = |detail: String| {
-        NoPage::back(back.clone(), Flash::failed("Nothing was asked for", sentence(&detail)))
+        NoPage::back(back.clone(), Flash::failed("No runs were requested", sentence(&detail)))
     };
     let range = AskedRange::of(&form.fields, &times).map_err(wrong)?;
     let range = range.ok_or_else(|| wrong("say from when on".to_owned()))?;
-    let title = "The backfill was not asked for";
+    let title = "The backfill was not requested";
     let plan = plan(&pages, &key, range).await.map_err(|error| refused(&key, title, error))?;
     let n_due = plan.due.len();
     for (n_done, due_at) in plan.due.into_iter().enumerate() {
         let asked = pages.app.intake.backfill_one(form.user.actor(), &key, due_at).await;
         asked.map_err(|error| {
-            refused(&key, &format!("Only {n_done} of {n_due} runs were asked for"), error)
+            refused(&key, &format!("Only {n_done} of {n_due} runs were requested"), error)
         })?;
     }
     let text = match n_due {

@@ -214,7 +214,7 @@ impl JobDraft {
             ("cron", when) => head.put("Value", "cron", when),
             _ => faults.push(DraftFault::of_field(
                 "Schedule",
-                "this is no kind of schedule",
+                "this is not a kind of schedule",
                 "choose one of the list",
             )),
         }

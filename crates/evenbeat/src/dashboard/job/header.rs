@@ -272,7 +272,7 @@ pub(super) fn run_now_text(detail: &JobDetail, times: &Times) -> Vec<String> {
             said.push(format!("It is due at {until}; this is a run besides that one."));
         }
         ("blackout" | "blackout_ahead", Some(until)) => {
-            said.push(format!("A blackout holds it up: the run is asked for now and starts at {until}."));
+            said.push(format!("A blackout holds it up: the run is requested now and starts at {until}."));
         }
         ("running", _) => said.push("It is running; this run starts when it may.".to_owned()),
         ("ok" | "manual", _) => {}

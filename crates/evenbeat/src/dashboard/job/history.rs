@@ -126,7 +126,7 @@ fn strip_sentence(
 fn result(run: &RunView) -> String {
     let mut parts = Vec::new();
     match run.trigger.as_ref() {
-        "manual" => parts.push("asked for by hand".to_owned()),
+        "manual" => parts.push("requested by hand".to_owned()),
         "retry" => parts.push(format!("attempt {}", run.attempt)),
         "catchup" => parts.push("made up for a missed start".to_owned()),
         "backfill" => parts.push("backfill".to_owned()),

@@ -77,7 +77,7 @@ fn why_text(detail: &JobDetail, times: &Times) -> WhyText {
         "paused_operator" => {
             follows.extend(view.pause_reason.as_ref().map(|reason| format!("“{reason}”")));
             follows.push(match view.pause_until {
-                Some(until) => format!("It resumes by itself at {}.", times.moment_text(until.0)),
+                Some(until) => format!("It resumes automatically at {}.", times.moment_text(until.0)),
                 None => "Nothing starts until someone resumes it.".to_owned(),
             });
             follows.extend(
@@ -184,15 +184,15 @@ fn in_line(why: &ExplanationView) -> Option<String> {
 fn requested(view: &JobView) -> Option<String> {
     match view.waiting_runs {
         0 => None,
-        1 => Some("One more run was asked for and waits.".to_owned()),
-        n => Some(format!("{n} more runs were asked for and wait.")),
+        1 => Some("One more run was requested and waits.".to_owned()),
+        n => Some(format!("{n} more runs were requested and wait.")),
     }
 }
 
 fn running_arithmetic(why: &ExplanationView, times: &Times) -> Option<String> {
     let length = why.expected_length.0;
     if length <= Duration::ZERO {
-        return Some("No run has been good yet, so nobody knows how long it takes.".to_owned());
+        return Some("No run has been good yet, so its length is not known.".to_owned());
     }
     let end = why.expected_end?.0;
     let margin = why.deadline.map_or(String::new(), |deadline| format!(", {}", margin(end, deadline.0)));

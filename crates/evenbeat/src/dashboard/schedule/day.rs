@@ -33,7 +33,7 @@ impl ScheduleVerdict {
             return calm("No starts planned in the next 24 h", String::new());
         }
         if it.capacity.units == 0 {
-            let note = "Nothing starts until a node comes back or is no longer drained.".to_owned();
+            let note = "Nothing starts until a node comes back or stops draining.".to_owned();
             return ScheduleVerdict { title: "No node takes new runs".to_owned(), note, is_overload: true };
         }
         let Some(running) = it.running() else {

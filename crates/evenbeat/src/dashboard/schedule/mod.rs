@@ -92,7 +92,7 @@ fn no_longer_there() -> Markup {
     html! {
         div.banner.warn role="status" {
             (icon("warning"))
-            span { "This preview is no longer there: it was applied, or it is older than an hour. Make a new one to see what a rebalance would do now." }
+            span { "This preview is gone: it was applied, or it is older than an hour. Make a new one to see what a rebalance would do now." }
         }
     }
 }

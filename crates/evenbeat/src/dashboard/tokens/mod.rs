@@ -80,7 +80,7 @@ fn list(tokens: &[TokenRow], may_change: bool, times: &Times) -> Markup {
     html! {
         section.sec.gap aria-labelledby="l-h" {
             div.sec-h { h2 id="l-h" { "Tokens" } span.sub { "newest first; revoked and expired ones are listed for 30 days" } }
-            @if sorted.is_empty() { p.mut { "There are none." } }
+            @if sorted.is_empty() { p.mut { "No tokens yet." } }
             @else {
                 table.tbl.fix.tok {
                     colgroup { col.t1; col.t2c; col.t3; col.t4; col.t5; col.t6; col; }

@@ -180,7 +180,7 @@ impl WhatIfCase {
             notes.push(format!("{} as long as measured.", jobs_take(facts.n_measured)));
         }
         if 0 < n_unknown {
-            notes.push(format!("{} {LENGTH}, because nobody knows how long.", jobs_take(n_unknown)));
+            notes.push(format!("{} {LENGTH}, because their length is not known.", jobs_take(n_unknown)));
         }
         if 0 < n_idle {
             notes.push(match n_idle {

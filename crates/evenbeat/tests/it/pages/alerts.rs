@@ -31,7 +31,7 @@ fn served() -> Served {
 fn without_a_channel_the_page_says_how_to_set_one_up() {
     let served = Served::start();
     let page = PageClient::new(&served, "viewer").page("/alerts");
-    assert!(seen(&page).contains("Nobody is told: no channel is set up"), "{page}");
+    assert!(seen(&page).contains("No one gets alerts: no channel is set up"), "{page}");
     // What is to be pasted is a configuration that works.
     let (_, rest) = page.split_once(r#"<pre class="logx">"#).unwrap();
     let example = rest.split("</pre>").next().unwrap();

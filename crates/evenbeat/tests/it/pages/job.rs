@@ -177,7 +177,7 @@ fn a_pause_has_a_reason_an_end_and_a_way_back() {
         &page,
         &[
             "“site &lt;b&gt;moves&lt;/b&gt;”",
-            "It resumes by itself at",
+            "It resumes automatically at",
             "None while it is paused.",
             "Not tracked while it is paused.",
         ],
