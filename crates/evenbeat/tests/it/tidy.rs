@@ -426,10 +426,10 @@ fn texts_of(source: &str) -> Vec<SourceText<'_>> {
                 found.push(SourceText { line, text: comment.into(), is_comment: true });
             }
             comment.len()
-        } else if rest.starts_with('"') {
+        } else if let Some(inside) = rest.strip_prefix('"') {
             let is_raw = before.ends_with("r#");
             let length =
-                if is_raw { rest[1..].find("\"#").map_or(1, |end| end + 1) } else { string_length(rest) };
+                if is_raw { inside.find("\"#").map_or(1, |end| end + 1) } else { string_length(rest) };
             let text = joined_lines(&rest[1..length]);
             found.push(SourceText { line, text: text.into(), is_comment: false });
             length + 1

@@ -162,7 +162,7 @@ fn a_run_is_asked_for_once_however_often_the_button_is_pressed() {
         let runs = served.get("/api/v1/jobs/shop/runs").json();
         (runs["items"].as_array().unwrap().len() == 1).then_some(())
     });
-    until("the history", || visitor.page("/jobs/shop").contains("asked for by hand").then_some(()));
+    until("the history", || visitor.page("/jobs/shop").contains("requested by hand").then_some(()));
     has(&visitor.page("/jobs/shop"), &["Last 1 run: 1 good.", "class=\"good\"", "data is "]);
 }
 
@@ -283,7 +283,7 @@ fn a_backfill_is_counted_before_it_is_asked_for() {
         |hours: i64| (now - evenbeat_core::time::Duration::from_hours(hours)).to_string()[..16].to_owned();
     let (from, to) = (clock(6), clock(1));
     let counted = visitor.page(&format!("/jobs/shop/backfill?from={from}&to={to}"));
-    has(&counted, &["5 runs would be asked for", "5 start times between", "Ask for 5 runs"]);
+    has(&counted, &["5 runs would be requested", "5 start times between", "Ask for 5 runs"]);
     assert_eq!(served.get("/api/v1/jobs/shop").json()["waiting_runs"], 0);
     let form = [("from", from.as_str()), ("to", to.as_str())];
     has(&visitor.done("/jobs/shop/backfill", &form), &["Asked for 5 runs of shop"]);
