@@ -386,7 +386,7 @@ mod tests {
         check(&JobDraft { when: "6x".to_owned(), ..draft() }, Some("Value"), None, "6x");
         check(&JobDraft { when: String::new(), ..draft() }, Some("Value"), None, "no value");
         check(&JobDraft { kind: "manual".to_owned(), ..draft() }, Some("Value"), None, "has no times");
-        check(&JobDraft { kind: "never".to_owned(), ..draft() }, Some("Schedule"), None, "no kind");
+        check(&JobDraft { kind: "never".to_owned(), ..draft() }, Some("Schedule"), None, "not a kind");
         check(
             &JobDraft { tz: "Europe/Berln".to_owned(), ..draft() },
             Some("Time zone"),

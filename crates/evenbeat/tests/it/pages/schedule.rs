@@ -126,7 +126,7 @@ fn a_preview_changes_nothing_and_is_what_is_applied() {
     assert!(page.contains("Nothing to move") && page.contains("Placed or moved less than 1 h ago"), "{page}");
     assert!(!page.contains("jobs</button>"), "{page}");
     let gone = person.page(&path);
-    assert!(gone.contains("This preview is no longer there") && !gone.contains("id=\"rebal\""), "{gone}");
+    assert!(gone.contains("This preview is gone") && !gone.contains("id=\"rebal\""), "{gone}");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn strange_addresses_get_clear_answers() {
     let person = Person::with_role(&served, "operator");
     for path in ["/schedule?plan=%3Cscript%3E", "/schedule?plan=0190d5c0-0000-7000-8000-000000000000"] {
         let page = person.page(path);
-        assert!(page.contains("This preview is no longer there") && !page.contains("<script>"), "{page}");
+        assert!(page.contains("This preview is gone") && !page.contains("<script>"), "{page}");
     }
     // An address makes no plan: the page asks for it with a form.
     let page = person.page("/schedule?rebalance=preview");
