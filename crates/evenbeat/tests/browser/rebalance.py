@@ -38,6 +38,8 @@ def main():
             seen = page.url
         confirm = dialog.get_by_role("button", name=re.compile(rf"^Move {planned} jobs?$"))
         expect(confirm).to_be_enabled()
+        height = confirm.bounding_box()["height"]
+        findings.check(24 <= height, "confirm", f"is a button of {height} px")
         if how == "keyboard":
             tab_to(page, confirm)
             page.keyboard.press("Enter")

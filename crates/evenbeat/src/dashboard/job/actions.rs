@@ -54,7 +54,7 @@ pub(super) async fn run(
         Err(error) => return Err(refused(&key, &format!("{key} was not started"), error)),
     };
     let text = "It starts as soon as there is room for it.";
-    let flash = Flash::done(format!("Asked for a run of {key}"), text)
+    let flash = Flash::done(format!("Requested a run of {key}"), text)
         .with_link(format!("/runs/{id}"), "Open the run");
     Ok(see_other(&path, Some(&flash)))
 }

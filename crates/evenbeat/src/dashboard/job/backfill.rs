@@ -170,6 +170,6 @@ pub(super) async fn request(
         0 => "All of them wait already.",
         _ => "They start when nothing else needs the room.",
     };
-    let flash = Flash::done(format!("Asked for {} of {key}", counted(n_due as u64, "run")), text);
+    let flash = Flash::done(format!("Requested {} of {key}", counted(n_due as u64, "run")), text);
     Ok(see_other(&job_path(key.as_str()), Some(&flash)))
 }

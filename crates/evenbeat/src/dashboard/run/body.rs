@@ -192,7 +192,7 @@ fn steps_of(run: &RunDetails, times: &Times) -> Vec<RunStep> {
         steps.push(RunStep { icon, class, word, at, note });
     };
     let due = view.scheduled_for.map(|it| it.0);
-    let word = if view.asked.is_some() { "Asked for" } else { "Due" };
+    let word = if view.asked.is_some() { "Requested" } else { "Due" };
     step("ok", "", word, due, html! { (cause_of(view)) });
     let Some(claimed) = view.claimed_at.map(|it| it.0) else {
         let word = if view.outcome.is_some() { "Cancelled" } else { "Waiting" };

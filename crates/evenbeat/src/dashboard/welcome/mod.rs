@@ -175,7 +175,7 @@ impl WelcomePage {
                         Some(WelcomeReading::Read(it)) => { (compare::comparison(it, times)) }
                         Some(WelcomeReading::Failed(errors)) => {
                             p { "No line of this text could be read as a crontab entry." }
-                            ul.plain { @for it in errors.iter().take(ERRORS_MAX) { li { (printable::line(it)) } } }
+                            ul { @for it in errors.iter().take(ERRORS_MAX) { li { (printable::line(it)) } } }
                             @if ERRORS_MAX < errors.len() { p.mut { "And " (count((errors.len() - ERRORS_MAX) as u64)) " more." } }
                         }
                         None => { (explanation()) }

@@ -154,7 +154,7 @@ fn a_run_is_asked_for_once_however_often_the_button_is_pressed() {
     let form = [("idempotency", key.as_str())];
     let first = visitor.done("/jobs/shop/run", &form);
     let second = visitor.done("/jobs/shop/run", &form);
-    has(&first, &["Asked for a run of shop", "Open the run"]);
+    has(&first, &["Requested a run of shop", "Open the run"]);
     let run_of =
         |page: &str| page.split("toast").last().unwrap().split("/runs/").nth(1).unwrap()[..36].to_owned();
     assert_eq!(run_of(&first), run_of(&second));
@@ -286,8 +286,8 @@ fn a_backfill_is_counted_before_it_is_asked_for() {
     has(&counted, &["5 runs would be requested", "5 start times between", "Ask for 5 runs"]);
     assert_eq!(served.get("/api/v1/jobs/shop").json()["waiting_runs"], 0);
     let form = [("from", from.as_str()), ("to", to.as_str())];
-    has(&visitor.done("/jobs/shop/backfill", &form), &["Asked for 5 runs of shop"]);
-    has(&visitor.done("/jobs/shop/backfill", &form), &["Asked for "]);
+    has(&visitor.done("/jobs/shop/backfill", &form), &["Requested 5 runs of shop"]);
+    has(&visitor.done("/jobs/shop/backfill", &form), &["Requested "]);
     let wrong = visitor.page("/jobs/shop/backfill?from=2020-01-01T00:00&to=2019-01-01T00:00");
     has(&wrong, &["is not before"]);
     has(&visitor.page("/jobs/shop/backfill?from=then"), &["is not a date and a time"]);

@@ -44,7 +44,7 @@ fn a_run_says_how_it_ended_and_what_can_be_done() {
         &[
             "<span>Good",
             r#"href="/jobs/shop@eu""#,
-            "<b>Asked for</b>",
+            "<b>Requested</b>",
             "<b>Claimed</b>",
             "<b>Started</b>",
             "by one",
