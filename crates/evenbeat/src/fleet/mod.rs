@@ -49,7 +49,8 @@ const N_WALKS_MAX: usize = 2;
 /// How much later than planned the agenda may be rebuilt without running out.
 const REBUILD_MARGIN: Duration = Duration::from_mins(5);
 
-/// How long it is not counted again what the fleet will want: at least so long, and so many times as long as it took.
+/// How long a count of what the fleet will want is kept: at least this long, and at least this many times as long as
+/// counting took.
 const LOAD_KEPT_MIN: std::time::Duration = std::time::Duration::from_secs(2);
 const LOAD_KEPT_FOR: u32 = 50;
 
@@ -99,7 +100,7 @@ struct FleetState {
     walks: Semaphore,
     /// What the fleet will want, as it was counted a moment ago.
     loads: Mutex<KeptLoads>,
-    /// Who counts it anew.
+    /// Counts it again, once for all that ask.
     load_counts: SingleFlight<LoadQuestion, Arc<LoadAhead>>,
     totals: TotalCache,
     /// Distributions of other windows than a day, by their hours.
@@ -250,7 +251,7 @@ impl Fleet {
             return kept;
         }
         let count = async || {
-            // Whoever was first has counted for all.
+            // The first one has counted for all.
             if let Some(kept) = self.kept_load(&question) {
                 return kept;
             }

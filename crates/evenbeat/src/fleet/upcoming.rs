@@ -4,7 +4,7 @@
 //! are now. What the agenda does not cover is looked through in pieces, each of which holds little more than a page, so
 //! that a month of a large fleet takes no more memory than an hour.
 //!
-//! Only the number of starts in a longer window needs a look at every job. Whoever turns the pages of such a window pays
+//! Only the number of starts in a longer window needs a look at every job. A reader that pages through such a window pays
 //! for it once: see [`TotalCache`].
 
 use std::cmp::Reverse;

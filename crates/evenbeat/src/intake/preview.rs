@@ -1,4 +1,4 @@
-//! What a definition would do, worked out on a copy of the ledger: nothing is written, and nobody else sees it.
+//! What a definition would do, worked out on a copy of the ledger: nothing is written, and no one else sees it.
 
 use std::sync::Arc;
 

@@ -189,7 +189,7 @@ pub const AUDIT_ROWS_MAX: usize = 10_000;
 pub enum ActorKind {
     /// Someone at the machine of the server, or on the pages after a login link.
     Person,
-    /// Whoever has a token.
+    /// A caller with a token.
     Token,
     /// The program itself.
     System,

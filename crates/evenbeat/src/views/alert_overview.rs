@@ -19,7 +19,7 @@ const INCIDENTS_MAX: usize = 1_000;
 /// The latest messages, among which those about an incident are looked for.
 pub(crate) const MESSAGES_MAX: usize = 200;
 
-/// A channel that has not accepted a message for so long counts as failing.
+/// A channel that has not accepted a message for this long counts as failing.
 const FAILING_AFTER: Duration = Duration::from_mins(15);
 
 /// Everything that the page about alerts shows.

@@ -57,7 +57,7 @@ pub(crate) enum NextEvent {
     Queued,
     /// It starts then.
     StartsAt(Timestamp),
-    /// Nothing, as long as nobody acts.
+    /// Nothing, until a person acts.
     Nothing,
 }
 

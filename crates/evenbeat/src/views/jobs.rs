@@ -242,7 +242,7 @@ fn counts_of(roster: &Roster) -> JobCounts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JobTotal {
     pub(crate) n: u64,
-    /// Whether exactly so many match, or more.
+    /// Whether exactly this many match, or more.
     pub(crate) is_exact: bool,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct RunDetails {
     pub(crate) previous: Option<RunView>,
     /// The run after the last attempt.
     pub(crate) following: Option<RunView>,
-    /// The last sign of life of whoever executes it.
+    /// The last sign of life of its executor.
     pub(crate) ping: Option<OwnerPing>,
 }
 

@@ -230,7 +230,7 @@ fn read(fields: &FormFields) -> Result<(MuteScope, MuteEnd, String), String> {
         Some(what) => what.split_once(' ').unwrap_or((what, "")),
         None => (fields.get("scope").unwrap_or_default(), fields.get("value").unwrap_or_default()),
     };
-    // Whoever mutes everything may have left something in the field.
+    // A mute of everything may come with text left over in the field.
     let value = if kind == "fleet" { "" } else { value };
     let scope = MuteScope::of_parts(kind, value)?;
     let end = fields.get("until").and_then(MuteEnd::of).ok_or("Choose when the mute ends")?;

@@ -11,7 +11,7 @@ use crate::views::job_list::{JobTab, ListOrder, ListQuery, ListedCondition};
 /// Jobs on one page.
 pub(super) const PER_PAGE: usize = 50;
 
-/// The last page that can be asked for. Nobody turns more pages than this; filters lead there.
+/// The last page of a list. Filters lead further faster than turning pages does.
 pub(super) const PAGE_MAX: usize = 200;
 
 /// Longest text to look for.

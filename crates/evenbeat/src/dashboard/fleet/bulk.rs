@@ -307,7 +307,7 @@ async fn carry_out(app: &App, actor: &Actor, action: &BulkAction, keys: &[JobKey
         }
         let rows = app.store.jobs_of(keys_of_batch.into()).await?;
         let rows: Vec<_> = rows.into_iter().filter(|row| !row.is_deleted).collect();
-        // What somebody else deleted meanwhile is as gone as it can be.
+        // A job that someone else deleted meanwhile counts as deleted.
         report.n_unchanged += (keys_of_batch.len() - rows.len()) as u64;
         let outcomes = app.intake.act_on(actor, action, &rows).await;
         let outcomes = outcomes.map_err(|error| match error {

@@ -12,7 +12,7 @@ const HEIGHT: f64 = 172.0;
 const BASE: f64 = HEIGHT - 18.0;
 const TOP: f64 = 18.0;
 
-/// An hour is a peak if it has so many times the starts of the mean.
+/// An hour is a peak if it has this many times the mean number of starts.
 const PEAK_MIN: f64 = 1.1;
 
 pub(super) fn peak(day: &Distribution, times: &Times) -> Markup {

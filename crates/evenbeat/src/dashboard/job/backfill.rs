@@ -23,7 +23,7 @@ use crate::views::local_time::{field_text, parse_local};
 /// Starts that are listed one by one.
 const N_LISTED: usize = 10;
 
-/// A range as it was asked for.
+/// The requested range.
 #[derive(Clone, Copy, Debug)]
 struct AskedRange {
     window: TimeWindow,

@@ -28,7 +28,7 @@ pub(super) struct FreshnessFacts {
     pub(super) attempts: Vec<Attempt>,
     /// The next start; none while it runs.
     pub(super) planned: Option<Timestamp>,
-    /// How long a run takes; none if nobody knows.
+    /// How long a run takes, if that is known.
     pub(super) length: Option<Duration>,
     /// Whether a run can be asked for.
     pub(super) can_run_now: bool,

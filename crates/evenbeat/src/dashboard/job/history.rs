@@ -23,7 +23,7 @@ pub(super) enum RunEnding {
     Failed,
     /// It was stopped: by a limit, a person or a blackout.
     Killed,
-    /// Nobody heard its end.
+    /// Its end was not reported.
     Lost,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/jobs/{key}/delete", post(actions::delete))
 }
 
-/// The job of an address, or the page that says that there is none.
+/// The job of an address, or a not-found page.
 async fn job_of(pages: &Pages, text: &str) -> Result<JobRow, Response> {
     let row = match text.parse::<JobKey>() {
         Ok(key) => pages.app.store.job(&key).await.map_err(|down| NoPage::Down(down).into_response())?,
@@ -158,7 +158,7 @@ fn attempts(runs: &[RunView]) -> Vec<Attempt> {
     runs.iter().rev().filter_map(attempt).collect()
 }
 
-/// How long a run takes; none if nobody knows.
+/// How long a run takes, if that is known.
 fn known_length(detail: &JobDetail) -> Option<Duration> {
     Some(detail.explanation.expected_length.0).filter(|it| Duration::ZERO < *it)
 }

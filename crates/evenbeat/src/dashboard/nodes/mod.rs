@@ -63,7 +63,7 @@ fn legend() -> Markup {
     }
 }
 
-/// Sessions that have ended, behind a link: nobody needs them every day.
+/// Sessions that have ended, behind a link: they are rarely needed.
 fn dead(fleet: &CapacityOverview, is_shown: bool, times: &Times) -> Markup {
     let n_dead = fleet.dead.len() as u64;
     let row = |node: &NodeLoad| {

@@ -15,10 +15,10 @@ use crate::views::capacity::{CapacityOverview, NodeLoad, NodeStanding, RunOnNode
 /// Runs of one node that are shown.
 const RUNS_SHOWN_MAX: usize = 12;
 
-/// Above so many units the head of a node has a bar.
+/// With more units than this, the head of a node shows a bar instead of cells.
 const NODE_CELLS_MAX: u64 = 24;
 
-/// On a page with so many nodes, runs of each are shown up to a lower number.
+/// With more nodes than this on a page, fewer runs of each are shown.
 const NODES_WITH_RUNS: usize = 16;
 const RUNS_OF_MANY_MAX: usize = 4;
 

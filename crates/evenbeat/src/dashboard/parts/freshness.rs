@@ -12,7 +12,7 @@ const DEADLINE_AT: f64 = 80.0;
 /// What a freshness bar shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
-    /// Nobody promised anything, or the job is paused.
+    /// The job has no deadline, or is paused.
     NotTracked,
     /// There is a deadline, and no good run yet.
     NeverRan { deadline: Timestamp },

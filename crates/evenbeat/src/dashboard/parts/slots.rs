@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::svg::percent;
 use crate::dashboard::times::count;
 
-/// Above so many units a bar is shown: nobody counts cells.
+/// With more units than this, a bar is shown: no one counts cells.
 pub(crate) const CELLS_MAX: u64 = 64;
 
 /// Units of capacity, by what they do.

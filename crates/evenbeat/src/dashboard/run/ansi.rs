@@ -38,7 +38,7 @@ pub(super) struct AnsiSpan {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnsiState {
     pub(super) style: AnsiStyle,
-    /// After so many pieces, styles no longer change: a log that changes its colour with each letter must not become a page
+    /// After this many pieces, styles no longer change: a log that changes its colour with each letter must not become a page
     /// of megabytes.
     pub(super) n_spans_left: usize,
 }
@@ -161,7 +161,7 @@ enum Sequence<'a> {
     Other(usize),
 }
 
-/// The longest parameters of a sequence. What is longer is none.
+/// The longest parameters of a sequence. Anything longer is not a sequence.
 const PARAMS_MAX: usize = 64;
 
 fn is_introducer(it: char) -> bool {
@@ -192,7 +192,7 @@ fn sequence_at<'a>(text: &'a str, string_end: &mut dyn FnMut() -> Option<usize>)
     }
 }
 
-/// Parameters, intermediate characters and a final one. What is none loses only its introducer.
+/// Parameters, intermediate characters and a final one. Anything else loses only its introducer.
 fn control_sequence(rest: &str, n_intro: usize) -> Sequence<'_> {
     let bytes = rest.as_bytes();
     let count = |from: usize, is: fn(u8) -> bool| {

@@ -38,7 +38,7 @@ const DOWNLOAD_BYTES: usize = 256 << 10;
 enum LogState {
     Here(Box<LogSlice>),
     Elsewhere(LogPlace),
-    /// There is none here.
+    /// There is no log here.
     Missing,
     Unreadable(String),
 }
@@ -329,7 +329,7 @@ pub(super) async fn download(
         };
         return Err(NoPage::NotFound(text));
     };
-    // A log that grows ends where it ended when it was asked for.
+    // The end of a growing log is that at the time of the request.
     let state = (Arc::clone(&pages.logs), 0_u64);
     let chunks = unfold(state, move |(logs, at)| async move {
         if kept.end <= at {

@@ -74,7 +74,7 @@ async fn page(
     if let Some(question) = user.query.get("confirm").filter(|_| is_operator) {
         return match actions::asked(question, &run, &user.session, &times) {
             Some(question) => Ok(Frame::new(Nav::Runs, title, question).show(&user, &times)),
-            // It ended in between, or was asked for by hand.
+            // It ended in between, or was requested by hand.
             None => Ok(see_other(&run_path(&id), None)),
         };
     }

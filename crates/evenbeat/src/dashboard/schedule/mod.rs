@@ -164,7 +164,7 @@ fn outcome(done: &RebalanceResult, n_unchanged: usize, peaks: Option<(u32, u32)>
     Flash::done(title, text)
 }
 
-/// A preview or a rebalance that was refused, on the page it was asked for.
+/// A preview or a rebalance that was refused, shown on the page that requested it.
 fn not_done(error: IntakeError) -> NoPage {
     match error {
         IntakeError::Down(down) => NoPage::Down(down),

@@ -21,7 +21,7 @@ use crate::views;
 /// Sites and tenants that are shown at once.
 const ROWS_MAX: usize = 50;
 
-/// With so many names there is a search.
+/// With more names than this, there is a search field.
 const SEARCHED_FROM: usize = 20;
 
 /// Jobs that are named as waiting for one of them.

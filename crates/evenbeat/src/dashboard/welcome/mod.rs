@@ -126,7 +126,7 @@ struct WelcomePage {
     text: String,
     is_fleet_empty: bool,
     reading: Option<WelcomeReading>,
-    /// Why something that was asked for was not done.
+    /// Why a request was refused.
     notice: Option<String>,
 }
 

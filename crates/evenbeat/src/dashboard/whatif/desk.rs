@@ -1,4 +1,4 @@
-//! Where questions are answered: one at a time, for as long as somebody waits for the answer, which is kept for a minute.
+//! Answers questions one at a time, for as long as a page waits for the answer. Answers are kept for a minute.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::views::whatif::{SimulationStop, WhatIfAnswer};
 const KEPT_FOR: Duration = Duration::from_mins(1);
 /// How long a page waits for an answer before it says that it takes longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// A question that nobody has asked for this long is given up. Pages ask every two seconds.
+/// A question is given up if no page asks for it for this long. Pages ask every two seconds.
 const INTEREST: Duration = Duration::from_secs(12);
 /// How long one answer may take.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -43,7 +43,7 @@ pub(super) enum NoDeskAnswer {
 pub(super) enum DeskProgress {
     /// Others are answered first.
     Waiting,
-    /// So many simulations are done.
+    /// Number of simulations done.
     Running(usize),
     Done(Arc<DeskAnswer>),
     /// Too many others wait.
@@ -70,7 +70,7 @@ struct DeskEntry {
     done_at: Option<Instant>,
 }
 
-/// Whether somebody still waits for an answer.
+/// Whether a page still waits for an answer.
 #[derive(Debug)]
 pub(super) struct Interest {
     asked_at: Mutex<Instant>,
@@ -112,7 +112,7 @@ impl Default for WhatIfDesk {
 }
 
 impl WhatIfDesk {
-    /// The answer, if it is there within `patience`. Work that stops because nobody waits has no answer.
+    /// The answer, if it is there within `patience`. Work that stops because no page waits has no answer.
     pub(super) async fn ask<W>(
         &self,
         question: &str,
@@ -124,7 +124,7 @@ impl WhatIfDesk {
     {
         let Some(mut progress) = self.begin(question, work) else { return DeskProgress::Full };
         let done = progress.wait_for(|it| matches!(it, DeskProgress::Done(_)));
-        // The sender goes only after the answer, or if nobody waits for it.
+        // The sender goes only after the answer, or if no page waits for it.
         let _ = tokio::time::timeout(patience, done).await;
         progress.borrow().clone()
     }

@@ -87,7 +87,7 @@ fn address(fields: &FormFields) -> String {
     url_query("/whatif", given(fields))
 }
 
-/// Works an answer out. None if nobody waits for it.
+/// Works an answer out. None if no page waits for it.
 async fn simulate(app: App, question: WhatIfQuestion, interest: Arc<Interest>) -> Option<DeskAnswer> {
     if let Ok(day) = app.fleet.distribution(app.intake.now(), DAY_HOURS).await
         && RUNS_MAX < day.n_runs.saturating_mul(question.days.unsigned_abs())

@@ -137,7 +137,7 @@ impl From<&DeliveryRow> for DeliveryView {
     }
 }
 
-/// A time in which nobody is told about some jobs.
+/// A time in which some jobs cause no alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Mute)]
 pub struct MuteView {

@@ -72,7 +72,7 @@ pub(crate) enum BarKind {
     Running { run: RunId },
     /// It is planned; how long it takes is expected.
     Planned { is_held_up: bool },
-    /// So many are planned, too close together to be drawn one by one.
+    /// A number of planned runs, too close together to be drawn one by one.
     PlannedMany { n_runs: u64 },
 }
 

@@ -55,7 +55,7 @@ const SEARCH_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 /// Why simulations stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimulationStop {
-    /// Nobody waits for the answer any more.
+    /// No page waits for the answer.
     Cancelled,
     /// It takes too long.
     TooLong,

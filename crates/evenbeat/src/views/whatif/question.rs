@@ -1,4 +1,4 @@
-//! What people ask: jobs to add, a node to lose, another capacity, for so many days.
+//! What people ask: jobs to add, a node to lose, another capacity, for a number of days.
 
 use evenbeat_core::ids::{NodeName, Pool};
 use evenbeat_core::time::Duration;
