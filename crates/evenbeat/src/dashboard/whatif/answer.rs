@@ -232,7 +232,7 @@ fn breaks(answer: &WhatIfAnswer, times: &Times) -> Markup {
                     @for line in lines(answer) {
                         tr {
                             td { (status_with(line.mark, &line.name)) }
-                            td.nw { @match line.at { Some(at) => { (times.short(at)) ", " (after(answer, at)) }, None => { "not in " (days) } } }
+                            td { @match line.at { Some(at) => { (times.short(at)) ", " (after(answer, at)) }, None => { "not in " (days) } } }
                             td.t2.b-w { (line.what) }
                             td.b-w { (line.fix) }
                         }
